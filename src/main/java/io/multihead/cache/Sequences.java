@@ -76,10 +76,11 @@ final class Sequences {
     /** Opens a sequence with the tokens of another one, which share pages, and returns its number. */
     int fork(int number) {
         Sequence other = get(number).fork();
+        int fork = put(other); // first, as there may be no memory for it
         for (long page = other.dropped; page < other.dropped + other.pageCount; page++) {
             pool.share(other.page(page));
         }
-        return put(other);
+        return fork;
     }
 
     /** Releases the pages of a sequence, and frees its number. */

@@ -121,7 +121,7 @@ final class Generations {
     private void end(SessionTask task) {
         running.remove(task);
         if (begun.remove(task)) {
-            cache.end(task.session.sequence);
+            cache.end(task.session.step);
         }
     }
 

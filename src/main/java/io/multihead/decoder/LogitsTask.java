@@ -2,18 +2,23 @@ package io.multihead.decoder;
 
 import org.jspecify.annotations.Nullable;
 
-/** Computes all tokens of a session; its step has the logits of the last one then. */
+/** Computes all tokens of a session, and the logits of the token that would follow. */
 final class LogitsTask extends SessionTask {
-    private boolean isDone;
+    private float[] logits = {};
 
     LogitsTask(SessionState session) {
         super(session);
     }
 
+    /** Returns the logits of the token that would follow, for each token of the vocabulary. */
+    float[] logits() {
+        return logits;
+    }
+
     @Override
     @Nullable
     Step next(int mostTokens) {
-        if (isDone) {
+        if (logits.length > 0) {
             return null;
         }
         Step chunk = session.prefill(mostTokens);
@@ -24,6 +29,8 @@ final class LogitsTask extends SessionTask {
     @Override
     void accept(Scratch scratch) {
         session.computed += session.step.count;
-        isDone = session.step.rows > 0;
+        if (session.step.rows > 0) {
+            logits = scratch.sampler().finite(session.step.logits.get(0));
+        }
     }
 }

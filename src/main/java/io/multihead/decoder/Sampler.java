@@ -5,6 +5,7 @@ import io.multihead.attention.Softmax;
 import io.multihead.compute.Compute;
 import io.multihead.internal.random.Philox;
 import io.multihead.tensor.Tensor;
+import java.util.Arrays;
 import java.util.BitSet;
 
 /**
@@ -16,6 +17,7 @@ final class Sampler {
     private static final double UNIT = 0x1p-53;
 
     private final int vocabulary;
+    private final String source;
     private final float[] logits;
     private final float[] probabilities;
     private final Tensor scores;
@@ -34,7 +36,17 @@ final class Sampler {
 
     /** Creates a sampler for rows of so many logits. */
     Sampler(int vocabulary) {
+        this(vocabulary, "the model's weights");
+    }
+
+    /**
+     * Creates a sampler for rows of so many logits.
+     *
+     * @param source of the logits, for errors
+     */
+    Sampler(int vocabulary, String source) {
         this.vocabulary = vocabulary;
+        this.source = source;
         logits = new float[vocabulary];
         probabilities = new float[vocabulary];
         scores = Tensor.of(logits, 1, vocabulary);
@@ -90,11 +102,17 @@ final class Sampler {
         return row[token] - logSumExp;
     }
 
+    /** Returns a copy of a row's logits of the vocabulary, or fails if they are not finite. */
+    float[] finite(float[] row) {
+        requireFinite(row);
+        return Arrays.copyOf(row, vocabulary);
+    }
+
     private void requireFinite(float[] row) {
         for (int id = 0; id < vocabulary; id++) {
             if (!(Math.abs(row[id]) <= Float.MAX_VALUE)) {
                 throw new ArithmeticException("logits: " + row[id] + " for token " + id
-                        + "; expected finite numbers, which the model's weights do not give");
+                        + "; expected finite numbers, which " + source + " do not give");
             }
         }
     }

@@ -1,5 +1,6 @@
 package io.multihead.decoder;
 
+import io.multihead.cache.CacheFormat;
 import io.multihead.compute.Compute;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -8,11 +9,14 @@ import java.util.Deque;
 final class ScratchPool {
     private final Compute cpu;
     private final int vocabulary;
+    private final String source;
     private final Deque<Scratch> idle = new ArrayDeque<>();
 
-    ScratchPool(Compute cpu, int vocabulary) {
+    ScratchPool(Compute cpu, int vocabulary, CacheFormat format) {
         this.cpu = cpu;
         this.vocabulary = vocabulary;
+        source = "the model's weights"
+                + (format == CacheFormat.F16 ? " and a cache in F16, whose numbers end at 65504," : "");
     }
 
     Scratch take() {
@@ -22,7 +26,7 @@ final class ScratchPool {
                 return last;
             }
         }
-        return new Scratch(cpu, new Sampler(vocabulary));
+        return new Scratch(cpu, new Sampler(vocabulary, source));
     }
 
     void giveBack(Scratch scratch) {

@@ -3,7 +3,6 @@ package io.multihead.decoder;
 import io.multihead.internal.base.Checks;
 import java.io.IOException;
 import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CancellationException;
 
@@ -140,7 +139,8 @@ public final class Session implements AutoCloseable {
      * Computes the logits of the token that would follow, for a choice of the program's own: a classifier reads those of its answers, a
      * reranker those of {@code yes} and {@code no}.
      *
-     * @return a new array with a logit for each token of the vocabulary
+     * @return a new array with a logit for each token of the vocabulary, all finite
+     * @throws ArithmeticException if one is not finite
      * @throws IllegalStateException if the session is closed, in use by another thread, or has no token yet
      * @throws CancellationException if the thread is interrupted
      * @throws io.multihead.cache.CacheFullException if other sessions hold the room that this one needs for longer than calls wait
@@ -151,15 +151,16 @@ public final class Session implements AutoCloseable {
             if (length() == 0) {
                 throw new IllegalStateException("session: no tokens; expected a prompt");
             }
-            compute();
-            return Arrays.copyOf(state.step.logits(0, prompts.vocabulary()), prompts.vocabulary());
+            return compute();
         } finally {
             state.leave(entered);
         }
     }
 
-    private void compute() {
-        Generations.run(state.cache, List.of(new LogitsTask(state)), chunkTokens);
+    private float[] compute() {
+        LogitsTask task = new LogitsTask(state);
+        Generations.run(state.cache, List.of(task), chunkTokens);
+        return task.logits();
     }
 
     /**

@@ -90,8 +90,10 @@ final class SessionCache {
         return true;
     }
 
-    void end(CachedSequence sequence) {
-        sequence.isUsed = false;
+    /** Ends it, and takes back what its step was lent. */
+    void end(Step step) {
+        runner.rowsOfLogits.giveBack(step.logits);
+        step.sequence.isUsed = false;
         changes.add();
     }
 

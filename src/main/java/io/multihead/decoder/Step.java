@@ -17,7 +17,7 @@ final class Step {
     }
 
     final CachedSequence sequence;
-    /** Logits by row, for the last rows of a step. */
+    /** Logits by row, for the last rows of a step; lent for a call. */
     final List<float[]> logits = new ArrayList<>();
 
     /** The session's tokens, of which this step has {@link #count} from {@link #from} on. */
@@ -45,9 +45,9 @@ final class Step {
     }
 
     /** Returns the array for a row of logits. */
-    float[] logits(int row, int length) {
+    float[] logits(int row, LogitRows rowsOfLogits) {
         while (logits.size() <= row) {
-            logits.add(new float[length]);
+            logits.add(rowsOfLogits.take());
         }
         return logits.get(row);
     }

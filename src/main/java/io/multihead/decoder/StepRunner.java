@@ -26,6 +26,9 @@ final class StepRunner {
     private final int vocabulary;
     private @Nullable Buffers buffers;
     private final float[] logits;
+    /** Lends arrays to steps. */
+    final LogitRows rowsOfLogits;
+
     private final int[][] rows = new int[ROWS + 1][];
     private final Tensor[] outputs = new Tensor[ROWS + 1];
     /** The step and the row of it that a row of logits belongs to. */
@@ -42,6 +45,7 @@ final class StepRunner {
         batch = TokenBatch.of(cache, capacity);
         vocabulary = model.logits();
         logits = new float[ROWS * vocabulary];
+        rowsOfLogits = new LogitRows(vocabulary);
         for (int count = 1; count <= ROWS; count++) {
             rows[count] = new int[count];
             outputs[count] = Tensor.view(MemorySegment.ofArray(logits), DType.F32, Shape.of(count, vocabulary));
@@ -101,7 +105,7 @@ final class StepRunner {
         System.arraycopy(wanted, 0, rows[count], 0, count);
         model.logits(cpu, rows[count], outputs[count], used);
         for (int i = 0; i < count; i++) {
-            System.arraycopy(logits, i * vocabulary, owners[i].logits(ownerRows[i], vocabulary), 0, vocabulary);
+            System.arraycopy(logits, i * vocabulary, owners[i].logits(ownerRows[i], rowsOfLogits), 0, vocabulary);
         }
     }
 }

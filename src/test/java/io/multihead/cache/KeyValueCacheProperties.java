@@ -162,7 +162,10 @@ class KeyValueCacheProperties {
                 case FORK -> model.put(cache.fork(sequence), tokens.copy());
                 case TRUNCATE -> {
                     long to = tokens.first() + (length - tokens.first()) * operation.amount / 200;
+                    long free = cache.availableTokens();
+                    long freed = cache.freedTokens(sequence, to);
                     cache.truncate(sequence, to);
+                    assertEquals(free + freed, cache.availableTokens());
                     tokens.truncate(to);
                 }
                 case SLIDE -> {

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -424,6 +425,56 @@ class SessionTest {
         }
         assertThrows(IllegalStateException.class, closing::open);
         endless.close();
+    }
+
+    @Test
+    void aTextWithoutFiniteLogitsFailsAloneInItsBatch() {
+        Map<String, Tensor> weights = TinyDecoder.weights(TinyDecoder.config(), 1);
+        weights.get("token_embd.weight").set(Double.NaN, 'z', 0);
+        GenerationOptions options = DRAWN.withMaxTokens(8);
+        int[] whole = ids(sessions.open().append("abc").generate(options));
+        try (LanguageModel poisoned = TinyDecoder.model(cpu, weights);
+                Sessions of = poisoned.sessions(SessionOptions.DEFAULT)) {
+            Session good = of.open().append("abc");
+            Session bad = of.open().append("xyz");
+            assertThrows(ArithmeticException.class, () -> of.generate(List.of(bad, good), List.of(options, options)));
+            assertArrayEquals(whole, Arrays.copyOfRange(good.tokens(), 4, 12));
+            assertEquals(4, bad.length());
+            String message =
+                    assertThrows(ArithmeticException.class, bad::nextLogits).getMessage();
+            assertTrue(message.startsWith("logits: NaN for token 0; expected finite numbers"), message);
+            // its pages are used again
+            bad.close();
+            assertArrayEquals(whole, ids(of.open().append("abc").generate(options)));
+        }
+    }
+
+    @Test
+    void aCacheWhoseNumbersEndTooEarlyIsNamed() {
+        Map<String, Tensor> weights = TinyDecoder.weights(TinyDecoder.config(), 1);
+        Tensor values = weights.get("blk.0.attn_v.weight");
+        for (int column = 0; column < 32; column++) {
+            values.set(1e6, 0, column);
+        }
+        try (LanguageModel large = TinyDecoder.model(cpu, weights);
+                Sessions halves = large.sessions(SessionOptions.DEFAULT);
+                Sessions whole = large.sessions(SessionOptions.DEFAULT.withCacheType(DType.F32))) {
+            String message = assertThrows(
+                            ArithmeticException.class,
+                            () -> halves.open().append("abc").generate(DRAWN))
+                    .getMessage();
+            assertTrue(message.endsWith("a cache in F16, whose numbers end at 65504, do not give"), message);
+            assertEquals(258, whole.open().append("abc").nextLogits().length);
+        }
+    }
+
+    /** Logits are lent to calls that run: sessions which no call uses have none. */
+    @Test
+    void anIdleSessionHasNoLogits() {
+        Session session = sessions.open().append("abcabcabc");
+        session.generate(DRAWN.withDraftTokens(4));
+        session.nextLogits();
+        assertEquals(List.of(), session.state.step.logits);
     }
 
     @Test

@@ -1,0 +1,38 @@
+package io.multihead.decoder;
+
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+
+/** Rows of logits for calls that run, so that sessions which no call uses have none. Thread-safe. */
+final class LogitRows {
+    /** Rows that are kept for the next calls: those of so many calls, or of drafts. */
+    private static final int MOST_IDLE = 32;
+
+    private final int length;
+    private final Deque<float[]> idle = new ArrayDeque<>();
+
+    LogitRows(int length) {
+        this.length = length;
+    }
+
+    float[] take() {
+        synchronized (idle) {
+            float[] last = idle.pollLast();
+            if (last != null) {
+                return last;
+            }
+        }
+        return new float[length];
+    }
+
+    /** Takes all rows of a list back, and empties it. */
+    void giveBack(List<float[]> rows) {
+        synchronized (idle) {
+            for (int i = 0; i < rows.size() && idle.size() < MOST_IDLE; i++) {
+                idle.addLast(rows.get(i));
+            }
+        }
+        rows.clear();
+    }
+}
