@@ -86,6 +86,40 @@ public final class Gemm {
         }
     }
 
+    /**
+     * Multiplies groups of rows, each with weights of its own, as one parallel loop: the layer of an expert for the rows of each. A group
+     * without rows takes no time. The bits are those of one call for each group.
+     *
+     * @param cpu threads and scratch
+     * @param a {@code [M, K]}
+     * @param starts the first row of each group, and where the last one ends: ascending, from 0 to M; longer arrays are read as far as there
+     *     are groups
+     * @param b weights of K inputs for each result of the first group, then for each of the second, and so on
+     * @param c results, {@code [M, N]} each, written; most often one
+     * @param options of each product, as b; without transposes
+     * @throws IllegalArgumentException if the lists do not fit, starts do not ascend, shapes of a group with rows do not fit, or a C overlaps
+     *     A, a bias or another C; nothing has been written then
+     */
+    public static void multiplyGroups(
+            Compute cpu, Tensor a, int[] starts, List<PackedWeights> b, List<Tensor> c, List<GemmOptions> options) {
+        Checks.notNull(cpu, "cpu");
+        GemmChecks.requireRowGroups(cpu, a, starts, b, c, options);
+        int results = c.size();
+        if (a.dim(0) == 0) {
+            return;
+        }
+        try (GroupCall call = Operation.open(cpu, GROUP)) {
+            for (int i = 0; i < b.size(); i++) {
+                int first = starts[i / results];
+                int rows = starts[i / results + 1] - first;
+                if (rows > 0) {
+                    call.addRows(first, rows, a, b.get(i), c.get(i % results), options.get(i));
+                }
+            }
+            call.run();
+        }
+    }
+
     private static void run(
             Compute cpu, Tensor a, @Nullable Tensor b, @Nullable PackedWeights packed, Tensor c, GemmOptions options) {
         Checks.notNull(cpu, "cpu");

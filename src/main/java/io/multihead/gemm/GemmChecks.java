@@ -6,6 +6,7 @@ import io.multihead.internal.base.TensorFaults;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Tensor;
+import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -85,6 +86,53 @@ final class GemmChecks {
                     requireApart(result, bias, "bias of product ", other);
                 }
             }
+        }
+    }
+
+    /** Fails unless groups of rows are products that could be calls of their own. */
+    static void requireRowGroups(
+            Compute cpu, Tensor a, int[] starts, List<PackedWeights> b, List<Tensor> c, List<GemmOptions> options) {
+        if (Checks.notNull(a, "a").rank() != 2) {
+            throw Checks.fail("a", "shape " + a.shape(), "expected [rows, columns]");
+        }
+        int results = Checks.notNull(c, "c").size();
+        int products = Checks.notNull(b, "b").size();
+        if (results == 0 || products % results != 0) {
+            throw Checks.fail("b", products + " weights", "expected a multiple of " + results + ", as many as c");
+        }
+        Checks.length(Checks.notNull(options, "options").size(), products, "options", "as many as b");
+        requireStarts(starts, products / results, a.dim(0));
+        for (int i = 0; i < results; i++) {
+            Tensor result = Checks.notNull(c.get(i), "c");
+            for (int other = 0; other < i; other++) {
+                requireApart(result, c.get(other), "c of product ", other);
+            }
+        }
+        for (int i = 0; i < products; i++) {
+            if (starts[i / results + 1] > starts[i / results]) {
+                GemmOptions own = options.get(i);
+                requirePackedOptions(own);
+                if (own.transposeA()) {
+                    throw Checks.fail("options", "transposeA with groups of rows", "expected rows as they are");
+                }
+                Tensor result = c.get(i % results);
+                requireOperands(cpu, a, null, Checks.notNull(b.get(i), "b"), result, own);
+                requireBias(cpu, result, own.bias());
+            }
+        }
+    }
+
+    private static void requireStarts(int[] starts, int groups, long rows) {
+        if (Checks.notNull(starts, "starts").length <= groups) {
+            throw Checks.fail(
+                    "starts", starts.length + " elements", "expected " + (groups + 1) + ", one per group and an end");
+        }
+        boolean ascend = starts[0] == 0 && starts[groups] == rows;
+        for (int group = 0; group < groups && ascend; group++) {
+            ascend = starts[group] <= starts[group + 1];
+        }
+        if (!ascend) {
+            throw Checks.fail("starts", Arrays.toString(starts), "expected 0 to " + rows + ", ascending");
         }
     }
 

@@ -52,13 +52,13 @@ final class GemmEvent extends Event {
 
     /** Records the sizes of the call and how many tasks it took. */
     void finish(GemmProblem problem, long newTasks) {
-        finish(problem, problem.n(), newTasks);
+        finish(problem, problem.m(), problem.n(), newTasks);
     }
 
     /** Records a call of several multiplications, of which the first has the sizes that all share. */
-    void finish(GemmProblem problem, long allColumns, long newTasks) {
+    void finish(GemmProblem problem, long allRows, long allColumns, long newTasks) {
         batches = problem.batches();
-        rows = problem.m();
+        rows = allRows;
         columns = allColumns;
         depth = problem.k();
         packed = problem.isPacked();

@@ -10,7 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import jdk.jfr.FlightRecorder;
 
-/** Several multiplications of one A as one parallel loop: the tasks of the first, then those of the second, and so on. */
+/** Several multiplications of one A, or of rows of it, as one parallel loop: the tasks of the first, then those of the second, and so on. */
 final class GroupCall extends Operation implements LoopBody {
     /** One multiplication, its division into tasks, and the number of its first task. */
     private static final class Part {
@@ -26,31 +26,56 @@ final class GroupCall extends Operation implements LoopBody {
 
     /** Takes checked operands, A already transposed as the options say. */
     void add(Tensor a, PackedWeights b, Tensor c, GemmOptions options) {
+        GemmProblem problem = bind(a, b, c, options);
+        problem.joinCall(parts.get(0).problem);
+    }
+
+    /** Takes checked operands, of which some rows are computed. */
+    void addRows(int first, int rows, Tensor a, PackedWeights b, Tensor c, GemmOptions options) {
+        GemmProblem problem = bind(a, b, c, options);
+        problem.bindRows(first, rows);
+        if (count > 1) {
+            problem.joinCall(parts.get(count - 2).problem);
+        }
+    }
+
+    private GemmProblem bind(Tensor a, PackedWeights b, Tensor c, GemmOptions options) {
         if (count == parts.size()) {
             parts.add(new Part());
         }
         GemmProblem problem = parts.get(count).problem;
         problem.bind(a, null, b.matrix(), c);
-        problem.joinCall(parts.get(0).problem);
         problem.bindFactors(options.alpha(), options.beta(), options.bias(), options.activation().function);
         count++;
+        return problem;
     }
 
     /** Runs everything, and records it if a recording asks for it. */
     void run() {
         GemmEvent event = FlightRecorder.isInitialized() ? GemmEvent.start() : null;
         long tasks = 0;
-        long columns = 0;
         for (int i = 0; i < count; i++) {
             Part part = parts.get(i);
             part.firstTask = tasks;
             tasks += part.grid.divide(part.problem, parallelism());
-            columns += part.problem.n();
         }
         run(this, tasks);
         if (event != null) {
-            event.finish(parts.get(0).problem, columns, tasks);
+            finish(event, tasks);
         }
+    }
+
+    /** Records the columns of all results, and the rows of all groups. */
+    private void finish(GemmEvent event, long tasks) {
+        GemmProblem first = parts.get(0).problem;
+        long rows = 0;
+        long columns = 0;
+        for (int i = 0; i < count; i++) {
+            GemmProblem problem = parts.get(i).problem;
+            rows += problem.writesTo(first) ? problem.m() : 0;
+            columns += problem.hasRowsOf(first) ? problem.n() : 0;
+        }
+        event.finish(first, rows, columns, tasks);
     }
 
     /** Computes one block of one C. */

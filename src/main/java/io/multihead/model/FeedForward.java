@@ -72,6 +72,32 @@ public final class FeedForward implements Part {
         return up.inputs();
     }
 
+    /**
+     * {@return the function of the gate; none without a gate}
+     */
+    public Activation activation() {
+        return activation;
+    }
+
+    FeedForwardLayout layout() {
+        return layout;
+    }
+
+    /** Returns whether both differ in weights alone: in sizes, products and the function of the gate they do not. */
+    boolean isLike(FeedForward other) {
+        return dim() == other.dim()
+                && layout.equals(other.layout)
+                && activation == other.activation
+                && up.layers().size() == other.up.layers().size();
+    }
+
+    /** Says sizes, for messages. */
+    @Override
+    public String toString() {
+        return "FeedForward[dim=" + dim() + ", inner=" + inner() + ", gated=" + layout.gated() + ", activation="
+                + activation + ", products=" + up.layers().size() + "]";
+    }
+
     @Override
     public int scratch() {
         return layout.floats();
@@ -98,7 +124,7 @@ public final class FeedForward implements Part {
         FeedForwardLayout.Views views = buffers.wide(layout, rows);
         up.forward(cpu, x, views.all(), views.parts());
         if (layout.gated()) {
-            buffers.gate.run(cpu, buffers.wide(), layout, activation, rows);
+            buffers.gate.run(cpu, buffers.wide(), 0, layout, activation, rows);
         }
         down.forward(cpu, views.hidden(), y, adds);
     }

@@ -14,11 +14,16 @@ record FeedForwardLayout(int inner, boolean gated) implements PartLayout<FeedFor
 
     @Override
     public Views views(float[] buffer, int tokens) {
-        Tensor hidden = PartLayout.rows(buffer, 0, tokens, inner, floats());
+        return views(buffer, 0, tokens);
+    }
+
+    /** Returns the tensors of rows that begin at a place of the buffer. */
+    Views views(float[] buffer, int at, int rows) {
+        Tensor hidden = PartLayout.rows(buffer, at, rows, inner, floats());
         if (!gated) {
             return new Views(hidden, List.of(hidden), hidden);
         }
-        Tensor up = PartLayout.rows(buffer, inner, tokens, inner, floats());
-        return new Views(PartLayout.rows(buffer, 0, tokens, 2 * inner, floats()), List.of(hidden, up), hidden);
+        Tensor up = PartLayout.rows(buffer, at + inner, rows, inner, floats());
+        return new Views(PartLayout.rows(buffer, at, rows, 2 * inner, floats()), List.of(hidden, up), hidden);
     }
 }

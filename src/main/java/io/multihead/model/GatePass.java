@@ -19,13 +19,15 @@ final class GatePass extends RowLoop {
 
     private float[] rows = new float[0];
     private Activation activation = Activation.NONE;
+    private int start;
     private int inner;
     private int stride;
     private int chunks;
 
-    /** Changes the rows of a number of tokens. */
-    void run(Compute cpu, float[] buffer, FeedForwardLayout layout, Activation function, int tokens) {
+    /** Changes a number of rows, which begin at a place of the buffer. */
+    void run(Compute cpu, float[] buffer, int at, FeedForwardLayout layout, Activation function, int tokens) {
         rows = buffer;
+        start = at;
         activation = function;
         inner = layout.inner();
         stride = layout.floats();
@@ -42,7 +44,7 @@ final class GatePass extends RowLoop {
             int column = (int) (chunk % chunks) * CHUNK;
             int columns = Math.min(CHUNK, inner - column);
             int padded = PartLayout.stride(columns);
-            int at = (int) (chunk / chunks) * stride + column;
+            int at = start + (int) (chunk / chunks) * stride + column;
             System.arraycopy(rows, at, gate, 0, columns);
             System.arraycopy(rows, at + inner, up, 0, columns);
             Arrays.fill(gate, columns, padded, 0f);

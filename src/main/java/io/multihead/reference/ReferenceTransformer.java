@@ -220,6 +220,17 @@ public record ReferenceTransformer(
         }
     }
 
+    /** A function of each row of states alone. */
+    public interface Rows {
+        /**
+         * Returns the rows that it makes.
+         *
+         * @param x rows of states
+         * @return as many new rows of the same size
+         */
+        double[] of(double[] x);
+    }
+
     /**
      * The feed-forward network: {@code down(f(up(x)))}, or {@code down(f(gate(x)) up(x))}.
      *
@@ -228,7 +239,8 @@ public record ReferenceTransformer(
      * @param down the last
      * @param function f
      */
-    public record FeedForward(@Nullable Linear gate, Linear up, Linear down, DoubleUnaryOperator function) {
+    public record FeedForward(@Nullable Linear gate, Linear up, Linear down, DoubleUnaryOperator function)
+            implements Rows {
         /** Checks the parts. */
         public FeedForward {
             Checks.notNull(up, "up");
@@ -236,8 +248,9 @@ public record ReferenceTransformer(
             Checks.notNull(function, "function");
         }
 
-        double[] of(double[] x) {
-            double[] inner = up.of(x);
+        @Override
+        public double[] of(double[] x) {
+            double[] inner = up.of(Checks.notNull(x, "x"));
             double[] gates = gate == null ? inner : gate.of(x);
             double[] hidden = new double[inner.length];
             for (int i = 0; i < hidden.length; i++) {
@@ -273,7 +286,7 @@ public record ReferenceTransformer(
     }
 
     /**
-     * A block: attention and the feed-forward network one after the other, or both of the same states and added up.
+     * A block: attention and a feed-forward network or experts one after the other, or both of the same states and added up.
      *
      * @param attention the first part
      * @param attentionNorms of the first part
@@ -282,11 +295,7 @@ public record ReferenceTransformer(
      * @param parallel whether both read the same states; without a norm before the second part, both read what the first one's gives
      */
     public record Block(
-            Attention attention,
-            Norms attentionNorms,
-            FeedForward feedForward,
-            Norms feedForwardNorms,
-            boolean parallel) {
+            Attention attention, Norms attentionNorms, Rows feedForward, Norms feedForwardNorms, boolean parallel) {
         /** Checks the parts. */
         public Block {
             Checks.notNull(attention, "attention");

@@ -62,6 +62,96 @@ class GemmGroupProperties {
         }
     }
 
+    /** Rows of each group by weights of its own, gate and up, some groups without rows. */
+    @Property(tries = 100, edgeCases = EdgeCasesMode.NONE)
+    void groupsOfRowsHaveTheBitsOfTheirProducts(
+            @ForAll @Size(min = 1, max = 9) List<@IntRange(min = 0, max = 40) Integer> rows,
+            @ForAll @IntRange(min = 1, max = 100) int n,
+            @ForAll long seed) {
+        SplittableRandom random = new SplittableRandom(seed);
+        int[] starts = new int[rows.size() + 1];
+        Arrays.setAll(
+                starts,
+                i -> rows.subList(0, i).stream().mapToInt(Integer::intValue).sum());
+        int all = starts[rows.size()];
+        Tensor a = Numbers.gaussian(Tensor.of(new float[all * DEPTH], all, DEPTH), random, 0.5, 1);
+        List<PackedWeights> weights = new ArrayList<>();
+        List<GemmOptions> options = new ArrayList<>();
+        List<Tensor> expected = List.of(rows(all, n), rows(all, n));
+        for (int i = 0; i < 2 * rows.size(); i++) {
+            WeightFormat[] formats = WeightFormat.values();
+            Tensor matrix = Numbers.gaussian(Tensor.of(new float[DEPTH * n], DEPTH, n), random, 0.1, 1);
+            weights.add(random(matrix, formats[random.nextInt(formats.length)], random));
+            Tensor bias = Numbers.gaussian(Tensor.of(new float[n], n), random, 0, 1);
+            options.add(random.nextBoolean() ? GemmOptions.DEFAULT.withBias(bias) : GemmOptions.DEFAULT);
+            int from = starts[i / 2];
+            int end = starts[i / 2 + 1];
+            Tensor own = expected.get(i % 2).slice(0, from, end);
+            Gemm.multiply(SERIAL, a.slice(0, from, end), weights.get(i), own, options.get(i));
+        }
+        for (Compute cpu : List.of(SERIAL, THREADS)) {
+            List<Tensor> results = List.of(rows(all, n), rows(all, n));
+            results.forEach(result -> Numbers.fill(result, () -> Double.NaN));
+            Gemm.multiplyGroups(cpu, a, starts, weights, results, options);
+            for (int i = 0; i < 2; i++) {
+                assertArrayEquals(expected.get(i).toArray(), results.get(i).toArray());
+            }
+        }
+    }
+
+    private static Tensor rows(int rows, int columns) {
+        return Tensor.of(new float[rows * columns], rows, columns);
+    }
+
+    @Test
+    void groupsOfRowsThatDoNotFitAreNamed() {
+        Tensor a = rows(3, 4);
+        Tensor c = rows(3, 2);
+        PackedWeights b = PackedWeights.of(rows(4, 2));
+        List<PackedWeights> two = List.of(b, b);
+        List<GemmOptions> options = List.of(GemmOptions.DEFAULT, GemmOptions.DEFAULT);
+        assertNamed(
+                "starts: [0, 2, 1, 3]; expected 0 to 3, ascending",
+                () -> Gemm.multiplyGroups(
+                        SERIAL,
+                        a,
+                        new int[] {0, 2, 1, 3},
+                        List.of(b, b, b),
+                        List.of(c),
+                        List.of(GemmOptions.DEFAULT, GemmOptions.DEFAULT, GemmOptions.DEFAULT)));
+        assertNamed(
+                "starts: 2 elements; expected 3, one per group and an end",
+                () -> Gemm.multiplyGroups(SERIAL, a, new int[] {0, 3}, two, List.of(c), options));
+        assertNamed(
+                "b: 2 weights; expected a multiple of 3, as many as c",
+                () -> Gemm.multiplyGroups(SERIAL, a, new int[] {0, 3}, two, List.of(c, c, c), options));
+        assertNamed(
+                "options: transposeA with groups of rows; expected rows as they are",
+                () -> Gemm.multiplyGroups(
+                        SERIAL,
+                        a,
+                        new int[] {0, 1, 3},
+                        two,
+                        List.of(c),
+                        List.of(GemmOptions.DEFAULT, GemmOptions.DEFAULT.withTransposeA(true))));
+        float[] before = c.toArray();
+        PackedWeights other = PackedWeights.of(rows(5, 2));
+        assertThrows(
+                IllegalArgumentException.class,
+                () -> Gemm.multiplyGroups(SERIAL, a, new int[] {0, 1, 3}, List.of(b, other), List.of(c), options));
+        assertArrayEquals(before, c.toArray());
+        int[] starts = {0, 1, 3};
+        List<Tensor> results = List.of(c);
+        // weights of a group without rows are not read
+        Gemm.multiplyGroups(SERIAL, a, new int[] {0, 3, 3}, List.of(b, other), List.of(c), options);
+        assertEquals(0, WarmCalls.allocatedBytes(() -> Gemm.multiplyGroups(SERIAL, a, starts, two, results, options)));
+    }
+
+    private static void assertNamed(String message, Runnable call) {
+        assertEquals(
+                message, assertThrows(IllegalArgumentException.class, call::run).getMessage());
+    }
+
     private static PackedWeights random(Tensor matrix, WeightFormat format, SplittableRandom random) {
         PackedWeights packed = PackedWeights.of(matrix, format, Arena.ofAuto());
         return format.allowsEightBitInputs() && random.nextBoolean() ? packed.withEightBitInputs() : packed;

@@ -7,6 +7,7 @@ import io.multihead.gemm.Activation;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.position.Rope;
 import io.multihead.reference.ReferenceActivation;
+import io.multihead.reference.ReferenceExperts;
 import io.multihead.reference.ReferenceRope;
 import io.multihead.reference.ReferenceTransformer;
 import io.multihead.reference.ScoreRule;
@@ -43,6 +44,14 @@ final class ModelCase {
         ROW
     }
 
+    /** What chooses the experts in the place of a feed-forward network. */
+    enum Routing {
+        NONE,
+        SOFTMAX,
+        SOFTMAX_OF_ALL,
+        SIGMOID_WITH_BIAS
+    }
+
     /** The sizes and kinds of a model. */
     record Shape(int dim, int heads, int keyValueHeads, int headDim, int inner, int layers) {}
 
@@ -61,7 +70,8 @@ final class ModelCase {
             boolean softCap,
             boolean scales,
             boolean tables,
-            boolean concatenated) {
+            boolean concatenated,
+            Routing routing) {
         /** A Llama. */
         static Options llama(int headDim) {
             return new Options(
@@ -78,11 +88,13 @@ final class ModelCase {
                     false,
                     false,
                     false,
-                    true);
+                    true,
+                    Routing.NONE);
         }
     }
 
     static final int VOCABULARY = 61;
+    private static final int EXPERTS = 5;
     private static final int POSITIONS = 100;
     private static final double EPSILON = 1e-5;
     private static final double CAP = 4;
@@ -91,6 +103,9 @@ final class ModelCase {
     final Options options;
     final Transformer model;
     final ReferenceTransformer reference;
+    /** How far the specification was from choosing other experts. */
+    double margin = Double.POSITIVE_INFINITY;
+
     private final SplittableRandom random;
 
     ModelCase(Shape shape, Options options, long seed) {
@@ -141,7 +156,8 @@ final class ModelCase {
                 random.nextBoolean(),
                 random.nextBoolean(),
                 random.nextBoolean(),
-                random.nextBoolean());
+                random.nextBoolean(),
+                any(random, Routing.values()));
         return new ModelCase(shape, options, seed + 1);
     }
 
@@ -182,7 +198,7 @@ final class ModelCase {
 
     private record BothAttentions(SelfAttention part, ReferenceTransformer.Attention reference) {}
 
-    private record BothFeedForwards(FeedForward part, ReferenceTransformer.FeedForward reference) {}
+    private record BothFeedForwards(Part part, ReferenceTransformer.Rows reference) {}
 
     private float[] draw(int count, double mean, double deviation) {
         float[] values = new float[count];
@@ -412,6 +428,41 @@ final class ModelCase {
     }
 
     private BothFeedForwards feedForward() {
+        if (options.routing == Routing.NONE) {
+            return network();
+        }
+        BothLinears logits = linear(EXPERTS, shape.dim, 2, 1);
+        List<FeedForward> parts = new ArrayList<>();
+        List<ReferenceTransformer.FeedForward> references = new ArrayList<>();
+        for (int expert = 0; expert <= EXPERTS; expert++) {
+            BothFeedForwards network = network();
+            parts.add((FeedForward) network.part);
+            references.add((ReferenceTransformer.FeedForward) network.reference);
+        }
+        boolean sigmoid = options.routing == Routing.SIGMOID_WITH_BIAS;
+        float[] bias = sigmoid ? draw(EXPERTS, 0, 0.2) : null;
+        Router router = Router.of(logits.part, 2);
+        router = sigmoid ? router.withSigmoid().withScale(1.5).withSelectionBias(Tensor.of(bias)) : router;
+        router = router.withNormalised(options.routing != Routing.SOFTMAX_OF_ALL);
+        // the last one is shared by all tokens where the choice is by sigmoid
+        ReferenceExperts experts = new ReferenceExperts(
+                logits.reference,
+                new ReferenceExperts.Rule(
+                        2,
+                        sigmoid,
+                        options.routing != Routing.SOFTMAX_OF_ALL,
+                        sigmoid ? 1.5 : 1,
+                        bias == null ? null : widened(bias)),
+                references.subList(0, EXPERTS),
+                sigmoid ? references.get(EXPERTS) : null);
+        return new BothFeedForwards(
+                Experts.of(router, parts.subList(0, EXPERTS)).withShared(sigmoid ? parts.get(EXPERTS) : null), x -> {
+                    margin = Math.min(margin, experts.margin(x));
+                    return experts.of(x);
+                });
+    }
+
+    private BothFeedForwards network() {
         BothLinears gate = linear(shape.inner, shape.dim, 1, 1);
         BothLinears up = linear(shape.inner, shape.dim, 1, 1);
         BothLinears down = linear(shape.dim, shape.inner, 0.5, 1);

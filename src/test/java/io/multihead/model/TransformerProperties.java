@@ -37,6 +37,16 @@ class TransformerProperties {
      */
     private static final int ROUNDINGS = 5 * 120 + 3 * 120;
 
+    /** With experts there is one product more, of whose results two make a factor, and a sum of two rows. */
+    private static int roundings(ModelCase c) {
+        return ROUNDINGS + (c.options.routing() == ModelCase.Routing.NONE ? 0 : 2 * 120 + 2);
+    }
+
+    /** Leaves out cases in which rounding may change the choice of experts: each of two logits is off by at most the bound. */
+    private static void requireClearChoice(ModelCase c, double most) {
+        Assume.that(c.margin > 2 * most);
+    }
+
     @Property(tries = 200, edgeCases = EdgeCasesMode.NONE)
     void logitsAreThoseOfTheSpecification(@ForAll long seed, @ForAll @IntRange(min = 1, max = 20) int tokens) {
         ModelCase c = ModelCase.random(seed);
@@ -44,7 +54,8 @@ class TransformerProperties {
         double[] expected = c.reference.logits(ids);
         double[] states = c.reference.states(ids);
         double size = Math.max(largest(expected), largest(states));
-        double most = (c.shape.layers() + 1) * ROUNDINGS * U * size;
+        double most = (c.shape.layers() + 1) * roundings(c) * U * size;
+        requireClearChoice(c, most);
         float[][] actual = complete(c, SERIAL, ids);
         for (int token = 0; token < tokens; token++) {
             for (int i = 0; i < ModelCase.VOCABULARY; i++) {
@@ -71,7 +82,8 @@ class TransformerProperties {
         Buffers buffers = c.model.buffers(tokens);
         c.model.forward(SERIAL, batch, buffers);
         float[] actual = buffers.states().toArray();
-        double most = c.shape.layers() * ROUNDINGS * U * largest(expected);
+        double most = c.shape.layers() * roundings(c) * U * largest(expected);
+        requireClearChoice(c, most);
         for (int i = 0; i < expected.length; i++) {
             double error = Math.abs(actual[i] - expected[i]);
             assertTrue(error <= most, c + ", element " + i + ": " + error + " > " + most);
@@ -191,7 +203,8 @@ class TransformerProperties {
                 new ReferenceTransformer(of.embedding(), specified, of.finalNorm(), of.head(), 0).states(ids);
         float[] actual = states(c.model.withBlocks(blocks), ids);
         double[] whole = of.states(ids);
-        double most = c.shape.layers() * ROUNDINGS * U * largest(expected);
+        double most = c.shape.layers() * roundings(c) * U * largest(expected);
+        requireClearChoice(c, most);
         double changed = 0;
         for (int i = 0; i < expected.length; i++) {
             double error = Math.abs(actual[i] - expected[i]);

@@ -41,7 +41,9 @@ class TransformerTest {
     @Test
     void warmCallsAllocateNothing() {
         for (ModelCase.Arrangement arrangement : ModelCase.Arrangement.values()) {
-            ModelCase c = new ModelCase(SHAPE, everything(arrangement), 2);
+            boolean experts = arrangement == ModelCase.Arrangement.PRE || arrangement == ModelCase.Arrangement.SANDWICH;
+            ModelCase.Routing routing = experts ? ModelCase.Routing.SIGMOID_WITH_BIAS : ModelCase.Routing.NONE;
+            ModelCase c = new ModelCase(SHAPE, everything(arrangement, routing), 2);
             KeyValueCache held = KeyValueCache.contiguous(c.model.cacheConfig(), 2, 64);
             TokenBatch batch = TokenBatch.of(held, 8);
             Buffers buffers = c.model.buffers(8);
@@ -74,7 +76,7 @@ class TransformerTest {
         }));
     }
 
-    private static ModelCase.Options everything(ModelCase.Arrangement arrangement) {
+    private static ModelCase.Options everything(ModelCase.Arrangement arrangement, ModelCase.Routing routing) {
         return new ModelCase.Options(
                 arrangement,
                 ModelCase.NormKind.LAYER,
@@ -89,13 +91,14 @@ class TransformerTest {
                 true,
                 true,
                 true,
-                false);
+                false,
+                routing);
     }
 
     /** A specification without one of the options is farther off than the bound of the comparison, by far. */
     @Test
     void theComparisonSeesEveryOption() {
-        ModelCase c = new ModelCase(SHAPE, everything(ModelCase.Arrangement.SANDWICH), 3);
+        ModelCase c = new ModelCase(SHAPE, everything(ModelCase.Arrangement.SANDWICH, ModelCase.Routing.NONE), 3);
         int[] ids = c.ids(12);
         double[] right = c.reference.logits(ids);
         List<UnaryOperator<ReferenceTransformer.Scores>> wrong = List.of(

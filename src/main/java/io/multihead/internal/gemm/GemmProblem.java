@@ -23,14 +23,26 @@ public final class GemmProblem {
     long m;
     long n;
     long k;
-    float alpha;
-    float beta;
+    /** The first of the rows of A and C, {@code m} of each, where these are not all. */
+    private long firstRow;
+
     private @Nullable Tensor a;
     private @Nullable Tensor b;
     private @Nullable PackedMatrix packed;
     private @Nullable Tensor c;
-    private @Nullable Tensor bias;
-    private @Nullable RowFunction function;
+    private final Epilogue epilogue = new Epilogue();
+
+    /** What happens to sums. */
+    private static final class Epilogue {
+        float alpha;
+        float beta;
+
+        @Nullable
+        Tensor bias;
+
+        @Nullable
+        RowFunction function;
+    }
 
     /** Creates a problem without operands. */
     public GemmProblem() {}
@@ -45,6 +57,13 @@ public final class GemmProblem {
         m = newC.dim(-2);
         n = newC.dim(-1);
         k = newA.dim(-1);
+        firstRow = 0;
+    }
+
+    /** Restricts this to some rows of A and C. */
+    public void bindRows(long first, long count) {
+        firstRow = first;
+        m = count;
     }
 
     /**
@@ -53,6 +72,7 @@ public final class GemmProblem {
      */
     public void joinCall(GemmProblem other) {
         boolean sameRows = m == other.m
+                && firstRow == other.firstRow
                 && k == other.k
                 && a().stride(-2) == other.a().stride(-2)
                 && a().stride(-1) == other.a().stride(-1);
@@ -65,13 +85,23 @@ public final class GemmProblem {
         }
     }
 
+    /** Returns whether both have the same C, of which they may compute different rows. */
+    public boolean writesTo(GemmProblem other) {
+        return c == other.c;
+    }
+
+    /** Returns whether both compute the same rows. */
+    public boolean hasRowsOf(GemmProblem other) {
+        return firstRow == other.firstRow;
+    }
+
     /** Binds the factors, the bias that is added to every row, and the function of the sum; null for none. */
     public void bindFactors(
             float newAlpha, float newBeta, @Nullable Tensor newBias, @Nullable RowFunction newFunction) {
-        alpha = newAlpha;
-        beta = newBeta;
-        bias = newBias;
-        function = newFunction;
+        epilogue.alpha = newAlpha;
+        epilogue.beta = newBeta;
+        epilogue.bias = newBias;
+        epilogue.function = newFunction;
     }
 
     /** Releases the caller's tensors. */
@@ -80,7 +110,7 @@ public final class GemmProblem {
         b = null;
         packed = null;
         c = null;
-        bias = null;
+        epilogue.bias = null;
     }
 
     /** Returns the number of batches. */
@@ -157,21 +187,34 @@ public final class GemmProblem {
         return Checks.notNull(c, "c");
     }
 
+    /** Returns the factor of the product. */
+    float alpha() {
+        return epilogue.alpha;
+    }
+
+    /** Returns the factor of what C held before. */
+    float beta() {
+        return epilogue.beta;
+    }
+
     @Nullable
     Tensor bias() {
-        return bias;
+        return epilogue.bias;
     }
 
     @Nullable
     RowFunction function() {
-        return function;
+        return epilogue.function;
     }
 
-    /** Returns the position of the first element of one batch; a matrix without batch axes serves every batch. */
+    /** Returns the position of the first element of one batch, of the rows that are computed; a matrix without batch axes serves every batch. */
     long start(Tensor matrix, long batch) {
-        long at = matrix.offset();
-        long rest = batch;
         Tensor result = c();
+        long at = matrix.offset();
+        if (firstRow != 0 && matrix != b) {
+            at += firstRow * matrix.stride(-2);
+        }
+        long rest = batch;
         for (int axis = result.rank() - 3; axis >= 0; axis--) {
             long index = rest % result.dim(axis);
             rest /= result.dim(axis);

@@ -137,7 +137,7 @@ public final class LoopNest {
             addend = memory.atLeast(addend, padded);
             packer.read(block.set(bias, bias.offset() + jc * step, 0, step), 1, n, addend, 0, padded);
         }
-        if (p.beta != 0f) {
+        if (p.beta() != 0f) {
             before = memory.atLeast(before, padded);
         }
         if (p.function() != null) {
@@ -197,12 +197,12 @@ public final class LoopNest {
         RowFunction function = p.function();
         for (int row = first; row < first + m; row++) {
             int at = row * ldc;
-            if (p.alpha != 1f) {
-                RowOps.scale(sums, at, padded, p.alpha);
+            if (p.alpha() != 1f) {
+                RowOps.scale(sums, at, padded, p.alpha());
             }
-            if (p.beta != 0f) {
+            if (p.beta() != 0f) {
                 packer.read(block.matrix(p.c(), start, ic + row, jc), 1, n, before, 0, padded);
-                RowOps.addScaled(sums, at, padded, before, p.beta);
+                RowOps.addScaled(sums, at, padded, before, p.beta());
             }
             if (p.bias() != null) {
                 RowOps.add(sums, at, padded, addend, 0);

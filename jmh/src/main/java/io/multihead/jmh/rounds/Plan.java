@@ -7,6 +7,7 @@ import io.multihead.jmh.bench.BackwardOptionsBench;
 import io.multihead.jmh.bench.DecodeBatchBench;
 import io.multihead.jmh.bench.DecoderBench;
 import io.multihead.jmh.bench.EmbeddingsBench;
+import io.multihead.jmh.bench.ExpertsBench;
 import io.multihead.jmh.bench.ExponentialBench;
 import io.multihead.jmh.bench.FewRowsBench;
 import io.multihead.jmh.bench.LinearBench;
@@ -100,6 +101,7 @@ public final class Plan {
         add(LinearBench.class, "rows=1,8,64,512", "threads=1", "impl=multihead,onnxruntime");
         add(LinearBench.class, "rows=512", "threads=1", "impl=openblas,onednn");
         add(FewRowsBench.class, "rows=1,4", "features=1024,4096");
+        add(ExpertsBench.class, "threads=2");
         add(WeightFormatBench.class, "rows=1", "outputs=4096", "threads=1,2");
         add(
                 WeightFormatBench.class,

@@ -1,0 +1,107 @@
+package io.multihead.jmh.bench;
+
+import io.multihead.compute.Compute;
+import io.multihead.gemm.Activation;
+import io.multihead.gemm.PackedWeights;
+import io.multihead.gemm.WeightFormat;
+import io.multihead.jmh.data.Data;
+import io.multihead.jmh.peer.Peer;
+import io.multihead.model.Buffers;
+import io.multihead.model.Experts;
+import io.multihead.model.FeedForward;
+import io.multihead.model.LinearGroup;
+import io.multihead.model.PackedLinear;
+import io.multihead.model.Router;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.nio.FloatBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Setup;
+
+/**
+ * A layer of experts of the sizes of Qwen3-30B-A3B. {@code loops} computes each row as a call of its own:
+ * no weights are read for several rows.
+ */
+public class ExpertsBench extends Comparison {
+    private static final int DIM = 2048;
+    private static final int INNER = 768;
+    private static final int COUNT = 128;
+
+    @Param({"multihead", "loops"})
+    public String impl;
+
+    @Param({"Q8_0", "Q4_K"})
+    public String format;
+
+    @Param({"1", "16", "512"})
+    public int rows;
+
+    @Param({"8"})
+    public int used;
+
+    @Param({"1", "2"})
+    public int threads;
+
+    @Override
+    public Work work() {
+        return Work.operations(6.0 * rows * used * DIM * INNER);
+    }
+
+    @Setup(Level.Trial)
+    public void open() {
+        cpu = Compute.threads(threads);
+        Experts experts = experts();
+        Tensor x = view(Data.gaussian(rows * DIM, 1), rows, DIM);
+        FloatBuffer expected = Data.zeros(rows * DIM);
+        FloatBuffer actual = Data.zeros(rows * DIM);
+        experts.forward(cpu, x, view(expected, rows, DIM), experts.buffers(rows));
+        load(impl, () -> make(experts, x, view(actual, rows, DIM)));
+        Data.requireClose(impl, expected, actual, 1e-5);
+    }
+
+    @Benchmark
+    public void forward() {
+        call.run();
+    }
+
+    private Runnable make(Experts experts, Tensor x, Tensor y) {
+        Buffers buffers = experts.buffers(rows);
+        return switch (impl) {
+            case "multihead" -> () -> experts.forward(cpu, x, y, buffers);
+            case "loops" -> () -> oneByOne(experts, x, y, buffers);
+            default -> throw Peer.unknown(impl);
+        };
+    }
+
+    /** Each row as a call of its own. */
+    private void oneByOne(Experts experts, Tensor x, Tensor y, Buffers buffers) {
+        for (int row = 0; row < rows; row++) {
+            experts.forward(cpu, x.slice(0, row, row + 1L), y.slice(0, row, row + 1L), buffers);
+        }
+    }
+
+    private Experts experts() {
+        List<FeedForward> all = new ArrayList<>();
+        for (int expert = 0; expert < COUNT; expert++) {
+            LinearGroup gateAndUp = LinearGroup.of(linear(DIM, INNER, 3 * expert), linear(DIM, INNER, 3 * expert + 1));
+            all.add(FeedForward.gated(Activation.SILU, gateAndUp, linear(INNER, DIM, 3 * expert + 2)));
+        }
+        Tensor logits = view(Data.gaussian(DIM * COUNT, -1), DIM, COUNT);
+        return Experts.of(Router.of(PackedLinear.of(PackedWeights.of(logits)), used), all);
+    }
+
+    private static Tensor view(FloatBuffer buffer, int height, int width) {
+        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(height, width));
+    }
+
+    private PackedLinear linear(int inputs, int outputs, int seed) {
+        Tensor matrix = view(Data.gaussian(inputs * outputs, seed), outputs, inputs);
+        return PackedLinear.of(PackedWeights.of(matrix.permute(1, 0), WeightFormat.valueOf(format)));
+    }
+}

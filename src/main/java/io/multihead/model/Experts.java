@@ -1,0 +1,143 @@
+package io.multihead.model;
+
+import io.multihead.compute.Compute;
+import io.multihead.gemm.Gemm;
+import io.multihead.gemm.GemmOptions;
+import io.multihead.gemm.PackedWeights;
+import io.multihead.internal.base.Checks;
+import io.multihead.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A mixture of experts: of many feed-forward networks a {@link Router} chooses a few for each token, whose results are added up with its
+ * factors; a shared part may compute all tokens besides.
+ *
+ * <p>Rows are gathered by expert, so that the weights of each are read once a call, and all products of a layer are one parallel loop. A
+ * token's sum has the order of its experts' indices. So its bits do not depend on the other tokens of a call. Immutable and thread-safe; a warm
+ * call allocates nothing.
+ */
+public final class Experts implements Part {
+    private final Router router;
+    private final List<FeedForward> experts;
+    private final @Nullable Part shared;
+    private final ExpertsLayout layout;
+    private final Products up;
+    private final Products down;
+
+    /** The layers of all experts, each one's side by side. */
+    private record Products(List<PackedWeights> weights, List<GemmOptions> options) {
+        static Products of(List<PackedLinear> layers) {
+            return new Products(
+                    layers.stream().map(PackedLinear::weights).toList(),
+                    layers.stream().map(PackedLinear::options).toList());
+        }
+    }
+
+    private Experts(Router router, List<FeedForward> experts, @Nullable Part shared) {
+        this.router = router;
+        this.experts = experts;
+        this.shared = shared;
+        FeedForward first = experts.get(0);
+        layout = new ExpertsLayout(experts.size(), router.used(), first.dim(), first.layout());
+        List<PackedLinear> ups = new ArrayList<>();
+        List<PackedLinear> downs = new ArrayList<>();
+        for (FeedForward expert : experts) {
+            ups.addAll(expert.up().layers());
+            downs.add(expert.down());
+        }
+        up = Products.of(ups);
+        down = Products.of(downs);
+    }
+
+    /**
+     * Returns a mixture.
+     *
+     * @param router chooses among them
+     * @param experts one for each of the router's logits, which differ in weights alone
+     * @return the part
+     * @throws IllegalArgumentException if there are more or fewer, or sizes or activations differ
+     */
+    public static Experts of(Router router, List<FeedForward> experts) {
+        List<FeedForward> all = Checks.noNulls(experts, "experts");
+        Checks.length(all.size(), Checks.notNull(router, "router").experts(), "experts", "one per logit of the router");
+        FeedForward first = all.get(0);
+        if (router.logits().inputs() != first.dim()) {
+            throw Checks.fail(
+                    "router", router.logits().inputs() + " inputs", "expected " + first.dim() + ", as of the experts");
+        }
+        for (int i = 1; i < all.size(); i++) {
+            if (!all.get(i).isLike(first)) {
+                throw Checks.fail("experts[" + i + "]", all.get(i).toString(), "expected " + first + ", as experts[0]");
+            }
+        }
+        return new Experts(router, all, null);
+    }
+
+    /**
+     * Returns this mixture with a part whose result is added for every token, as DeepSeek's shared experts.
+     *
+     * @param part of as many elements, without attention; null for none
+     * @return the changed part
+     * @throws IllegalArgumentException if it does not fit
+     */
+    public Experts withShared(@Nullable Part part) {
+        if (part != null && (part.dim() != dim() || !part.keyValues().isEmpty())) {
+            throw Checks.fail(
+                    "part",
+                    "states of " + part.dim() + ", " + part.keyValues().size() + " attentions",
+                    "expected " + dim() + " and none");
+        }
+        return new Experts(router, experts, part);
+    }
+
+    /**
+     * {@return what chooses among the experts}
+     */
+    public Router router() {
+        return router;
+    }
+
+    /**
+     * {@return the experts, by their index}
+     */
+    public List<FeedForward> experts() {
+        return experts;
+    }
+
+    @Override
+    public int dim() {
+        return layout.dim();
+    }
+
+    @Override
+    public int scratch() {
+        return Math.max(layout.floats(), shared == null ? 0 : shared.scratch());
+    }
+
+    @Override
+    public void compute(Compute cpu, Tensor x, Tensor y, boolean adds, Buffers buffers) {
+        RowChecks.require(cpu, x, y, dim(), scratch(), buffers);
+        int tokens = (int) x.dim(0);
+        ExpertsLayout.Views views = buffers.wide(layout, tokens);
+        float[] wide = buffers.wide();
+        ExpertRows rows = buffers.experts;
+        router.logits().forward(cpu, x, views.logits());
+        int[] starts = rows.choose(cpu, router, wide, layout.logitStride(), tokens);
+        rows.gather(cpu, x, wide, layout.rowsAt(tokens), layout.rowStride());
+        boolean isOneProduct = up.weights.size() == experts.size();
+        List<Tensor> inner = isOneProduct ? views.whole() : views.parts();
+        Gemm.multiplyGroups(cpu, views.rows(), starts, up.weights, inner, up.options);
+        if (layout.inner().gated()) {
+            FeedForward first = experts.get(0);
+            buffers.gate.run(
+                    cpu, wide, layout.innerAt(tokens), layout.inner(), first.activation(), tokens * layout.used());
+        }
+        Gemm.multiplyGroups(cpu, views.hidden(), starts, down.weights, views.results(), down.options);
+        rows.add(cpu, wide, layout.rowsAt(tokens), layout.rowStride(), y, adds);
+        if (shared != null) {
+            shared.compute(cpu, x, y, true, buffers);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+package io.multihead.model;
+
+import io.multihead.tensor.Tensor;
+import java.util.List;
+
+/** The logits of experts, then a row for each expert that a token uses, and behind these rows of inner elements. */
+record ExpertsLayout(int experts, int used, int dim, FeedForwardLayout inner)
+        implements PartLayout<ExpertsLayout.Views> {
+    /** Rows are what experts read, and then what they make, which is {@code results}. */
+    record Views(
+            Tensor logits, Tensor rows, List<Tensor> whole, List<Tensor> parts, Tensor hidden, List<Tensor> results) {}
+
+    @Override
+    public int floats() {
+        return logitStride() + used * (rowStride() + inner.floats());
+    }
+
+    int logitStride() {
+        return PartLayout.stride(experts);
+    }
+
+    int rowStride() {
+        return PartLayout.stride(dim);
+    }
+
+    /** Returns where the rows begin. */
+    int rowsAt(int tokens) {
+        return tokens * logitStride();
+    }
+
+    /** Returns where the inner elements begin. */
+    int innerAt(int tokens) {
+        return rowsAt(tokens) + tokens * used * rowStride();
+    }
+
+    @Override
+    public Views views(float[] buffer, int tokens) {
+        int rows = tokens * used;
+        FeedForwardLayout.Views views = inner.views(buffer, innerAt(tokens), rows);
+        Tensor gathered = PartLayout.rows(buffer, rowsAt(tokens), rows, dim, rowStride());
+        return new Views(
+                PartLayout.rows(buffer, 0, tokens, experts, logitStride()),
+                gathered,
+                List.of(views.all()),
+                views.parts(),
+                views.hidden(),
+                List.of(gathered));
+    }
+}

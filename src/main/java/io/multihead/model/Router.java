@@ -1,0 +1,188 @@
+package io.multihead.model;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.tensor.Tensor;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The choice of a token's experts (Shazeer et al. 2017): a linear layer gives each expert a logit, scores are their softmax or sigmoid, the
+ * experts with the largest scores compute, and their results are added with the scores as factors. Of equal scores the lower index wins.
+ *
+ * <p>Scores are computed in double and rounded once. A token with a logit that is NaN has NaN as factors. Immutable and thread-safe.
+ */
+public final class Router {
+    private final PackedLinear logits;
+    private final int used;
+    private final boolean sigmoid;
+    private final boolean normalised;
+    private final double scale;
+    private final float @Nullable [] bias;
+
+    private Router(
+            PackedLinear logits, int used, boolean sigmoid, boolean normalised, double scale, float @Nullable [] bias) {
+        this.logits = logits;
+        this.used = used;
+        this.sigmoid = sigmoid;
+        this.normalised = normalised;
+        this.scale = scale;
+        this.bias = bias;
+    }
+
+    /**
+     * Returns a router by softmax, whose factors are divided by their sum: as Mixtral and Qwen 3, and as GPT-OSS, which takes the softmax of the
+     * chosen logits alone.
+     *
+     * @param logits from a state to one number for each expert
+     * @param used experts of a token
+     * @return the router
+     * @throws IllegalArgumentException if there are fewer experts
+     */
+    public static Router of(PackedLinear logits, int used) {
+        int experts = Checks.notNull(logits, "logits").outputs();
+        if (used < 1 || used > experts) {
+            throw Checks.fail("used", String.valueOf(used), "expected 1 to " + experts + " experts");
+        }
+        return new Router(logits, used, false, true, 1, null);
+    }
+
+    /**
+     * {@return this router with scores by sigmoid, as DeepSeek-V3}
+     */
+    public Router withSigmoid() {
+        return new Router(logits, used, true, normalised, scale, bias);
+    }
+
+    /**
+     * {@return this router with factors that are divided by their sum, or not}
+     *
+     * @param divided whether they are; else they are the scores
+     */
+    public Router withNormalised(boolean divided) {
+        return new Router(logits, used, sigmoid, divided, scale, bias);
+    }
+
+    /**
+     * Returns this router with factors that are multiplied by a number.
+     *
+     * @param factor the number
+     * @return the changed router
+     * @throws IllegalArgumentException if it is not finite
+     */
+    public Router withScale(double factor) {
+        if (!Double.isFinite(factor)) {
+            throw Checks.fail("factor", String.valueOf(factor), "expected a finite number");
+        }
+        return new Router(logits, used, sigmoid, normalised, factor, bias);
+    }
+
+    /**
+     * Returns this router with numbers that are added to the scores for the choice alone, as DeepSeek-V3 balances its experts; factors are
+     * those of the scores.
+     *
+     * @param addends {@code [experts]}, any element type, copied as f32; null for none
+     * @return the changed router
+     * @throws IllegalArgumentException if the shape does not fit
+     */
+    public Router withSelectionBias(@Nullable Tensor addends) {
+        if (addends != null && (addends.rank() != 1 || addends.dim(0) != experts())) {
+            throw Checks.fail("addends", "shape " + addends.shape(), "expected [" + experts() + "]");
+        }
+        return new Router(logits, used, sigmoid, normalised, scale, addends == null ? null : addends.toArray());
+    }
+
+    /**
+     * {@return the linear layer}
+     */
+    public PackedLinear logits() {
+        return logits;
+    }
+
+    /**
+     * {@return the number of experts}
+     */
+    public int experts() {
+        return logits.outputs();
+    }
+
+    /**
+     * {@return the experts of a token}
+     */
+    public int used() {
+        return used;
+    }
+
+    /**
+     * Chooses the experts of a token.
+     *
+     * @param row has its logits from {@code at} on
+     * @param ids where the experts go, ascending, from {@code to} on
+     * @param factors where their factors go
+     * @param room holds a number for each expert
+     */
+    void choose(float[] row, int at, int[] ids, float[] factors, int to, double[] room) {
+        int experts = experts();
+        double largest = Double.NEGATIVE_INFINITY;
+        boolean isNumber = true;
+        for (int i = 0; i < experts; i++) {
+            largest = Math.max(largest, row[at + i]);
+            isNumber &= !Float.isNaN(row[at + i]);
+        }
+        if (!isNumber) {
+            for (int i = 0; i < used; i++) {
+                ids[to + i] = i;
+                factors[to + i] = Float.NaN;
+            }
+            return;
+        }
+        double sum = scores(row, at, largest, room);
+        select(row, at, ids, to, sum, room);
+        Arrays.sort(ids, to, to + used);
+        double divisor = sum;
+        if (normalised) {
+            divisor = 0;
+            for (int i = to; i < to + used; i++) {
+                divisor += room[ids[i]];
+            }
+        }
+        for (int i = to; i < to + used; i++) {
+            factors[i] = (float) (scale * (room[ids[i]] / divisor));
+        }
+    }
+
+    /** Computes scores and returns what they are still to be divided by; of a softmax only as far as it is needed. */
+    private double scores(float[] row, int at, double largest, double[] room) {
+        double sum = 0;
+        for (int i = 0; i < experts(); i++) {
+            double logit = row[at + i];
+            // strict, since the JVM's own function may differ from the one of another processor
+            room[i] = sigmoid ? 1 / (1 + StrictMath.exp(-logit)) : StrictMath.exp(logit - largest);
+            sum += room[i];
+        }
+        return sigmoid ? 1 : sum;
+    }
+
+    /** Keeps the experts with the largest keys so far in descending order; a later one of the same key stands behind. */
+    private void select(float[] row, int at, int[] ids, int to, double sum, double[] room) {
+        int count = 0;
+        for (int i = 0; i < experts(); i++) {
+            double key = key(row, at, i, sum, room);
+            int place = count;
+            while (place > 0 && key > key(row, at, ids[to + place - 1], sum, room)) {
+                place--;
+            }
+            if (place == used) {
+                continue;
+            }
+            count = Math.min(count + 1, used);
+            System.arraycopy(ids, to + place, ids, to + place + 1, count - 1 - place);
+            ids[to + place] = i;
+        }
+    }
+
+    /** Returns what the choice compares: logits, whose order is that of scores without their rounding, where nothing is added. */
+    private double key(float[] row, int at, int expert, double sum, double[] room) {
+        float[] addends = bias;
+        return addends == null ? row[at + expert] : room[expert] / sum + addends[expert];
+    }
+}

@@ -1,0 +1,148 @@
+package io.multihead.reference;
+
+import io.multihead.internal.base.Checks;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A mixture of experts as plain loops in {@code double}: token by token, expert by expert.
+ *
+ * @param router from a state to one logit for each expert
+ * @param rule how experts are chosen and weighed
+ * @param experts the networks
+ * @param shared a network whose result is added for every token, or null
+ */
+public record ReferenceExperts(
+        ReferenceTransformer.Linear router,
+        Rule rule,
+        List<ReferenceTransformer.FeedForward> experts,
+        ReferenceTransformer.@Nullable FeedForward shared)
+        implements ReferenceTransformer.Rows {
+    /** Checks the parts. */
+    public ReferenceExperts {
+        Checks.notNull(router, "router");
+        Checks.notNull(rule, "rule");
+        experts = Checks.noNulls(experts, "experts");
+        Checks.length(experts.size(), router.outputs(), "experts", "one per logit of the router");
+        if (rule.used < 1 || rule.used > experts.size()) {
+            throw Checks.fail("rule", rule.used + " experts of a token", "expected 1 to " + experts.size());
+        }
+        if (rule.bias != null) {
+            Checks.length(rule.bias.length, experts.size(), "rule", "one addend per expert");
+        }
+    }
+
+    /**
+     * The choice of experts.
+     *
+     * @param used experts of a token
+     * @param sigmoid whether scores are sigmoids of logits; else their softmax
+     * @param normalised whether factors are divided by their sum
+     * @param scale factor of factors
+     * @param bias added to scores for the choice alone, or null
+     */
+    @SuppressWarnings("ArrayRecordComponent")
+    public record Rule(int used, boolean sigmoid, boolean normalised, double scale, double @Nullable [] bias) {
+        /**
+         * Returns the factor of each expert.
+         *
+         * @param logits of one token
+         * @return 0 for those that are not chosen
+         */
+        public double[] factors(double... logits) {
+            double[] scores = scores(Checks.notNull(logits, "logits"));
+            double[] keys = keys(logits, scores);
+            int[] chosen = IntStream.range(0, logits.length)
+                    .boxed()
+                    .sorted(Comparator.comparingDouble((Integer i) -> -keys[i]).thenComparing(i -> i))
+                    .limit(used)
+                    .mapToInt(Integer::intValue)
+                    .toArray();
+            double sum = IntStream.of(chosen).mapToDouble(i -> scores[i]).sum();
+            double[] factors = new double[logits.length];
+            for (int expert : chosen) {
+                factors[expert] = scale * scores[expert] / (normalised ? sum : 1);
+            }
+            return factors;
+        }
+
+        private double[] scores(double... logits) {
+            double largest = IntStream.range(0, logits.length)
+                    .mapToDouble(i -> logits[i])
+                    .max()
+                    .orElse(0);
+            double[] scores = new double[logits.length];
+            double sum = 0;
+            for (int i = 0; i < scores.length; i++) {
+                scores[i] = sigmoid ? 1 / (1 + Math.exp(-logits[i])) : Math.exp(logits[i] - largest);
+                sum += scores[i];
+            }
+            for (int i = 0; i < scores.length && !sigmoid; i++) {
+                scores[i] /= sum;
+            }
+            return scores;
+        }
+
+        /** Without a bias the order of scores is that of logits. */
+        private double[] keys(double[] logits, double[] scores) {
+            double[] keys = logits.clone();
+            for (int i = 0; bias != null && i < keys.length; i++) {
+                keys[i] = scores[i] + bias[i];
+            }
+            return keys;
+        }
+
+        /** Returns how far the last that is chosen is from the first that is not: infinite where all are chosen. */
+        double margin(double... logits) {
+            double[] keys = keys(logits, scores(logits));
+            Arrays.sort(keys);
+            int first = keys.length - used;
+            return first == 0 ? Double.POSITIVE_INFINITY : keys[first] - keys[first - 1];
+        }
+    }
+
+    @Override
+    public double[] of(double[] x) {
+        int dim = router.inputs();
+        double[] y = new double[Checks.notNull(x, "x").length];
+        for (int at = 0; at < x.length; at += dim) {
+            double[] row = Arrays.copyOfRange(x, at, at + dim);
+            double[] factors = rule.factors(router.of(row));
+            for (int expert = 0; expert < factors.length; expert++) {
+                if (factors[expert] != 0) {
+                    add(y, at, factors[expert], experts.get(expert).of(row));
+                }
+            }
+            if (shared != null) {
+                add(y, at, 1, shared.of(row));
+            }
+        }
+        return y;
+    }
+
+    private static void add(double[] y, int at, double factor, double... row) {
+        for (int i = 0; i < row.length; i++) {
+            y[at + i] += factor * row[i];
+        }
+    }
+
+    /**
+     * Returns the smallest distance between an expert that is chosen and one that is not, in logits or, with a bias, in scores: rounding errors
+     * below it do not change a choice.
+     *
+     * @param x rows
+     * @return infinite where all experts are chosen
+     */
+    public double margin(double... x) {
+        int dim = router.inputs();
+        double margin = Double.POSITIVE_INFINITY;
+        for (int at = 0; at < Checks.notNull(x, "x").length; at += dim) {
+            double[] row = Arrays.copyOfRange(x, at, at + dim);
+            margin = Math.min(margin, rule.margin(router.of(row)));
+        }
+        return margin;
+    }
+}
