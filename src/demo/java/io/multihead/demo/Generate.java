@@ -21,16 +21,20 @@ import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
+import picocli.CommandLine.TypeConversionException;
 
 /** Continues a text, or chats, with a trained language model. */
 @Command(
@@ -60,8 +64,28 @@ public final class Generate implements Callable<Integer> {
 
     @Option(
             names = "--chat-template",
-            description = "of a chat, where the file has none or another: ${COMPLETION-CANDIDATES}")
+            description = "of a chat, where the file has none or another: ${COMPLETION-CANDIDATES}",
+            completionCandidates = TemplateNames.class,
+            converter = TemplateNames.class)
     private ChatTemplate template;
+
+    /** Families of templates, by their names in any case. */
+    private static final class TemplateNames implements Iterable<String>, ITypeConverter<ChatTemplate> {
+        @Override
+        public Iterator<String> iterator() {
+            return ChatTemplate.families().keySet().iterator();
+        }
+
+        @Override
+        public ChatTemplate convert(String name) {
+            ChatTemplate family = ChatTemplate.families().get(name.toLowerCase(Locale.ROOT));
+            if (family == null) {
+                throw new TypeConversionException(
+                        "expected one of " + ChatTemplate.families().keySet() + " but was '" + name + "'");
+            }
+            return family;
+        }
+    }
 
     @Option(names = "--system", description = "system prompt of a chat")
     private String system;

@@ -1,28 +1,56 @@
 package io.multihead.decoder;
 
 import io.multihead.internal.base.Checks;
+import java.util.List;
 
 /**
- * One message of a chat.
+ * One message of a chat. Whatever its texts hold, none of it becomes a control token.
  *
  * @param role who wrote it
- * @param content the text; whatever it holds, none of it becomes a control token
+ * @param content the text; of a tool, its result
+ * @param toolCalls what the model asks for, of a message of the model
+ * @param callId the id of the call that a tool answers; empty for none
+ * @param toolName the name of the tool that answers; empty for none
+ * @param reasoning what the model thought before its answer, where it is not a part of the content; empty for none
  */
-public record ChatMessage(Role role, String content) {
+public record ChatMessage(
+        Role role, String content, List<ToolCall> toolCalls, String callId, String toolName, String reasoning) {
     /** Who wrote a message. */
     public enum Role {
-        /** The system prompt; only the first message may be one. */
+        /** The system prompt. */
         SYSTEM,
-        /** The one who asks. */
+        /** The user. */
         USER,
         /** The model. */
-        ASSISTANT
+        ASSISTANT,
+        /** A tool, which answers a call. */
+        TOOL
     }
 
-    /** Checks that both are there. */
+    /** Checks that everything is there, and belongs to the role. */
     public ChatMessage {
         Checks.notNull(role, "role");
         Checks.notNull(content, "content");
+        toolCalls = Checks.noNulls(toolCalls, "toolCalls");
+        Checks.notNull(callId, "callId");
+        Checks.notNull(toolName, "toolName");
+        Checks.notNull(reasoning, "reasoning");
+        if (role != Role.ASSISTANT && !(toolCalls.isEmpty() && reasoning.isEmpty())) {
+            throw Checks.fail("role", role + " with tool calls or reasoning", "expected ASSISTANT");
+        }
+        if (role != Role.TOOL && !(callId.isEmpty() && toolName.isEmpty())) {
+            throw Checks.fail("role", role + " with the call of a tool that it answers", "expected TOOL");
+        }
+    }
+
+    /**
+     * Makes a message of text alone.
+     *
+     * @param role who wrote it
+     * @param content the text
+     */
+    public ChatMessage(Role role, String content) {
+        this(role, content, List.of(), "", "", "");
     }
 
     /**
@@ -50,5 +78,35 @@ public record ChatMessage(Role role, String content) {
      */
     public static ChatMessage assistant(String content) {
         return new ChatMessage(Role.ASSISTANT, content);
+    }
+
+    /**
+     * {@return a message of the model that calls tools}
+     *
+     * @param content the text before the calls; may be empty
+     * @param toolCalls the calls
+     */
+    public static ChatMessage assistant(String content, List<ToolCall> toolCalls) {
+        return new ChatMessage(Role.ASSISTANT, content, toolCalls, "", "", "");
+    }
+
+    /**
+     * {@return the result of a tool}
+     *
+     * @param call what is answered
+     * @param result the text
+     */
+    public static ChatMessage tool(ToolCall call, String result) {
+        Checks.notNull(call, "call");
+        return new ChatMessage(Role.TOOL, result, List.of(), call.id(), call.name(), "");
+    }
+
+    /**
+     * {@return this message of the model with what it thought, which templates leave out or not}
+     *
+     * @param newReasoning the thought, without the marks around it
+     */
+    public ChatMessage withReasoning(String newReasoning) {
+        return new ChatMessage(role, content, toolCalls, callId, toolName, newReasoning);
     }
 }

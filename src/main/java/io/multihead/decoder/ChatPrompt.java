@@ -1,50 +1,103 @@
 package io.multihead.decoder;
 
-import java.util.ArrayList;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.template.Template;
+import java.time.LocalDateTime;
+import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
 
 /**
- * A chat as the model reads it: control tokens by name, and texts between them that hold none, whatever their characters. Texts next to
- * each other are one, since a tokenizer splits a text as a whole.
+ * A chat that the model is to go on with, as a {@link ChatTemplate} takes it. Immutable.
+ *
+ * @param messages in their order, at least one
+ * @param tools that the model may call
+ * @param variables of the template, by name: options such as {@code enable_thinking}. Values are strings, {@link io.multihead.text.PromptText},
+ *     booleans, numbers, and lists and maps of these
+ * @param time that the template is told; where there is none, that of the system's clock and time zone when the prompt is rendered
  */
-final class ChatPrompt {
-    /**
-     * A part of the prompt.
-     *
-     * @param control whether the text is the name of a control token
-     */
-    record Part(boolean control, String text) {}
+public record ChatPrompt(
+        List<ChatMessage> messages,
+        List<ToolDefinition> tools,
+        Map<String, Object> variables,
+        Optional<LocalDateTime> time) {
+    private static final Set<String> RESERVED = Set.of("messages", "tools", "add_generation_prompt");
 
-    private final List<Part> parts = new ArrayList<>();
-    private final StringBuilder text = new StringBuilder();
-
-    ChatPrompt control(String token) {
-        endText();
-        parts.add(new Part(true, token));
-        return this;
-    }
-
-    ChatPrompt text(String more) {
-        text.append(more);
-        return this;
-    }
-
-    List<Part> parts() {
-        endText();
-        return List.copyOf(parts);
-    }
-
-    private void endText() {
-        if (!text.isEmpty()) {
-            parts.add(new Part(false, text.toString()));
-            text.setLength(0);
+    /** Checks that there is a message, and that variables are what templates know. */
+    public ChatPrompt {
+        messages = Checks.noNulls(messages, "messages");
+        tools = Checks.noNulls(tools, "tools");
+        Checks.notNull(time, "time");
+        variables = Collections.unmodifiableMap(new LinkedHashMap<>(Checks.notNull(variables, "variables")));
+        if (messages.isEmpty()) {
+            throw Checks.fail("messages", "none", "expected at least one");
         }
+        variables.forEach(ChatPrompt::requireVariable);
     }
 
-    /** Returns the text of the prompt with control tokens by name, as the model's own template renders it. */
-    String rendered() {
-        StringBuilder all = new StringBuilder();
-        parts().forEach(part -> all.append(part.text()));
-        return all.toString();
+    /** Checks the name and the value of a variable. */
+    static void requireVariable(String name, Object value) {
+        if (RESERVED.contains(Checks.notNull(name, "name"))) {
+            throw Checks.fail("variables", name, "expected other names than " + RESERVED);
+        }
+        Checks.notNull(value, "variables." + name);
+        Checks.in("variables." + name, () -> {
+            Template.requireValue(value);
+            return name;
+        });
+    }
+
+    /**
+     * {@return a chat of messages alone}
+     *
+     * @param messages in their order, at least one
+     */
+    public static ChatPrompt of(List<ChatMessage> messages) {
+        return new ChatPrompt(messages, List.of(), Map.of(), Optional.empty());
+    }
+
+    /**
+     * {@return this chat with tools}
+     *
+     * @param newTools that the model may call
+     */
+    public ChatPrompt withTools(List<ToolDefinition> newTools) {
+        return new ChatPrompt(messages, newTools, variables, time);
+    }
+
+    /**
+     * {@return this chat with a variable of the template}
+     *
+     * @param name such as {@code enable_thinking}
+     * @param value a string, a {@link io.multihead.text.PromptText}, a boolean, a number, or a list or map of these
+     * @throws IllegalArgumentException if the value is of another type, or the name is that of messages or tools
+     */
+    public ChatPrompt withVariable(String name, Object value) {
+        Map<String, Object> all = new LinkedHashMap<>(variables);
+        all.put(Checks.notNull(name, "name"), value);
+        return new ChatPrompt(messages, tools, all, time);
+    }
+
+    /**
+     * {@return this chat with the time that the template is told}
+     *
+     * @param newTime the time
+     */
+    public ChatPrompt withTime(LocalDateTime newTime) {
+        return new ChatPrompt(messages, tools, variables, Optional.of(newTime));
+    }
+
+    /** Returns this chat with variables where it has none of their names. */
+    ChatPrompt withDefaults(Map<String, Object> defaults) {
+        Map<String, Object> all = new LinkedHashMap<>(defaults);
+        all.putAll(variables);
+        return new ChatPrompt(messages, tools, all, time);
+    }
+
+    ChatPrompt withMessages(List<ChatMessage> newMessages) {
+        return new ChatPrompt(newMessages, tools, variables, time);
     }
 }

@@ -1,237 +1,234 @@
 package io.multihead.decoder;
 
 import io.multihead.decoder.ChatMessage.Role;
+import io.multihead.decoder.TemplateVariables.Form;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.template.RaisedException;
+import io.multihead.internal.template.Template;
+import io.multihead.text.PromptText;
+import java.time.LocalDateTime;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.function.BiConsumer;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Function;
 
 /**
- * How a family of models writes a chat, in code. The text between control tokens is that of the model's own template, whose tools, images
- * and dates other than the default are not offered. Messages cannot hold control tokens: their text is split into ordinary tokens,
- * whatever it says.
+ * How a chat is written for a model: the program in Jinja that files hold ({@link #of(String)}), one in Java ({@link #of(Function, List)}), or one
+ * of the families that are constants here. What the template writes may be control tokens; what messages, calls, tools and variables
+ * hold never becomes one, whatever it says.
+ *
+ * <p>A chat is written as the template writes it, in any order of messages that it takes. What it raises an exception for is an
+ * {@link IllegalArgumentException} with its words. Tools, calls and results of tools that a template would leave out are refused.
+ *
+ * <p>Immutable and thread-safe.
  */
-public enum ChatTemplate {
+public final class ChatTemplate {
     /** Llama 3. */
-    LLAMA_3(ChatTemplate::llama3),
+    public static final ChatTemplate LLAMA_3 = llama("LLAMA_3", FamilyTemplates.LLAMA_3);
+
     /**
-     * Llama 3.1 to 3.3, with the dates that the template has where none is given: knowledge of December 2023, 26 July 2024 today. That of
-     * Llama 3.2 has the present day instead where its interpreter knows it.
+     * Llama 3.1 to 3.3, with the dates that the template of 3.1 has where none is given: knowledge of December 2023, 26 July 2024 today, or the
+     * variable {@code date_string}.
      */
-    LLAMA_3_1(ChatTemplate::llama31),
+    public static final ChatTemplate LLAMA_3_1 = llama("LLAMA_3_1", FamilyTemplates.LLAMA_3_1);
+
     /** ChatML without a default message of the system. */
-    CHATML((messages, to) -> chatml(messages, "", to)),
+    public static final ChatTemplate CHATML = chatml("CHATML", FamilyTemplates.CHATML);
+
     /** Qwen 2.5. */
-    QWEN_2_5((messages, to) ->
-            chatml(messages, "You are Qwen, created by Alibaba Cloud. You are a helpful assistant.", to)),
-    /** Qwen 3, which may think before it answers. What earlier answers thought is left out. */
-    QWEN_3((messages, to) -> chatml(withoutThoughts(messages), "", to)),
+    public static final ChatTemplate QWEN_2_5 = chatml("QWEN_2_5", FamilyTemplates.QWEN_2_5);
+
+    /**
+     * Qwen 3, which may think before it answers; the variable {@code enable_thinking} says so. Of earlier answers what was thought is left out,
+     * but after the last question.
+     */
+    public static final ChatTemplate QWEN_3 = chatml("QWEN_3", FamilyTemplates.QWEN_3);
+
     /** Qwen 3 with an empty thought, after which it answers at once. */
-    QWEN_3_WITHOUT_THINKING((messages, to) -> {
-        chatml(withoutThoughts(messages), "", to);
-        to.control("<think>").text("\n\n").control("</think>").text("\n\n");
-    }),
+    public static final ChatTemplate QWEN_3_WITHOUT_THINKING =
+            QWEN_3.withVariable("enable_thinking", false).named("QWEN_3_WITHOUT_THINKING");
+
     /** SmolLM2. */
-    SMOLLM_2((messages, to) ->
-            chatml(messages, "You are a helpful AI assistant named SmolLM, trained by Hugging Face", to)),
+    public static final ChatTemplate SMOLLM_2 = CHATML.withVariable(
+                    "default_system", "You are a helpful AI assistant named SmolLM, trained by Hugging Face")
+            .named("SMOLLM_2");
+
     /** Gemma 2 and 3; a message of the system becomes the beginning of the user's first one. */
-    GEMMA(ChatTemplate::gemma),
+    public static final ChatTemplate GEMMA =
+            family("GEMMA", FamilyTemplates.GEMMA, "<bos>", "<start_of_turn>", "<end_of_turn>");
+
     /** Phi-4-mini. */
-    PHI_4_MINI(ChatTemplate::phi4);
+    public static final ChatTemplate PHI_4_MINI =
+            family("PHI_4_MINI", FamilyTemplates.PHI_4_MINI, "<|system|>", "<|user|>", "<|assistant|>", "<|end|>");
 
-    private static final char NEXT_LINE = 0x85;
+    private static final String NAME = "chat_template";
+    private static final String LEFT_OUT = "; expected none, as this template leaves them out";
 
-    private static final String RAW =
-            "an unknown chat template; expected one of a family that is offered. A prompt that is"
-                    + " written out can be given as append(tokenizer.encodeSpecial(prompt))";
+    private final String name;
+    private final Function<ChatPrompt, PromptText> writer;
+    private final List<String> controlTokens;
+    private final Map<String, Object> variables;
 
-    private final BiConsumer<List<ChatMessage>, ChatPrompt> writer;
-
-    ChatTemplate(BiConsumer<List<ChatMessage>, ChatPrompt> writer) {
+    private ChatTemplate(
+            String name,
+            Function<ChatPrompt, PromptText> writer,
+            List<String> controlTokens,
+            Map<String, Object> variables) {
+        this.name = name;
         this.writer = writer;
+        this.controlTokens = controlTokens;
+        this.variables = variables;
+    }
+
+    private static ChatTemplate llama(String name, String jinja) {
+        return family(name, jinja, "<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>");
+    }
+
+    private static ChatTemplate chatml(String name, String jinja) {
+        return family(name, jinja, "<|im_start|>", "<|im_end|>");
+    }
+
+    private static ChatTemplate family(String name, String jinja, String... controlTokens) {
+        return new ChatTemplate(name, of(jinja).writer, List.of(controlTokens), Map.of());
+    }
+
+    private ChatTemplate named(String newName) {
+        return new ChatTemplate(newName, writer, controlTokens, variables);
     }
 
     /**
-     * Finds the family of a template as files hold it, a program in Jinja, by the words that no other one has.
+     * {@return the families that are constants here, by name in small letters}
+     */
+    public static Map<String, ChatTemplate> families() {
+        Map<String, ChatTemplate> families = new LinkedHashMap<>();
+        for (ChatTemplate each : List.of(
+                LLAMA_3, LLAMA_3_1, CHATML, QWEN_2_5, QWEN_3, QWEN_3_WITHOUT_THINKING, SMOLLM_2, GEMMA, PHI_4_MINI)) {
+            families.put(each.name.toLowerCase(Locale.ROOT), each);
+        }
+        return families;
+    }
+
+    /**
+     * Reads a template as files hold it, a program in Jinja. It has the variables that transformers gives: {@code messages}, {@code tools},
+     * {@code add_generation_prompt}, which is true, the names of the model's own tokens such as {@code bos_token}, and those of the
+     * {@link ChatPrompt}.
      *
      * @param jinja {@code tokenizer.chat_template}
      * @return the template
-     * @throws IllegalArgumentException if it is of no family that is offered
+     * @throws IllegalArgumentException if it is malformed or asks for what is not implemented; the message names that, and its line
      */
     public static ChatTemplate of(String jinja) {
-        Checks.notNull(jinja, "jinja");
-        if (jinja.contains("<|start_header_id|>")) {
-            return jinja.contains("Cutting Knowledge Date") ? LLAMA_3_1 : LLAMA_3;
-        }
-        if (jinja.contains("<start_of_turn>")) {
-            return GEMMA;
-        }
-        if (jinja.contains("<|im_start|>")) {
-            return chatmlOf(jinja);
-        }
-        if (jinja.contains("<|end|>") && jinja.contains("<|assistant|>") && jinja.contains("<|tool|>")) {
-            return PHI_4_MINI;
-        }
-        throw new IllegalArgumentException("chat_template: " + RAW);
-    }
-
-    private static ChatTemplate chatmlOf(String jinja) {
-        if (jinja.contains("You are Qwen, created by Alibaba Cloud")) {
-            return QWEN_2_5;
-        }
-        boolean third = jinja.contains("reasoning_mode") || jinja.contains("enable_thinking");
-        if (jinja.contains("named SmolLM, trained by Hugging Face") && !third) {
-            return SMOLLM_2;
-        }
-        if (jinja.contains("enable_thinking") && jinja.contains("</think>") && !jinja.contains("SmolLM")) {
-            return QWEN_3;
-        }
-        String plain = jinja.replaceAll("[\\s\"'{}%()+\\-]", "");
-        if (plain.equals("formessageinmessages<|im_start|>message[role]\\nmessage[content]<|im_end|>\\nendfor"
-                + "ifadd_generation_prompt<|im_start|>assistant\\nendif")) {
-            return CHATML;
-        }
-        throw new IllegalArgumentException("chat_template: " + RAW);
+        Template template = Checks.in(NAME, () -> Template.parse(Checks.notNull(jinja, "jinja")));
+        return new ChatTemplate("chat template of a file", prompt -> write(template, prompt), List.of(), Map.of());
     }
 
     /**
-     * Writes a chat.
+     * {@return a template that a program writes in Java}
      *
-     * @param messages a message of the system or none, then the user's and the model's in turns, the user's last
-     * @throws IllegalArgumentException if they are in another order; the message names which
+     * @param writer makes the prompt of a chat; thread-safe
+     * @param controlTokens that it writes, which a model's vocabulary must have
      */
-    ChatPrompt prompt(List<ChatMessage> messages) {
-        List<ChatMessage> all = Checks.noNulls(messages, "messages");
-        requireTurns(all);
-        ChatPrompt prompt = new ChatPrompt();
-        writer.accept(all, prompt);
-        return prompt;
+    public static ChatTemplate of(Function<ChatPrompt, PromptText> writer, List<String> controlTokens) {
+        return new ChatTemplate(
+                "chat template of a program",
+                Checks.notNull(writer, "writer"),
+                Checks.noNulls(controlTokens, "controlTokens"),
+                Map.of());
     }
 
-    private static void requireTurns(List<ChatMessage> messages) {
-        int first = !messages.isEmpty() && messages.get(0).role() == Role.SYSTEM ? 1 : 0;
-        for (int i = first; i < messages.size(); i++) {
-            Role expected = (i - first) % 2 == 0 ? Role.USER : Role.ASSISTANT;
-            if (messages.get(i).role() != expected) {
-                throw Checks.fail("messages[" + i + "]", messages.get(i).role().toString(), "expected " + expected);
+    /**
+     * Returns this template with a variable where a {@link ChatPrompt} has none of its name.
+     *
+     * @param variable its name, such as {@code enable_thinking}
+     * @param value a string, a {@link PromptText}, a boolean, a number, or a list or map of these
+     * @return the template
+     */
+    public ChatTemplate withVariable(String variable, Object value) {
+        ChatPrompt.requireVariable(variable, value);
+        Map<String, Object> all = new LinkedHashMap<>(variables);
+        all.put(variable, value);
+        return new ChatTemplate(name, writer, controlTokens, all);
+    }
+
+    /** Returns tokens that a model's vocabulary must have. */
+    List<String> controlTokens() {
+        return controlTokens;
+    }
+
+    /**
+     * Writes a chat, up to where the model answers. {@link Session#appendChat(ChatPrompt)} does so, with the variables that name the model's own
+     * tokens, such as {@code bos_token}.
+     *
+     * @param prompt the chat
+     * @return the prompt
+     * @throws IllegalArgumentException if the template raises an exception, or cannot write the chat, or leaves tools, calls or results out
+     */
+    public PromptText render(ChatPrompt prompt) {
+        return writer.apply(Checks.notNull(prompt, "prompt").withDefaults(variables));
+    }
+
+    /** Writes a chat in the first form in which the template writes all of it. */
+    private static PromptText write(Template template, ChatPrompt prompt) {
+        LocalDateTime time = prompt.time().orElseGet(LocalDateTime::now);
+        List<IllegalArgumentException> failures = new ArrayList<>();
+        for (Form form : Form.values()) {
+            try {
+                PromptText text = template.render(TemplateVariables.of(prompt, form), time);
+                requireAll(text, prompt, other -> rendered(template, other, form, time));
+                return text;
+            } catch (IllegalArgumentException wrong) {
+                failures.add(wrong);
+                if (wrong instanceof RaisedException) {
+                    break;
+                }
             }
         }
-        if (messages.size() == first || messages.getLast().role() != Role.USER) {
-            throw Checks.fail("messages", "no message of the user at the end", "expected one");
+        // what is left out says more than why another form cannot be written
+        IllegalArgumentException cause = failures.stream()
+                .filter(failure -> String.valueOf(failure.getMessage()).endsWith(LEFT_OUT))
+                .findFirst()
+                .orElse(failures.getFirst());
+        throw new IllegalArgumentException(NAME + ": " + cause.getMessage(), cause);
+    }
+
+    private static Optional<PromptText> rendered(Template template, ChatPrompt prompt, Form form, LocalDateTime time) {
+        try {
+            return Optional.of(template.render(TemplateVariables.of(prompt, form), time));
+        } catch (IllegalArgumentException refused) {
+            return Optional.empty();
         }
     }
 
-    private static String name(Role role) {
-        return switch (role) {
-            case SYSTEM -> "system";
-            case USER -> "user";
-            case ASSISTANT -> "assistant";
-        };
-    }
-
-    private static boolean hasSystem(List<ChatMessage> messages) {
-        return messages.get(0).role() == Role.SYSTEM;
-    }
-
-    /** Returns a text without white space at its ends, as templates trim it: by Python's rules, which count no-break spaces. */
-    private static String trimmed(String text) {
-        int from = 0;
-        int to = text.length();
-        while (from < to && isSpace(text.charAt(from))) {
-            from++;
+    /** Fails if a template writes the same whatever the tools, the calls or the results of a chat are. */
+    private static void requireAll(
+            PromptText text, ChatPrompt prompt, Function<ChatPrompt, Optional<PromptText>> renderer) {
+        List<ChatMessage> messages = prompt.messages();
+        if (!prompt.tools().isEmpty()) {
+            require(text, prompt.withTools(OtherChats.tools(prompt.tools())), renderer, "tools");
         }
-        while (from < to && isSpace(text.charAt(to - 1))) {
-            to--;
+        if (messages.stream().anyMatch(message -> !message.toolCalls().isEmpty())) {
+            require(text, prompt.withMessages(OtherChats.calls(messages)), renderer, "calls of tools");
         }
-        return text.substring(from, to);
-    }
-
-    private static boolean isSpace(char c) {
-        return Character.isWhitespace(c) || Character.isSpaceChar(c) || c == NEXT_LINE;
-    }
-
-    private static void llama3(List<ChatMessage> messages, ChatPrompt to) {
-        to.control("<|begin_of_text|>");
-        messages.forEach(message -> llamaMessage(name(message.role()), trimmed(message.content()), to));
-        llamaHeader("assistant", to);
-    }
-
-    private static void llama31(List<ChatMessage> messages, ChatPrompt to) {
-        boolean given = hasSystem(messages);
-        to.control("<|begin_of_text|>");
-        llamaMessage(
-                "system",
-                "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n"
-                        + (given ? trimmed(messages.get(0).content()) : ""),
-                to);
-        messages.stream()
-                .skip(given ? 1 : 0)
-                .forEach(message -> llamaMessage(name(message.role()), trimmed(message.content()), to));
-        llamaHeader("assistant", to);
-    }
-
-    private static void llamaMessage(String role, String content, ChatPrompt to) {
-        llamaHeader(role, to);
-        to.text(content).control("<|eot_id|>");
-    }
-
-    private static void llamaHeader(String role, ChatPrompt to) {
-        to.control("<|start_header_id|>")
-                .text(role)
-                .control("<|end_header_id|>")
-                .text("\n\n");
-    }
-
-    private static void chatml(List<ChatMessage> messages, String defaultSystem, ChatPrompt to) {
-        if (!hasSystem(messages) && !defaultSystem.isEmpty()) {
-            chatmlMessage("system", defaultSystem, to);
+        if (messages.stream().anyMatch(message -> message.role() == Role.TOOL)) {
+            require(text, prompt.withMessages(OtherChats.results(messages)), renderer, "results of tools");
         }
-        messages.forEach(message -> chatmlMessage(name(message.role()), message.content(), to));
-        to.control("<|im_start|>").text("assistant\n");
     }
 
-    private static void chatmlMessage(String role, String content, ChatPrompt to) {
-        to.control("<|im_start|>")
-                .text(role + "\n" + content)
-                .control("<|im_end|>")
-                .text("\n");
-    }
-
-    /** As Qwen's template does: an earlier answer is what follows its thought. */
-    private static List<ChatMessage> withoutThoughts(List<ChatMessage> messages) {
-        return messages.stream().map(ChatTemplate::withoutThought).toList();
-    }
-
-    private static ChatMessage withoutThought(ChatMessage message) {
-        int end = message.content().lastIndexOf("</think>");
-        if (message.role() != Role.ASSISTANT || end < 0) {
-            return message;
+    private static void require(
+            PromptText text, ChatPrompt other, Function<ChatPrompt, Optional<PromptText>> renderer, String what) {
+        if (renderer.apply(other).filter(text::equals).isPresent()) {
+            throw new IllegalArgumentException(what + LEFT_OUT);
         }
-        String answer = message.content().substring(end + "</think>".length());
-        int from = 0;
-        while (from < answer.length() && answer.charAt(from) == '\n') {
-            from++;
-        }
-        return ChatMessage.assistant(answer.substring(from));
     }
 
-    private static void gemma(List<ChatMessage> messages, ChatPrompt to) {
-        boolean given = hasSystem(messages);
-        to.control("<bos>");
-        for (int i = given ? 1 : 0; i < messages.size(); i++) {
-            ChatMessage message = messages.get(i);
-            to.control("<start_of_turn>").text(message.role() == Role.USER ? "user\n" : "model\n");
-            if (given && i == 1) {
-                to.text(messages.get(0).content() + "\n\n");
-            }
-            to.text(trimmed(message.content())).control("<end_of_turn>").text("\n");
-        }
-        to.control("<start_of_turn>").text("model\n");
-    }
-
-    private static void phi4(List<ChatMessage> messages, ChatPrompt to) {
-        messages.forEach(message -> to.control("<|" + name(message.role()) + "|>")
-                .text(message.content())
-                .control("<|end|>"));
-        to.control("<|assistant|>");
+    /**
+     * {@return the name of a family, or where the template is from}
+     */
+    @Override
+    public String toString() {
+        return name;
     }
 }

@@ -7,13 +7,8 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/**
- * The chat templates of a file. Some have several by name, such as one for tools; the one for plain chats is the default.
- *
- * @param standard the one without a name, or the one named {@code default}; null for none
- * @param others names of further ones
- */
-record FileTemplates(@Nullable String standard, List<String> others) {
+/** The chat templates of a file. Some have several by name, such as one for tools; the one for plain chats is the default. */
+final class FileTemplates {
     static final FileTemplates NONE = new FileTemplates(null, List.of());
 
     private static final String KEY = "tokenizer.chat_template";
@@ -21,8 +16,16 @@ record FileTemplates(@Nullable String standard, List<String> others) {
     private static final String MEMBER = "chat_template";
     private static final String DEFAULT = "default";
 
-    FileTemplates {
-        others = List.copyOf(others);
+    /** The one without a name, or the one named {@code default}; null for none. */
+    private final @Nullable String standard;
+    /** Names of further ones. */
+    private final List<String> others;
+    /** The default, once it was asked for. */
+    private volatile @Nullable ChatTemplate parsed;
+
+    private FileTemplates(@Nullable String standard, List<String> others) {
+        this.standard = standard;
+        this.others = List.copyOf(others);
     }
 
     static FileTemplates of(String jinja) {
@@ -61,8 +64,13 @@ record FileTemplates(@Nullable String standard, List<String> others) {
 
     /** Returns the template of plain chats, or fails saying what there is instead. */
     ChatTemplate template() {
-        if (standard != null) {
-            return ChatTemplate.of(standard);
+        ChatTemplate known = parsed;
+        if (known == null && standard != null) {
+            known = ChatTemplate.of(standard);
+            parsed = known;
+        }
+        if (known != null) {
+            return known;
         }
         String actual = others.isEmpty() ? "absent" : "none but those named " + String.join(", ", others);
         String expected = others.isEmpty() ? "one in the file" : "one named default";

@@ -197,8 +197,8 @@ public final class LanguageModel implements AutoCloseable {
      * Returns the template of chats: the one that was chosen, or else that of the file, of several by name the one named {@code default}.
      *
      * @return the template
-     * @throws IllegalArgumentException if the file has none, none that is the default, or one that is not offered; such a model takes
-     *     prompts that are written out
+     * @throws IllegalArgumentException if the file has none, none that is the default, or one that asks for what is not implemented; such a
+     *     model takes prompts that are written out: {@code session.append(tokenizer().encodeSpecial(prompt))}
      */
     public ChatTemplate chatTemplate() {
         return template.orElseGet(loaded.templates()::template);

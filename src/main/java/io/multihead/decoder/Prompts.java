@@ -1,9 +1,11 @@
 package io.multihead.decoder;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.text.PromptText;
+import io.multihead.text.SpecialIds;
 import io.multihead.text.Tokenizer;
-import java.util.Arrays;
-import java.util.List;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.function.Supplier;
 
 /**
@@ -27,21 +29,30 @@ record Prompts(Tokenizer tokenizer, Supplier<ChatTemplate> template, int vocabul
     }
 
     /** Returns the tokens of a chat, up to where the model answers. */
-    int[] encodeChat(List<ChatMessage> messages) {
-        return template.get().prompt(messages).parts().stream()
-                .map(this::encode)
-                .flatMapToInt(Arrays::stream)
-                .toArray();
+    int[] encodeChat(ChatPrompt prompt) {
+        ChatTemplate chats = template.get();
+        for (String token : chats.controlTokens()) {
+            if (tokenizer.find(token) < 0) {
+                throw Checks.fail("chat_template", "control token " + token, "expected one of the vocabulary");
+            }
+        }
+        return tokenizer.encode(chats.render(prompt.withDefaults(specialTokens())));
     }
 
-    private int[] encode(ChatPrompt.Part part) {
-        if (!part.control()) {
-            return tokenizer.encode(part.text());
+    /** Returns the names of the model's own tokens, as variables of templates. */
+    private Map<String, Object> specialTokens() {
+        SpecialIds special = tokenizer.specialIds();
+        Map<String, Object> tokens = new HashMap<>();
+        put(tokens, "bos_token", special.begin());
+        put(tokens, "eos_token", special.end());
+        put(tokens, "unk_token", special.unknown());
+        put(tokens, "pad_token", special.padding());
+        return tokens;
+    }
+
+    private void put(Map<String, Object> to, String name, int id) {
+        if (id != SpecialIds.NONE) {
+            to.put(name, PromptText.template(tokenizer.token(id)));
         }
-        int id = tokenizer.find(part.text());
-        if (id < 0) {
-            throw Checks.fail("chat_template", "control token " + part.text(), "expected one of the vocabulary");
-        }
-        return new int[] {id};
     }
 }

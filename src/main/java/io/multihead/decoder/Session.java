@@ -53,12 +53,25 @@ public final class Session implements AutoCloseable {
      * @param messages the chat; a session that has tokens already gets them once more, so a chat that goes on is best given whole to a new
      *     session, or to a fork of one that has the tokens of its begin
      * @return this session
-     * @throws IllegalArgumentException if the model has no template that is offered, messages are not in turns, or the session's context
-     *     has no room for all of their tokens; none is appended then
+     * @throws IllegalArgumentException if the model has no template that can be read, the template refuses the messages, or the session's
+     *     context has no room for all of their tokens; none is appended then
      * @throws IllegalStateException if the session is closed, in use by another thread, or generates and tells this listener
      */
     public Session appendChat(List<ChatMessage> messages) {
-        return append("messages", prompts.encodeChat(messages));
+        return appendChat(ChatPrompt.of(messages));
+    }
+
+    /**
+     * Appends a chat with tools, variables of the template, or a time, as the model's template writes it, up to where the model answers.
+     *
+     * @param prompt the chat, whole, as for {@link #appendChat(List)}
+     * @return this session
+     * @throws IllegalArgumentException if the model has no template that can be read, the template refuses the chat or leaves its tools, calls or
+     *     results out, or the session's context has no room for all of its tokens; none is appended then
+     * @throws IllegalStateException if the session is closed, in use by another thread, or generates and tells this listener
+     */
+    public Session appendChat(ChatPrompt prompt) {
+        return append("messages", prompts.encodeChat(Checks.notNull(prompt, "prompt")));
     }
 
     /**

@@ -36,6 +36,8 @@ final class AddedTokens {
     private final List<Token> tokens = new ArrayList<>();
     private final PieceTrie trie = new PieceTrie();
     private final BitSet firstChars = new BitSet();
+    /** By number: whether any text may have the token, also where only a template may have others. */
+    private final BitSet inContent = new BitSet();
 
     AddedTokens(List<Token> all) {
         for (Token token : all) {
@@ -53,11 +55,12 @@ final class AddedTokens {
                 vocabulary, id -> vocabulary.type(id) == TokenType.USER_DEFINED && !isMark(vocabulary.token(id))));
     }
 
-    /** These, and marks, control tokens and the unknown one. */
+    /** These, and marks, whatever their type, control tokens and the unknown one. */
     static AddedTokens inSpecialText(Vocabulary vocabulary) {
         return new AddedTokens(plain(vocabulary, id -> switch (vocabulary.type(id)) {
             case USER_DEFINED, CONTROL, UNKNOWN -> true;
-            default -> false;
+            case NORMAL, UNUSED -> isMark(vocabulary.token(id));
+            case BYTE -> false;
         }));
     }
 
@@ -70,7 +73,8 @@ final class AddedTokens {
 
     /** Returns whether a token looks like a mark of a chat. */
     static boolean isMark(String token) {
-        return MARK.matcher(token).matches();
+        return (token.startsWith("<") || token.startsWith("["))
+                && MARK.matcher(token).matches();
     }
 
     /** Finds the first token from a place on, and returns whether there is one; the buffer then has its id and place. */
@@ -99,12 +103,30 @@ final class AddedTokens {
                 break;
             }
             i += Character.charCount(codePoint);
-            if (trie.id(node) >= 0) {
+            if (trie.id(node) >= 0 && mayBe(buffer, trie.id(node), at, i)) {
                 buffer.match = trie.id(node);
                 longest = i;
             }
         }
         return longest;
+    }
+
+    /** Returns whether a token may come from a place: of a prompt's content only those that any text may have. */
+    private boolean mayBe(EncodeBuffer buffer, int number, int from, int end) {
+        return buffer.prompt == null
+                || inContent.get(number)
+                || buffer.prompt.nextContent(from - EncodeBuffer.START) >= end - EncodeBuffer.START;
+    }
+
+    /** Returns these tokens, of which some others may be in any text. */
+    AddedTokens alsoIn(AddedTokens anyText) {
+        AddedTokens all = new AddedTokens(tokens);
+        BitSet ids = new BitSet();
+        anyText.tokens.forEach(token -> ids.set(token.id));
+        for (int number = 0; number < tokens.size(); number++) {
+            all.inContent.set(number, ids.get(tokens.get(number).id));
+        }
+        return all;
     }
 
     private boolean isFound(EncodeBuffer buffer, int from, int start, int end) {

@@ -32,6 +32,10 @@ final class EncodeBuffer {
     /** Whether control tokens are found in the text. */
     boolean special;
 
+    /** The text where only some of its characters may be control tokens. */
+    @Nullable
+    PromptText prompt;
+
     private @Nullable TokenBuffer tokens;
     private int firstToken;
     private int[] ids = new int[FEW];
@@ -103,6 +107,7 @@ final class EncodeBuffer {
     void end() {
         tokens = null;
         composed = null;
+        prompt = null;
     }
 
     int[] ids() {

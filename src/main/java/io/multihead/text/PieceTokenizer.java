@@ -33,7 +33,7 @@ abstract class PieceTokenizer implements Tokenizer {
         this.bytes = bytes;
         this.special = special;
         this.inText = inText;
-        this.inSpecialText = inSpecialText;
+        this.inSpecialText = inSpecialText.alsoIn(inText);
         ids = HashMap.newHashMap(vocabulary.size());
         for (int id = 0; id < vocabulary.size(); id++) {
             ids.put(vocabulary.token(id), id);
@@ -87,6 +87,17 @@ abstract class PieceTokenizer implements Tokenizer {
         return result;
     }
 
+    @Override
+    public final int[] encode(PromptText prompt) {
+        EncodeBuffer buffer = take();
+        buffer.begin(Checks.notNull(prompt, "prompt").toString(), false, null);
+        buffer.prompt = prompt;
+        encode(buffer);
+        int[] result = buffer.ids();
+        giveBack(buffer);
+        return result;
+    }
+
     private EncodeBuffer take() {
         EncodeBuffer kept = spare.getAndSet(null);
         return kept == null ? new EncodeBuffer() : kept;
@@ -100,7 +111,7 @@ abstract class PieceTokenizer implements Tokenizer {
     }
 
     private void encode(EncodeBuffer buffer) {
-        AddedTokens added = buffer.special ? inSpecialText : inText;
+        AddedTokens added = buffer.special || buffer.prompt != null ? inSpecialText : inText;
         int at = EncodeBuffer.START;
         while (at < buffer.end) {
             boolean found = added.find(buffer, at);

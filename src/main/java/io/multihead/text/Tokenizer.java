@@ -72,12 +72,22 @@ public interface Tokenizer {
     int[] encode(String text);
 
     /**
-     * Returns the ids of a text whose control tokens are written in it, without tokens around it. Not for texts of users.
+     * Returns the ids of a text whose control tokens are written in it, without tokens around it. Not for texts of users, which
+     * {@link #encode(PromptText)} tells from the program's own.
      *
      * @param text any text
      * @return a new array
      */
     int[] encodeSpecial(String text);
+
+    /**
+     * Returns the ids of a prompt, without tokens around it: control tokens are found in the characters of a template, and in content nothing is
+     * one.
+     *
+     * @param prompt the prompt
+     * @return a new array
+     */
+    int[] encode(PromptText prompt);
 
     /**
      * Returns the bytes of UTF-8 that a token adds to a text; of a control token, its name. One token may have a part of a code point.

@@ -171,11 +171,12 @@ class FamilyFilesTest {
         new FamilyFile(Kind.QWEN_2, 8).writeFolder(folder, tokenizerJson());
         Path config = folder.resolve("tokenizer_config.json");
         String list = "{\"chat_template\": [{\"name\": \"tool_use\", \"template\": \"tools\"}, "
-                + "{\"name\": \"default\", \"template\": \"<start_of_turn>\"}]}";
+                + "{\"name\": \"default\", \"template\": \"{{ messages[0].content }}!\"}]}";
         Files.writeString(config, list);
         try (Compute cpu = Compute.serial()) {
             try (LanguageModel model = LanguageModel.load(cpu, folder)) {
-                assertEquals(ChatTemplate.GEMMA, model.chatTemplate());
+                ChatPrompt chat = ChatPrompt.of(List.of(ChatMessage.user("Hi")));
+                assertEquals("Hi!", model.chatTemplate().render(chat).toString());
             }
             Files.writeString(config, list.replace("default", "rag"));
             try (LanguageModel model = LanguageModel.load(cpu, folder)) {

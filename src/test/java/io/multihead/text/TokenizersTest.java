@@ -29,12 +29,12 @@ import org.junit.jupiter.params.provider.CsvSource;
 /** Files of tokenizers: what they say, and errors that name what they should not. */
 class TokenizersTest {
     private static final int AB = 256;
-    private static final int END = 257;
-    private static final int STRIPPED = 258;
-    private static final int WORD = 259;
+    static final int END = 257;
+    static final int STRIPPED = 258;
+    static final int WORD = 259;
 
     /** All bytes, whose ids are their values, one merge, and tokens of every kind. */
-    private static final String BYTES = """
+    static final String BYTES = """
             {"normalizer": {"type": "NFC"},
              "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
                {"type": "Split", "pattern": {"Regex": "%s"}, "behavior": "Isolated", "invert": false},
@@ -72,7 +72,7 @@ class TokenizersTest {
         return c == '"' || c == '\\' ? "\\" + c : String.valueOf(c);
     }
 
-    private static Tokenizer read(String json) {
+    static Tokenizer read(String json) {
         return Tokenizers.ofTokenizerJson(json.getBytes(StandardCharsets.UTF_8));
     }
 
@@ -441,7 +441,7 @@ class TokenizersTest {
                 .getMessage();
     }
 
-    private record Keys(Map<String, Object> values) implements TokenizerMetadata {
+    record Keys(Map<String, Object> values) implements TokenizerMetadata {
         @Override
         public boolean has(String key) {
             return values.containsKey(key);

@@ -1,0 +1,163 @@
+package io.multihead.it.templates;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.multihead.decoder.ChatMessage;
+import io.multihead.decoder.ChatPrompt;
+import io.multihead.decoder.ChatTemplate;
+import io.multihead.text.PromptText;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.LocalDateTime;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+
+/**
+ * Compares renderings of published chat templates with those of other programs. Each must be what one of them has for a form of the same
+ * chat: Jinja's where it is there, which is what transformers has, or else npm's. What it raises an exception for is refused with its words, and
+ * nothing else is refused but what the other program fails at, or leaves out.
+ */
+final class CompareTemplates {
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final LocalDateTime TIME = LocalDateTime.of(2026, 3, 5, 14, 7, 9);
+    /** Templates that must write at least one chat as it is expected. */
+    private static final int LEAST = 95;
+
+    private final Path folder;
+    private final Map<String, ChatPrompt> chats = Chats.all();
+    private final List<String> wrong = new ArrayList<>();
+    private final Set<String> written = new TreeSet<>();
+    private int same;
+    private int refused;
+    private int leftOut;
+    private int unknown;
+    /** Whether the other program does all that Jinja does. */
+    private boolean strict;
+
+    private CompareTemplates(Path folder) {
+        this.folder = folder;
+    }
+
+    static Object json(String text) {
+        try {
+            return JSON.readValue(text, Object.class);
+        } catch (JsonProcessingException e) {
+            throw new IllegalArgumentException(e);
+        }
+    }
+
+    public static void main(String[] arguments) throws IOException {
+        CompareTemplates compare = new CompareTemplates(Path.of(arguments[0]));
+        if (Files.exists(compare.folder.resolve("npm.json"))) {
+            compare.run();
+        } else {
+            compare.writeChats();
+        }
+    }
+
+    private void writeChats() throws IOException {
+        Map<String, Object> all = new LinkedHashMap<>();
+        chats.forEach(
+                (name, chat) -> Chats.FORMS.forEach(form -> all.put(name + "/" + form, Chats.variables(chat, form))));
+        JSON.writeValue(folder.resolve("chats.json").toFile(), all);
+    }
+
+    private void run() throws IOException {
+        strict = Files.exists(folder.resolve("jinja.json"));
+        JsonNode jinja =
+                JSON.readTree(folder.resolve(strict ? "jinja.json" : "npm.json").toFile());
+        JsonNode templates = JSON.readTree(folder.resolve("templates.json").toFile());
+        templates.properties().forEach(each -> {
+            ChatTemplate template = ChatTemplate.of(each.getValue().asText());
+            chats.forEach((chat, prompt) -> {
+                compare(each.getKey(), chat, rendered(template, prompt), jinja.get(each.getKey()));
+                compareMarks(each.getKey() + ", " + chat, template, prompt);
+            });
+        });
+        System.out.printf(
+                "%d templates, %d chats each, beside %s: %d texts the same, %d refused as there, %d refused as left out, %d that it cannot write; %d templates write chats%n",
+                templates.size(),
+                chats.size(),
+                strict ? "Jinja" : "npm's renderer",
+                same,
+                refused,
+                leftOut,
+                unknown,
+                written.size());
+        wrong.forEach(System.out::println);
+        if (!wrong.isEmpty() || written.size() < LEAST || templates.size() != 97) {
+            throw new AssertionError(wrong.size() + " differences");
+        }
+    }
+
+    /** A text, or why there is none. */
+    private record Result(String text, String error) {}
+
+    private static Result rendered(ChatTemplate template, ChatPrompt prompt) {
+        try {
+            return new Result(template.render(prompt.withTime(TIME)).toString(), "");
+        } catch (IllegalArgumentException refused) {
+            return new Result("", refused.getMessage().substring("chat_template: ".length()));
+        }
+    }
+
+    private void compare(String template, String chat, Result result, JsonNode expected) {
+        boolean found = false;
+        boolean fails = false;
+        for (String form : Chats.FORMS) {
+            JsonNode other = expected.get(chat + "/" + form);
+            found |= result.error.isEmpty()
+                    && other.has("text")
+                    && other.get("text").asText().equals(result.text);
+            found |= other.has("raised") && other.get("raised").asText().equals(result.error);
+            fails |= form.equals("object") && other.has("error");
+        }
+        if (found && result.error.isEmpty()) {
+            same++;
+            written.add(template);
+        } else if (found || !result.error.isEmpty() && fails) {
+            refused++;
+        } else if (result.error.endsWith("; expected none, as this template leaves them out")) {
+            leftOut++;
+        } else if (!strict && fails) {
+            unknown++; // filters that npm's renderer has not, or not for such values
+        } else {
+            wrong.add(template + ", " + chat + ": " + result + "; expected " + expected.get(chat + "/object"));
+        }
+    }
+
+    /** No character of a message may count as the template's, wherever it stands. */
+    private void compareMarks(String name, ChatTemplate template, ChatPrompt prompt) {
+        String sign = "\u2603<|im_end|>";
+        List<ChatMessage> messages = new ArrayList<>();
+        prompt.messages()
+                .forEach(each -> messages.add(new ChatMessage(
+                        each.role(),
+                        each.content() + sign,
+                        each.toolCalls(),
+                        each.callId(),
+                        each.toolName(),
+                        each.reasoning())));
+        ChatPrompt signed = new ChatPrompt(messages, prompt.tools(), prompt.variables(), prompt.time());
+        PromptText text;
+        try {
+            text = template.render(signed);
+        } catch (IllegalArgumentException refused) {
+            return;
+        }
+        String chars = text.toString();
+        for (int at = chars.indexOf(sign); at >= 0; at = chars.indexOf(sign, at + 1)) {
+            for (int i = at; i < at + sign.length(); i++) {
+                if (!text.isContent(i)) {
+                    wrong.add(name + ": character " + i + " of a message counts as the template's");
+                }
+            }
+        }
+    }
+}

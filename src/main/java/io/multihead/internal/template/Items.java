@@ -1,0 +1,73 @@
+package io.multihead.internal.template;
+
+import java.util.List;
+
+/** A list, a tuple, or something else that has elements. */
+final class Items {
+    /** What Python calls it. */
+    enum Kind {
+        /** A list. */
+        LIST,
+        /** A tuple. */
+        TUPLE,
+        /** A range, or the keys, values or items of a dictionary: it has a length. */
+        VIEW,
+        /** What a filter such as {@code map} returns: it is read once, has no length, and is always true. */
+        STREAM
+    }
+
+    private final List<Object> elements;
+    private final Kind kind;
+    private boolean isRead;
+
+    private Items(List<Object> elements, Kind kind) {
+        this.elements = elements;
+        this.kind = kind;
+    }
+
+    static Items list(List<Object> elements) {
+        return new Items(elements, Kind.LIST);
+    }
+
+    static Items tuple(List<Object> elements) {
+        return new Items(elements, Kind.TUPLE);
+    }
+
+    static Items view(List<Object> elements) {
+        return new Items(elements, Kind.VIEW);
+    }
+
+    static Items stream(List<Object> elements) {
+        return new Items(elements, Kind.STREAM);
+    }
+
+    Kind kind() {
+        return kind;
+    }
+
+    /** Returns whether it is a list or a tuple. */
+    boolean isSequence() {
+        return kind == Kind.LIST || kind == Kind.TUPLE;
+    }
+
+    /** Returns the elements, of a stream once: Python has none left then, so that a second time is an error rather than nothing. */
+    List<Object> elements() {
+        if (kind == Kind.STREAM && isRead) {
+            throw new Fault("the result of a filter is read twice; expected once, or |list");
+        }
+        isRead = true;
+        return elements;
+    }
+
+    /** Returns the elements where there is a length. */
+    List<Object> sized() {
+        if (kind == Kind.STREAM) {
+            throw new Fault("the result of a filter has no length and no indices; expected |list");
+        }
+        return elements;
+    }
+
+    boolean isTrue() {
+        return kind == Kind.STREAM || !elements.isEmpty();
+    }
+}

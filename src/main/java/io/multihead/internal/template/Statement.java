@@ -1,0 +1,69 @@
+package io.multihead.internal.template;
+
+import io.multihead.text.PromptText;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** What writes text or sets variables. */
+sealed interface Statement {
+    /** {@return the line where it begins} */
+    int line();
+
+    /**
+     * What a value is assigned to.
+     *
+     * @param name a variable
+     * @param attribute of the namespace in it, or null for the variable itself
+     */
+    record Target(String name, @Nullable String attribute) {}
+
+    /** Text outside of tags. */
+    record Text(PromptText text, int line) implements Statement {}
+
+    /** {@code {{ value }}}. */
+    record Print(Expression value, int line) implements Statement {}
+
+    /**
+     * A condition and what follows from it.
+     *
+     * @param test the condition
+     * @param body statements
+     */
+    record Branch(Expression test, List<Statement> body) {}
+
+    /** {@code if}, {@code elif} and {@code else}. */
+    record If(List<Branch> branches, List<Statement> otherwise, int line) implements Statement {}
+
+    /** {@code for}; several targets take the elements of each element. */
+    record For(
+            List<Target> targets,
+            Expression elements,
+            @Nullable Expression filter,
+            List<Statement> body,
+            List<Statement> otherwise,
+            int line)
+            implements Statement {}
+
+    /** {@code set} with a value; several targets take its elements. */
+    record Set(List<Target> targets, Expression value, int line) implements Statement {}
+
+    /** {@code set} of the text of a body. */
+    record SetBlock(Target target, List<Expression.Use> filters, List<Statement> body, int line) implements Statement {}
+
+    /**
+     * A parameter of a macro.
+     *
+     * @param name of it
+     * @param otherwise its value where none is given, or null for none
+     */
+    record Parameter(String name, @Nullable Expression otherwise) {}
+
+    /** {@code macro}. */
+    record Macro(String name, List<Parameter> parameters, List<Statement> body, int line) implements Statement {}
+
+    /** A body whose variables are its own: {@code generation}, and {@code filter} with filters. */
+    record Scoped(List<Expression.Use> filters, List<Statement> body, int line) implements Statement {}
+
+    /** {@code break}, or else {@code continue}. */
+    record Jump(boolean ends, int line) implements Statement {}
+}

@@ -1,0 +1,64 @@
+package io.multihead.internal.template;
+
+import io.multihead.text.PromptText;
+import java.util.List;
+
+/** What {@code is} asks of a value. */
+final class Tests {
+    private Tests() {}
+
+    /** Returns the answer; arguments are bound. */
+    static boolean test(String name, Object value, List<Object> arguments) {
+        return switch (Signature.OPERATORS.getOrDefault(name, name)) {
+            case "defined" -> !(value instanceof Undefined);
+            case "undefined" -> value instanceof Undefined;
+            case "none" -> value == Special.NONE;
+            case "string" -> value instanceof PromptText;
+            case "boolean" -> value instanceof Boolean;
+            case "true" -> Boolean.TRUE.equals(value);
+            case "false" -> Boolean.FALSE.equals(value);
+            case "integer" -> value instanceof Long;
+            case "float" -> value instanceof Double;
+            case "number" -> Values.isNumber(value);
+            case "mapping" -> value instanceof Dict;
+            case "iterable" ->
+                value instanceof Items
+                        || value instanceof Dict
+                        || value instanceof PromptText
+                        || value instanceof Undefined;
+            case "sequence" ->
+                value instanceof Items items && items.kind() != Items.Kind.STREAM
+                        || value instanceof Dict
+                        || value instanceof PromptText
+                        || value instanceof Undefined;
+            case "callable" -> value instanceof Callable;
+            case "odd" -> Math.floorMod(Methods.whole(value), 2) == 1;
+            case "even" -> Math.floorMod(Methods.whole(value), 2) == 0;
+            case "divisibleby" -> {
+                long divisor = Methods.whole(arguments.get(0));
+                if (divisor == 0) {
+                    throw new Fault("divisibleby 0");
+                }
+                yield Methods.whole(value) % divisor == 0;
+            }
+            case "lower" -> isCased(value, false);
+            case "upper" -> isCased(value, true);
+            case "in" -> Values.contains(arguments.get(0), value);
+            case "eq", "equalto" -> Values.same(value, arguments.get(0));
+            case "ne" -> !Values.same(value, arguments.get(0));
+            case "lt", "lessthan" -> Values.compare(value, arguments.get(0)) < 0;
+            case "le" -> Values.compare(value, arguments.get(0)) <= 0;
+            case "gt", "greaterthan" -> Values.compare(value, arguments.get(0)) > 0;
+            case "ge" -> Values.compare(value, arguments.get(0)) >= 0;
+            default -> throw new Fault("test " + name + " is not implemented");
+        };
+    }
+
+    /** Whether a text has letters, all of them large or small. */
+    private static boolean isCased(Object value, boolean upper) {
+        PromptText text = Values.text(value);
+        String chars = text.toString();
+        String other = (upper ? Texts.lower(text) : Texts.upper(text)).toString();
+        return chars.equals((upper ? Texts.upper(text) : Texts.lower(text)).toString()) && !chars.equals(other);
+    }
+}

@@ -1,0 +1,45 @@
+package io.multihead.internal.template;
+
+/**
+ * A part of a template's source.
+ *
+ * @param kind what it is
+ * @param text its characters; of a string, what they mean
+ * @param line where it begins, from 1
+ */
+record Token(Kind kind, String text, int line) {
+    /** Kinds of tokens. */
+    enum Kind {
+        /** Text outside of tags. */
+        TEXT,
+        /** The begin of a tag with a statement. */
+        STATEMENT_BEGIN,
+        /** Its end. */
+        STATEMENT_END,
+        /** The begin of a tag with an expression that is printed. */
+        PRINT_BEGIN,
+        /** Its end. */
+        PRINT_END,
+        NAME,
+        STRING,
+        INTEGER,
+        FLOAT,
+        OPERATOR,
+        /** After everything. */
+        END
+    }
+
+    boolean is(Kind expected, String expectedText) {
+        return kind == expected && text.equals(expectedText);
+    }
+
+    /** Returns what messages call it. */
+    String described() {
+        return switch (kind) {
+            case END -> "the end of the template";
+            case TEXT -> "text";
+            case STATEMENT_BEGIN, STATEMENT_END, PRINT_BEGIN, PRINT_END, NAME, OPERATOR, INTEGER, FLOAT -> text;
+            case STRING -> "\"" + text + "\"";
+        };
+    }
+}

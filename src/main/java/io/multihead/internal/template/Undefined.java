@@ -1,0 +1,12 @@
+package io.multihead.internal.template;
+
+/**
+ * A value that nobody gave: it prints nothing, is false and has no elements; everything else is an error.
+ *
+ * @param what how messages call it
+ */
+record Undefined(String what) {
+    Fault fault() {
+        return new Fault(what + " is undefined");
+    }
+}
