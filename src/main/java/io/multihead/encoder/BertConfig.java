@@ -8,15 +8,15 @@ import io.multihead.encoder.EncoderLimits.Named;
 import io.multihead.gemm.Activation;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.load.Weights;
 import io.multihead.model.Block;
 import io.multihead.model.EmbeddingTables;
 import io.multihead.model.FeedForward;
 import io.multihead.model.LinearGroup;
 import io.multihead.model.Norm;
-import io.multihead.model.PackedLinear;
 import io.multihead.model.SelfAttention;
 import io.multihead.model.Transformer;
-import io.multihead.tensor.Tensor;
+import io.multihead.tensor.Shape;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -155,47 +155,48 @@ record BertConfig(
     }
 
     @Override
-    public Transformer model(EncoderParts parts) {
+    public Transformer model(Weights weights) {
         int rows = firstPosition + positions;
-        Tensor words = parts.table(WORDS, vocabulary, dim);
-        Tensor places = parts.table(POSITIONS, rows, dim);
-        EmbeddingTables tables = EmbeddingTables.of(words)
-                .withTypes(parts.table(TOKEN_TYPES, types, dim))
-                .withPositions(places.slice(0, firstPosition, rows))
-                .withNorm(parts.norm(EMBEDDING_NORM, dim, epsilon, true));
+        EmbeddingTables tables = weights.words(WORDS + ".weight", Shape.of(vocabulary, dim))
+                .withPositions(weights.table(POSITIONS + ".weight", rows, dim).slice(0, firstPosition, rows))
+                .withTypes(weights.table(TOKEN_TYPES + ".weight", types, dim))
+                .withNorm(norm(weights, EMBEDDING_NORM));
         List<Block> blocks = new ArrayList<>();
         for (int layer = 0; layer < layers; layer++) {
-            blocks.add(block(parts, "encoder.layer." + layer + "."));
+            blocks.add(block(weights, "encoder.layer." + layer + "."));
         }
         return Transformer.of(tables, blocks);
     }
 
+    private Norm norm(Weights weights, String name) {
+        return EncoderConfig.norm(weights, name, dim, epsilon, true);
+    }
+
     /** Post-norm; every token sees every token. */
-    private Block block(EncoderParts parts, String layer) {
+    private Block block(Weights weights, String layer) {
         String self = layer + "attention.self.";
-        PackedLinear projections = parts.fused(
+        LinearGroup projections = weights.group(
                 layer + "attention.projections", List.of(self + "query", self + "key", self + "value"), dim, dim, true);
         SelfAttention attention = SelfAttention.of(
                 heads,
                 heads,
-                LinearGroup.concatenated(projections, dim, dim, dim),
-                parts.linear(layer + "attention.output.dense", dim, dim, true),
+                projections,
+                weights.linear(layer + "attention.output.dense", dim, dim, true),
                 AttentionOptions.DEFAULT);
-        Norm attentionNorm = parts.norm(layer + "attention.output.LayerNorm", dim, epsilon, true);
+        Norm attentionNorm = norm(weights, layer + "attention.output.LayerNorm");
         FeedForward feedForward = FeedForward.of(
-                parts.linear(layer + "intermediate.dense", inner, dim, true).withActivation(Activation.GELU),
-                parts.linear(layer + "output.dense", dim, inner, true));
-        return Block.postNorm(
-                attention, attentionNorm, feedForward, parts.norm(layer + "output.LayerNorm", dim, epsilon, true));
+                weights.linear(layer + "intermediate.dense", inner, dim, true).withActivation(Activation.GELU),
+                weights.linear(layer + "output.dense", dim, inner, true));
+        return Block.postNorm(attention, attentionNorm, feedForward, norm(weights, layer + "output.LayerNorm"));
     }
 
     @Override
-    public ClassificationHead head(EncoderParts parts, int labels) {
+    public ClassificationHead head(Weights weights, int labels) {
         String dense = isRoberta() ? CLASSIFIER + "dense" : POOLER;
         String output = isRoberta() ? CLASSIFIER + "out_proj" : "classifier";
-        float[] weight = parts.array(output + ".weight", labels, dim);
-        float[] bias = parts.array(output + ".bias", labels);
-        return ClassificationHead.tanh(parts.linear(dense, dim, dim, true), weight, bias);
+        float[] weight = weights.numbers(output + ".weight", labels, dim).toArray();
+        float[] bias = weights.numbers(output + ".bias", labels).toArray();
+        return ClassificationHead.tanh(weights.linear(dense, dim, dim, true), weight, bias);
     }
 
     /** Returns what {@link #of} reads. */

@@ -2,6 +2,11 @@ package io.multihead.encoder;
 
 import io.multihead.format.OnnxWeights;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.load.Loading;
+import io.multihead.internal.load.StoredWeight;
+import io.multihead.internal.load.WeightSource;
+import io.multihead.internal.load.Weights;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.io.InputStream;
@@ -12,10 +17,9 @@ import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.function.BiFunction;
+import java.util.function.ToIntFunction;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 
 /** A BERT encoder from an ONNX file: sizes from the weights' shapes, heads and epsilon from the graph's constants. */
 final class BertOnnx {
@@ -52,7 +56,6 @@ final class BertOnnx {
     private static final String WORDS = BertConfig.WORDS + ".weight";
     private static final String POSITIONS = BertConfig.POSITIONS + ".weight";
     private static final String TYPES = BertConfig.TOKEN_TYPES + ".weight";
-    private static final Set<String> TABLES = Set.of(WORDS, POSITIONS, TYPES);
     private static final String OUTPUT_BIAS = "classifier.bias";
     private static final String INNER = "encoder.layer.0.intermediate.dense.weight";
 
@@ -66,63 +69,79 @@ final class BertOnnx {
     }
 
     /** Reads an encoder. */
-    static EncoderModel load(InputStream in) throws IOException {
-        return load(in, OPERATIONS, EncoderModel::of);
+    static EncoderModel load(Loading loading, InputStream in) throws IOException {
+        return load(loading, in, OPERATIONS, weights -> 0);
     }
 
     /** Reads a cross-encoder, whose head has as many labels as its bias has elements. */
-    static EncoderModel loadClassifier(InputStream in) throws IOException {
-        return load(in, CLASSIFIER_OPERATIONS, (config, weights) -> {
-            Tensor bias = weights.get(OUTPUT_BIAS);
+    static EncoderModel loadClassifier(Loading loading, InputStream in) throws IOException {
+        return load(loading, in, CLASSIFIER_OPERATIONS, weights -> {
+            Shape bias = weights.shape(OUTPUT_BIAS);
             if (bias.rank() != 1 || bias.dim(0) < 1) {
                 throw Checks.fail(
-                        "weight \"" + OUTPUT_BIAS + "\"", "shape " + bias.shape(), "expected a number for each label");
+                        "tensor \"" + OUTPUT_BIAS + "\"", "shape " + bias, "expected a number for each label");
             }
-            return EncoderModel.of(config, Checks.fitsInt(bias.dim(0), "labels"), weights);
+            return Checks.fitsInt(bias.dim(0), "labels");
         });
     }
 
     private static EncoderModel load(
-            InputStream in, Set<String> operations, BiFunction<BertConfig, Weights, EncoderModel> model)
-            throws IOException {
+            Loading loading, InputStream in, Set<String> operations, ToIntFunction<Weights> labels) throws IOException {
         Map<MemorySegment.Scope, Arena> arenas = new HashMap<>();
         try {
             OnnxWeights file = OnnxWeights.read(in, () -> {
-                Arena arena = Arena.ofConfined();
+                Arena arena = Arena.ofShared();
                 arenas.put(arena.scope(), arena);
                 return arena;
             });
             requireOperations(file.operations(), operations);
             BertOnnx bert = new BertOnnx(file);
-            return model.apply(
-                    bert.config(),
-                    new Weights(
-                            bert.names(),
-                            bert::get,
-                            weight -> close(arenas.remove(weight.memory().scope()))));
+            Weights weights = new Weights(loading, bert.new Source(arenas));
+            return new EncoderModel(bert.config(), labels.applyAsInt(weights), weights);
         } finally {
             arenas.values().forEach(Arena::close);
         }
     }
 
-    /** Returns a weight; a table, which the model reads in place, is an array even if a product reads it too. */
-    private Tensor get(String name) {
-        String own = prefix + name; // the head's last layer is not the encoder's
-        Tensor weight = file.get(file.names().contains(own) ? own : name);
-        return TABLES.contains(name) && weight.memory().isNative()
-                ? Tensor.of(weight.toArray(), weight.shape().toArray())
-                : weight;
-    }
+    /** The graph's weights, by the encoder's own names; each is freed once it was copied. */
+    private final class Source implements WeightSource {
+        private final Map<MemorySegment.Scope, Arena> arenas;
+        private final Set<String> names;
 
-    private Set<String> names() {
-        return file.names().stream()
-                .map(name -> name.startsWith(prefix) ? name.substring(prefix.length()) : name)
-                .collect(Collectors.toCollection(LinkedHashSet::new));
-    }
+        Source(Map<MemorySegment.Scope, Arena> arenas) {
+            this.arenas = arenas;
+            names = file.names().stream()
+                    .map(name -> name.startsWith(prefix) ? name.substring(prefix.length()) : name)
+                    .collect(Collectors.toCollection(LinkedHashSet::new));
+        }
 
-    private static void close(@Nullable Arena arena) {
-        if (arena != null) {
-            arena.close();
+        @Override
+        public Set<String> names() {
+            return names;
+        }
+
+        @Override
+        public StoredWeight get(String name, Shape expected) {
+            String own = prefix + name; // the head's last layer is not the encoder's
+            return StoredWeight.of(file.get(file.names().contains(own) ? own : name));
+        }
+
+        @Override
+        public long bytes(String name) {
+            return get(name, Shape.of()).shape().elements() * Float.BYTES;
+        }
+
+        @Override
+        public boolean isLasting() {
+            return false;
+        }
+
+        @Override
+        public void release(StoredWeight copied) {
+            Arena arena = arenas.remove(copied.numbers().memory().scope());
+            if (arena != null) {
+                arena.close();
+            }
         }
     }
 
@@ -194,7 +213,7 @@ final class BertOnnx {
     private Tensor table(String name) {
         Tensor table = file.get(prefix + name);
         if (table.rank() != 2) {
-            throw Checks.fail("weight \"" + name + "\"", "shape " + table.shape(), "expected two axes");
+            throw Checks.fail("tensor \"" + name + "\"", "shape " + table.shape(), "expected two axes");
         }
         return table;
     }

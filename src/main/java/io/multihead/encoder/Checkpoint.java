@@ -1,18 +1,21 @@
 package io.multihead.encoder;
 
-import io.multihead.compute.Compute;
 import io.multihead.format.SafetensorsFolder;
 import io.multihead.internal.base.Checks;
-import io.multihead.tensor.Tensor;
+import io.multihead.internal.load.Loading;
+import io.multihead.internal.load.WeightSource;
+import io.multihead.internal.load.Weights;
 import io.multihead.text.EncoderTokenizer;
 import io.multihead.text.Tokenizers;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 
 /**
@@ -24,35 +27,37 @@ final class Checkpoint {
     private static final Map<String, String> OLDER =
             Map.of("LayerNorm.gamma", "LayerNorm.weight", "LayerNorm.beta", "LayerNorm.bias");
 
-    private final SafetensorsFolder files;
     private final EncoderNames names;
     private final String prefix;
 
     /** Names in the files by names in the encoder. */
     private final Map<String, String> weights = new LinkedHashMap<>();
 
-    private Checkpoint(SafetensorsFolder files, EncoderNames names) {
-        this.files = files;
+    private Checkpoint(Set<String> stored, EncoderNames names) {
         this.names = names;
-        prefix = prefix(files.names());
-        for (String stored : files.names()) {
-            String name = name(stored);
-            if (isEncoders(stored, name)) {
-                String other = weights.put(name, stored);
+        prefix = prefix(stored);
+        for (String each : stored) {
+            String name = name(each);
+            if (isEncoders(each, name)) {
+                String other = weights.put(name, each);
                 if (other != null) {
-                    throw Checks.fail("weights", "both " + other + " and " + stored, "expected one of them");
+                    throw Checks.fail("weights", "both " + other + " and " + each, "expected one of them");
                 }
             }
         }
     }
 
     /** Reads the encoder of a folder, and its tokenizer, with as many labels as a head has that classifies sequences, or 0. */
-    static EncoderCore load(Compute cpu, Path folder, EncoderConfig config, int labels) throws IOException {
-        Arena arena = Arena.ofShared();
-        return EncoderCore.orClose(
-                arena::close,
-                () -> ModelLoader.load(
-                        cpu, arena, () -> model(folder, config, labels, arena), () -> tokenizer(folder, config)));
+    static EncoderCore load(Loading loading, Path folder, EncoderConfig config, int labels) throws IOException {
+        return ModelLoader.load(loading, () -> model(loading, folder, config, labels), () -> tokenizer(folder, config));
+    }
+
+    /** Returns what is copied of the weights of a folder; messages begin with their path. Nothing refers to their files afterwards. */
+    static <T> T copy(Path folder, Function<SafetensorsFolder, T> copying) throws IOException {
+        try (Arena arena = Arena.ofShared()) {
+            SafetensorsFolder files = SafetensorsFolder.map(folder, arena);
+            return Checks.in(files.path(), () -> copying.apply(files));
+        }
     }
 
     /** Reads the tokenizer of a transformer's folder, which the model has rows for. */
@@ -62,11 +67,14 @@ final class Checkpoint {
     }
 
     /** Takes every weight of the encoder. */
-    private static EncoderModel model(Path folder, EncoderConfig config, int labels, Arena arena) throws IOException {
-        SafetensorsFolder files = SafetensorsFolder.map(folder, arena);
+    private static EncoderModel model(Loading loading, Path folder, EncoderConfig config, int labels)
+            throws IOException {
+        SafetensorsFolder files = SafetensorsFolder.map(folder, loading.arena());
         return Checks.in(files.path(), () -> {
-            Checkpoint checkpoint = new Checkpoint(files, config.names(labels > 0));
-            return EncoderModel.of(config, labels, new Weights(checkpoint.weights.keySet(), checkpoint::get));
+            Checkpoint checkpoint = new Checkpoint(files.names(), config.names(labels > 0));
+            Weights.Naming naming =
+                    new Weights.Naming(checkpoint::stored, new LinkedHashSet<>(checkpoint.weights.values()));
+            return new EncoderModel(config, labels, new Weights(loading, WeightSource.of(files), naming));
         });
     }
 
@@ -81,7 +89,7 @@ final class Checkpoint {
             String found = word.substring(0, word.length() - names.words().length());
             if (!names.prefixes().contains(found)) {
                 throw Checks.fail(
-                        "weight \"" + word + "\"", "begins with " + found, "expected one of " + names.prefixes());
+                        "tensor \"" + word + "\"", "begins with " + found, "expected one of " + names.prefixes());
             }
             return found;
         }
@@ -112,14 +120,8 @@ final class Checkpoint {
                 : names.parts().stream().anyMatch(name::startsWith);
     }
 
-    private Tensor get(String name) {
-        String stored = weights.get(name);
-        if (stored == null) {
-            throw Checks.fail(
-                    "tensor \"" + prefix + name + "\"",
-                    "not in the file",
-                    "expected it beside " + weights.keySet().stream().limit(10).toList());
-        }
-        return files.get(stored);
+    /** Returns what the files call a weight, or would. */
+    private String stored(String name) {
+        return weights.getOrDefault(name, prefix + name);
     }
 }

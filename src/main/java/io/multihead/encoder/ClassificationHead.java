@@ -81,11 +81,6 @@ final class ClassificationHead {
         return bias.length;
     }
 
-    /** Returns the bytes of the last layer. */
-    long arrayBytes() {
-        return (long) Float.BYTES * (weight.length + bias.length);
-    }
-
     /** Writes the mean of each sequence's states over the state of the batch's token with the sequence's index; sums are in double. */
     static void writeMeans(TokenBatch batch, Buffers buffers, double[] room) {
         float[] states = buffers.array();

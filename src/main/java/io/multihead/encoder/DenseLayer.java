@@ -3,6 +3,7 @@ package io.multihead.encoder;
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.load.Weights;
 import io.multihead.model.PackedLinear;
 import io.multihead.tensor.Tensor;
 import java.util.LinkedHashMap;
@@ -75,32 +76,19 @@ record DenseLayer(
     }
 
     /** Takes the weights of a module; names in front of them say which. */
-    static DenseLayer take(Config config, EncoderParts parts, String prefix) {
-        PackedLinear linear = parts.linear(prefix + LINEAR, config.outputs, config.inputs, config.hasBias);
+    static DenseLayer take(Config config, Weights weights, String prefix) {
+        PackedLinear linear = weights.linear(prefix + LINEAR, config.outputs, config.inputs, config.hasBias);
         boolean hasResidual = config.addsInput && config.inputs != config.outputs;
         return new DenseLayer(
                 linear.withActivation(config.function.fused),
                 config.function,
                 config.addsInput,
-                hasResidual ? parts.linear(prefix + RESIDUAL, config.outputs, config.inputs, false) : null);
+                hasResidual ? weights.linear(prefix + RESIDUAL, config.outputs, config.inputs, false) : null);
     }
 
     /** Returns what {@link #take} was told. */
     Config config() {
         return new Config(linear.inputs(), linear.outputs(), linear.bias() != null, function, addsInput);
-    }
-
-    /** Adds what {@link #take} takes. */
-    void put(String prefix, Map<String, Tensor> panels, Map<String, Tensor> others) {
-        EncoderParts.put(linear, prefix + LINEAR, panels, others);
-        if (residual != null) {
-            EncoderParts.put(residual, prefix + RESIDUAL, panels, others);
-        }
-    }
-
-    /** Returns the bytes of weights that are mapped, or of those that are not. */
-    long bytes(boolean mapped) {
-        return EncoderParts.bytes(linear, mapped) + (residual == null ? 0 : EncoderParts.bytes(residual, mapped));
     }
 
     /** Computes the rows of one layer from those of the one before it. */

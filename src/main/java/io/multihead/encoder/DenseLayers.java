@@ -1,6 +1,10 @@
 package io.multihead.encoder;
 
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.load.Given;
+import io.multihead.internal.load.Loading;
+import io.multihead.internal.load.WeightSource;
+import io.multihead.internal.load.Weights;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -13,47 +17,52 @@ import java.util.Map;
  *
  * @param inputs elements of a pooled vector
  * @param layers each of which reads what the one before it writes
+ * @param weights of the layers
  */
-record DenseLayers(int inputs, List<DenseLayer> layers) {
+record DenseLayers(int inputs, List<DenseLayer> layers, List<Given> weights) {
     private static final String PREFIX = "dense.";
 
     /** What pooling returns, as it is. */
     static DenseLayers none(int inputs) {
-        return new DenseLayers(inputs, List.of());
+        return new DenseLayers(inputs, List.of(), List.of());
     }
 
     /** Reads the modules' folders; weights are packed. */
-    static DenseLayers load(List<Path> folders, int inputs) throws IOException {
+    static DenseLayers load(Loading loading, List<Path> folders, int inputs) throws IOException {
         List<DenseLayer> layers = new ArrayList<>();
+        List<Given> all = new ArrayList<>();
         int length = inputs;
         for (Path folder : folders) {
             int before = length;
             DenseLayer.Config config = SettingsFile.read(
                     folder.resolve("config.json"),
                     json -> DenseLayer.requireInputs(DenseLayer.Config.of(json), before));
-            layers.add(Weights.pack(folder, file -> {
-                Weights weights = new Weights(file.names(), file::get);
-                DenseLayer layer = DenseLayer.take(config, EncoderParts.of(weights), "");
-                weights.requireAllUsed("a Dense module");
+            String prefix = prefix(layers.size());
+            layers.add(Checkpoint.copy(folder, files -> {
+                Weights.Naming naming = new Weights.Naming(name -> name.substring(prefix.length()), files.names());
+                Weights weights = new Weights(loading, WeightSource.of(files), naming);
+                all.add(weights.given());
+                DenseLayer layer = DenseLayer.take(config, weights, prefix);
+                weights.requireAllUsed();
                 return layer;
             }));
             length = config.outputs();
         }
-        return new DenseLayers(inputs, List.copyOf(layers));
+        return new DenseLayers(inputs, List.copyOf(layers), List.copyOf(all));
     }
 
     /** Takes what {@link #put} named, and reads it in place. */
     static DenseLayers takePacked(List<?> described, int inputs, Weights weights) {
         List<DenseLayer> layers = new ArrayList<>();
-        EncoderParts parts = EncoderParts.ofPacked(weights);
         int length = inputs;
         for (Object json : described) {
             DenseLayer.Config config =
                     DenseLayer.requireInputs(DenseLayer.Config.of(JsonObject.of("options.dense", json)), length);
-            layers.add(DenseLayer.take(config, parts, prefix(layers.size())));
+            layers.add(DenseLayer.take(config, weights, prefix(layers.size())));
             length = config.outputs();
         }
-        return new DenseLayers(inputs, List.copyOf(layers));
+        weights.requireAllUsed();
+        return new DenseLayers(inputs, List.copyOf(layers), List.of(weights.given()));
     }
 
     private static String prefix(int index) {
@@ -67,9 +76,7 @@ record DenseLayers(int inputs, List<DenseLayer> layers) {
 
     /** Adds what {@link #takePacked} takes. */
     void put(Map<String, Tensor> panels, Map<String, Tensor> others) {
-        for (int i = 0; i < layers.size(); i++) {
-            layers.get(i).put(prefix(i), panels, others);
-        }
+        weights.forEach(each -> each.put(panels, others));
     }
 
     /** Returns what the layers are, for {@link #takePacked}. */
@@ -88,6 +95,6 @@ record DenseLayers(int inputs, List<DenseLayer> layers) {
 
     /** Returns the bytes of weights that are mapped, or of those that are not. */
     long bytes(boolean mapped) {
-        return layers.stream().mapToLong(layer -> layer.bytes(mapped)).sum();
+        return weights.stream().mapToLong(each -> each.bytes(mapped)).sum();
     }
 }

@@ -1,6 +1,9 @@
 package io.multihead.encoder;
 
+import io.multihead.internal.load.Weights;
+import io.multihead.model.Norm;
 import io.multihead.model.Transformer;
+import io.multihead.tensor.Tensor;
 import java.util.Map;
 
 /**
@@ -48,10 +51,16 @@ interface EncoderConfig {
     EncoderNames names(boolean classifies);
 
     /** Takes the encoder's weights and returns the model, whose states are vectors of tokens as they are. */
-    Transformer model(EncoderParts parts);
+    Transformer model(Weights weights);
 
     /** Takes the weights of the head that gives each sequence a number for each label. */
-    ClassificationHead head(EncoderParts parts, int labels);
+    ClassificationHead head(Weights weights, int labels);
+
+    /** Takes a layer normalisation. */
+    static Norm norm(Weights weights, String name, int dim, double epsilon, boolean hasBias) {
+        Tensor bias = hasBias ? weights.numbers(name + ".bias", dim) : null;
+        return Norm.layer(weights.numbers(name + ".weight", dim), bias, epsilon);
+    }
 
     /** Returns what the family reads as {@code config.json}. */
     Map<String, Object> toJson();

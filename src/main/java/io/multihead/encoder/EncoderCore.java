@@ -2,9 +2,9 @@ package io.multihead.encoder;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.load.Loading;
 import io.multihead.model.Buffers;
 import io.multihead.text.EncoderTokenizer;
-import java.lang.foreign.Arena;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.Semaphore;
@@ -19,19 +19,19 @@ final class EncoderCore {
     final Compute cpu;
     final EncoderModel model;
     final EncoderTokenizer tokenizer;
-    /** Of what is mapped until this is closed. */
-    final Arena files;
+    /** Whose memory is that of all weights until this is closed. */
+    final Loading loading;
 
     private final Semaphore turns;
     private final Deque<Buffers> idle = new ArrayDeque<>();
     private volatile boolean closed;
 
     /** Fails if the tokenizer has tokens that the model has no row for. */
-    EncoderCore(Compute cpu, EncoderModel model, EncoderTokenizer tokenizer, Arena files) {
-        this.cpu = cpu;
+    EncoderCore(Loading loading, EncoderModel model, EncoderTokenizer tokenizer) {
+        this.loading = loading;
+        this.cpu = loading.cpu();
         this.model = model;
         this.tokenizer = requireRows(tokenizer, model.config);
-        this.files = files;
         this.turns =
                 new Semaphore(Math.max(cpu.parallelism(), Runtime.getRuntime().availableProcessors()));
     }
@@ -89,14 +89,12 @@ final class EncoderCore {
     }
 
     /**
-     * Ends every call before its next batch; what its batch reads of the files, which are unmapped, may end it sooner. Another time it does
+     * Ends every call before its next batch; what its batch reads of the weights, whose memory is freed, may end it sooner. Another time it does
      * nothing, whichever thread closes first.
      */
-    synchronized void close() {
+    void close() {
         closed = true;
-        if (files.scope().isAlive()) {
-            files.close();
-        }
+        loading.close();
     }
 
     /** Returns what is made for this core, or closes it if that fails. */

@@ -7,14 +7,16 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.internal.base.JsonWriter;
+import io.multihead.internal.load.Loading;
+import io.multihead.internal.load.WeightSource;
+import io.multihead.internal.load.Weights;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Arrays;
-import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -38,8 +40,8 @@ final class EncoderFile {
         Map<String, Tensor> tokenizer = encoder.tokenizerFiles().tensors(core.tokenizer);
         Map<String, Tensor> tensors = new LinkedHashMap<>();
         Map<String, Tensor> others = new LinkedHashMap<>();
-        encoder.dense().put(tensors, others); // panels come first, as in the model
-        tensors.putAll(core.model.packed());
+        encoder.dense().put(tensors, others);
+        core.model.weights.put(tensors, others);
         tensors.putAll(others);
         tensors.putAll(tokenizer);
         Map<String, String> metadata = new LinkedHashMap<>();
@@ -52,14 +54,14 @@ final class EncoderFile {
 
     /** Maps a file that {@link #write} wrote. */
     static LoadedEncoder map(Compute cpu, Path path) throws IOException {
-        Arena arena = Arena.ofShared();
-        return EncoderCore.orClose(arena::close, () -> {
-            Safetensors file = Safetensors.map(path, arena);
-            return Checks.in(path, () -> read(cpu, file, arena));
+        Loading loading = Loading.of(cpu);
+        return EncoderCore.orClose(loading::close, () -> {
+            Safetensors file = Safetensors.map(path, loading.arena());
+            return Checks.in(path, () -> read(loading, file));
         });
     }
 
-    private static LoadedEncoder read(Compute cpu, Safetensors file, Arena arena) throws IOException {
+    private static LoadedEncoder read(Loading loading, Safetensors file) throws IOException {
         Map<String, String> metadata = file.metadata();
         require("format", metadata.get("format"), FORMAT);
         require("panels", metadata.get("panels"), PackedWeights.layout());
@@ -67,15 +69,14 @@ final class EncoderFile {
         JsonObject described = json(metadata, "options");
         EncoderOptions options = options(described, config);
         Map<String, String> prompts = Map.copyOf(described.object("prompts").texts());
-        Set<String> names = new HashSet<>(file.names());
+        Set<String> names = new LinkedHashSet<>(file.names());
         TokenizerFiles.NAMES.forEach(names::remove);
         int inputs = options.pooling().modes().size() * config.dim();
-        DenseLayers dense = dense(file, described, inputs);
+        DenseLayers dense = dense(loading, file, described, inputs);
         names.removeIf(DenseLayers::isNamed);
         EncoderCore core = ModelLoader.load(
-                cpu,
-                arena,
-                () -> EncoderModel.ofPacked(config, new Weights(names, file::get)),
+                loading,
+                () -> new EncoderModel(config, weights(loading, file, names)),
                 () -> TokenizerFiles.read(file, config));
         String defaultPrompt = described.has("default_prompt") ? described.text("default_prompt") : options.prompt();
         return new LoadedEncoder(core, dense, options, prompts, defaultPrompt, TokenizerFiles.of(file));
@@ -85,12 +86,14 @@ final class EncoderFile {
         return StaticConfig.isOf(json) ? StaticConfig.of(json) : EncoderFamilies.configure(json);
     }
 
-    private static DenseLayers dense(Safetensors file, JsonObject described, int inputs) {
-        Set<String> names = file.names().stream().filter(DenseLayers::isNamed).collect(Collectors.toSet());
-        Weights weights = new Weights(names, file::get);
-        DenseLayers dense = DenseLayers.takePacked(described.array("dense"), inputs, weights);
-        weights.requireAllUsed("dense layers");
-        return dense;
+    private static DenseLayers dense(Loading loading, Safetensors file, JsonObject described, int inputs) {
+        Set<String> names =
+                file.names().stream().filter(DenseLayers::isNamed).collect(Collectors.toCollection(LinkedHashSet::new));
+        return DenseLayers.takePacked(described.array("dense"), inputs, weights(loading, file, names));
+    }
+
+    private static Weights weights(Loading loading, Safetensors file, Set<String> names) {
+        return new Weights(loading, WeightSource.of(file), new Weights.Naming(name -> name, names));
     }
 
     private static void require(String key, @Nullable String actual, String expected) {

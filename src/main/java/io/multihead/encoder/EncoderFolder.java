@@ -1,8 +1,8 @@
 package io.multihead.encoder;
 
-import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.load.Loading;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
@@ -86,7 +86,7 @@ final class EncoderFolder {
     private EncoderFolder() {}
 
     /** Reads all files of a folder, and maps the weights. */
-    static LoadedEncoder load(Compute cpu, Path folder) throws IOException {
+    static LoadedEncoder load(Loading loading, Path folder) throws IOException {
         SettingsFile.requireModel(folder, "; SentenceEncoder.map reads files that were written");
         Modules modules = modules(folder);
         Path frameworkFile = folder.resolve("config_sentence_transformers.json");
@@ -94,13 +94,13 @@ final class EncoderFolder {
                 ? SettingsFile.read(frameworkFile, EncoderFolder::framework)
                 : Framework.NONE;
         if (modules.isStatic) {
-            EncoderCore core = StaticTable.load(cpu, modules.tokens);
+            EncoderCore core = StaticTable.load(loading, modules.tokens);
             return loaded(core, core.tokenizer.truncation().orElse(core.model.config.positions()), modules, framework);
         }
         Path files = modules.tokens;
         EncoderConfig config = SettingsFile.read(files.resolve("config.json"), EncoderFamilies::configure);
         int maxTokens = maxTokens(files, modules.exist, Task.EMBEDDING, config);
-        return loaded(Checkpoint.load(cpu, files, config, 0), maxTokens, modules, framework);
+        return loaded(Checkpoint.load(loading, files, config, 0), maxTokens, modules, framework);
     }
 
     private static LoadedEncoder loaded(EncoderCore core, int maxTokens, Modules modules, Framework framework)
@@ -108,7 +108,7 @@ final class EncoderFolder {
         int pooled = modules.pooling.modes().size() * core.model.config.dim();
         return core.orClose(() -> new LoadedEncoder(
                 core,
-                DenseLayers.load(modules.dense, pooled),
+                DenseLayers.load(core.loading, modules.dense, pooled),
                 new EncoderOptions(
                         modules.pooling,
                         modules.normalization,

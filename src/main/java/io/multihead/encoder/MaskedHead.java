@@ -3,11 +3,15 @@ package io.multihead.encoder;
 import io.multihead.format.SafetensorsFolder;
 import io.multihead.gemm.Activation;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.load.Given;
+import io.multihead.internal.load.Loading;
+import io.multihead.internal.load.WeightSource;
+import io.multihead.internal.load.Weights;
 import io.multihead.model.PackedLinear;
 import io.multihead.tensor.Tensor;
-import java.lang.foreign.MemorySegment;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 
 /**
@@ -17,6 +21,9 @@ import java.util.stream.Collectors;
 final class MaskedHead {
     private static final String BERT = "cls.predictions.";
     private static final String ROBERTA = "lm_head.";
+    private static final String BIAS = "bias";
+    private static final String DECODER = "decoder.weight";
+    private static final String DECODER_BIAS = "decoder.bias";
     private static final String WORDS = BertConfig.WORDS + ".weight";
 
     private final PackedLinear dense;
@@ -24,75 +31,66 @@ final class MaskedHead {
     private final float[] bias;
     private final double epsilon;
     private final PackedLinear decoder;
+    private final Given weights;
 
-    private MaskedHead(PackedLinear dense, float[] weight, float[] bias, double epsilon, PackedLinear decoder) {
+    private MaskedHead(
+            PackedLinear dense, float[] weight, float[] bias, double epsilon, PackedLinear decoder, Given weights) {
         this.dense = dense;
         this.weight = weight;
         this.bias = bias;
         this.epsilon = epsilon;
         this.decoder = decoder;
+        this.weights = weights;
     }
 
     /** Takes the head's weights, and packs them; what else the files have is the encoder's or ignored. */
-    static MaskedHead take(SafetensorsFolder files, BertConfig config, boolean isTied) {
+    static MaskedHead take(Loading loading, SafetensorsFolder files, BertConfig config, boolean isTied) {
         String prefix = config.isRoberta() ? ROBERTA : BERT;
         String transform = config.isRoberta() ? "" : "transform.";
         String norm = transform + (config.isRoberta() ? "layer_norm" : "LayerNorm");
-        Set<String> names = files.names().stream()
-                .filter(name -> name.startsWith(prefix))
-                .map(name -> name.substring(prefix.length()))
-                .collect(Collectors.toCollection(TreeSet::new));
-        Weights weights = new Weights(names, name -> files.get(prefix + name));
-        int dim = config.dim();
-        PackedLinear dense = EncoderParts.of(weights).linear(transform + "dense", dim, dim, true);
-        float[] normWeight = weights.take(norm + ".weight", dim).toArray();
-        float[] normBias = weights.take(norm + ".bias", dim).toArray();
-        Tensor bias = same(weights, names, "bias", "decoder.bias", config.vocabulary());
-        Tensor decoder =
-                isTied ? tied(files, weights, names, config) : weights.take("decoder.weight", config.vocabulary(), dim);
-        weights.requireAllUsed("a masked language model's head");
-        return new MaskedHead(
-                dense.withActivation(Activation.GELU),
-                normWeight,
-                normBias,
-                config.epsilon(),
-                EncoderParts.pack(decoder, bias));
-    }
-
-    /** Returns the table of words, with which a decoder of its own agrees where there is one. */
-    private static Tensor tied(SafetensorsFolder files, Weights weights, Set<String> names, BertConfig config) {
-        String table = files.names().stream()
+        String words = files.names().stream()
                 .filter(name -> name.endsWith(WORDS))
                 .findFirst()
                 .orElseThrow(() -> Checks.fail("weights", "no " + WORDS, "expected one"));
-        Tensor words = files.get(table);
-        if (names.contains("decoder.weight")) {
-            Tensor own = weights.take("decoder.weight", config.vocabulary(), config.dim());
-            requireSame(own, "decoder.weight", words, table);
+        Set<String> own = files.names().stream()
+                .filter(name -> name.startsWith(prefix))
+                .collect(Collectors.toCollection(TreeSet::new));
+        UnaryOperator<String> stored = name -> name.equals(WORDS) ? words : prefix + name;
+        Weights weights = new Weights(loading, WeightSource.of(files), new Weights.Naming(stored, own));
+        int dim = config.dim();
+        String bias = weights.has(BIAS) ? BIAS : DECODER_BIAS;
+        requireSame(files, weights, stored, DECODER_BIAS, bias);
+        if (isTied) {
+            requireSame(files, weights, stored, DECODER, WORDS);
         }
-        return words;
+        MaskedHead head = new MaskedHead(
+                weights.linear(transform + "dense", dim, dim, true).withActivation(Activation.GELU),
+                weights.numbers(norm + ".weight", dim).toArray(),
+                weights.numbers(norm + ".bias", dim).toArray(),
+                config.epsilon(),
+                PackedLinear.of(
+                        weights.matrix(isTied ? WORDS : DECODER, config.vocabulary(), dim),
+                        weights.numbers(bias, config.vocabulary())),
+                weights.given());
+        weights.requireAllUsed();
+        return head;
     }
 
-    /** Returns a weight that files have under one name or both. */
-    private static Tensor same(Weights weights, Set<String> names, String first, String second, long length) {
-        if (!names.contains(first)) {
-            return weights.take(second, length);
+    /** Fails unless a weight that files may have under a second name is the same there. */
+    private static void requireSame(
+            SafetensorsFolder files, Weights weights, UnaryOperator<String> stored, String second, String first) {
+        if (second.equals(first) || !weights.has(second)) {
+            return;
         }
-        Tensor tensor = weights.take(first, length);
-        if (names.contains(second)) {
-            requireSame(weights.take(second, length), second, tensor, first);
-        }
-        return tensor;
-    }
-
-    private static void requireSame(Tensor own, String name, Tensor other, String otherName) {
-        MemorySegment memory = own.memory();
-        if (own.dtype() != other.dtype() || memory.mismatch(other.memory()) >= 0) {
+        Tensor own = files.get(stored.apply(second));
+        Tensor other = files.get(stored.apply(first));
+        if (own.dtype() != other.dtype() || own.memory().mismatch(other.memory()) >= 0) {
             throw Checks.fail(
-                    "weight \"" + name + "\"",
-                    "not that of " + otherName,
+                    "tensor \"" + stored.apply(second) + "\"",
+                    "not that of " + stored.apply(first),
                     "expected the same, as tie_word_embeddings says; versions of transformers differ in which they take");
         }
+        weights.ignore(second);
     }
 
     /** Returns the first layer, with its activation. */
@@ -126,6 +124,6 @@ final class MaskedHead {
 
     /** Returns the bytes of all weights, none of which is mapped. */
     long bytes() {
-        return EncoderParts.bytes(dense, false) + EncoderParts.bytes(decoder, false) + 2L * Float.BYTES * weight.length;
+        return weights.bytes(false);
     }
 }

@@ -1,12 +1,11 @@
 package io.multihead.encoder;
 
-import io.multihead.compute.Compute;
 import io.multihead.internal.call.SingleCall;
 import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.Workspace;
+import io.multihead.internal.load.Loading;
 import io.multihead.text.EncoderTokenizer;
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.util.concurrent.Callable;
 import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
@@ -27,32 +26,28 @@ final class ModelLoader implements LoopBody {
     }
 
     /**
-     * Reads both, or fails as the model does, else as the tokenizer does.
+     * Reads both, or fails as the model does, else as the tokenizer does; then the model's memory is freed.
      *
+     * @param loading of the model, whose memory the core closes
      * @param model read by the calling thread
-     * @param tokenizer read by any thread of {@code cpu}
-     */
-    static EncoderCore load(Compute cpu, Callable<EncoderModel> model, Callable<? extends EncoderTokenizer> tokenizer)
-            throws IOException {
-        return load(cpu, Arena.ofShared(), model, tokenizer);
-    }
-
-    /**
-     * Reads both, or fails as the other method does.
-     *
-     * @param files of the model, which the core closes; if this fails, they stay the caller's
+     * @param tokenizer read by any thread of the Compute
      */
     static EncoderCore load(
-            Compute cpu, Arena files, Callable<EncoderModel> model, Callable<? extends EncoderTokenizer> tokenizer)
+            Loading loading, Callable<EncoderModel> model, Callable<? extends EncoderTokenizer> tokenizer)
+            throws IOException {
+        return EncoderCore.orClose(loading::close, () -> read(loading, model, tokenizer));
+    }
+
+    private static EncoderCore read(
+            Loading loading, Callable<EncoderModel> model, Callable<? extends EncoderTokenizer> tokenizer)
             throws IOException {
         ModelLoader loader = new ModelLoader(model, tokenizer);
-        SingleCall.run(cpu, loader, 2);
+        SingleCall.run(loading.cpu(), loader, 2);
         loader.model.run(); // does nothing, unless another thread ran both tasks before this one came
         return new EncoderCore(
-                cpu,
+                loading,
                 ModelLoader.<EncoderModel, IOException>result(loader.model),
-                ModelLoader.<EncoderTokenizer, IOException>result(loader.tokenizer),
-                files);
+                ModelLoader.<EncoderTokenizer, IOException>result(loader.tokenizer));
     }
 
     /**

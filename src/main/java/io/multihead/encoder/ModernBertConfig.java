@@ -8,6 +8,7 @@ import io.multihead.attention.Mask;
 import io.multihead.gemm.Activation;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.load.Weights;
 import io.multihead.model.Block;
 import io.multihead.model.EmbeddingTables;
 import io.multihead.model.FeedForward;
@@ -16,6 +17,7 @@ import io.multihead.model.Norm;
 import io.multihead.model.SelfAttention;
 import io.multihead.model.Transformer;
 import io.multihead.position.Rope;
+import io.multihead.tensor.Shape;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -175,16 +177,16 @@ record ModernBertConfig(
     }
 
     @Override
-    public Transformer model(EncoderParts parts) {
-        EmbeddingTables tables = EmbeddingTables.of(parts.table(WORDS, sizes.vocabulary(), sizes.dim()))
-                .withNorm(norm(parts, "embeddings.norm"));
+    public Transformer model(Weights weights) {
+        EmbeddingTables tables = weights.words(WORDS + ".weight", Shape.of(sizes.vocabulary(), sizes.dim()))
+                .withNorm(norm(weights, "embeddings.norm"));
         Rope global = rope(globalTheta);
         Rope near = rope(localTheta);
         List<Block> blocks = new ArrayList<>();
         for (int layer = 0; layer < sizes.layers(); layer++) {
-            Block block = block(parts, layer, local.get(layer) ? near : global);
+            Block block = block(weights, layer, local.get(layer) ? near : global);
             boolean last = layer == sizes.layers() - 1;
-            blocks.add(last ? block.withResultNorm(norm(parts, "final_norm")) : block);
+            blocks.add(last ? block.withResultNorm(norm(weights, "final_norm")) : block);
         }
         return Transformer.of(tables, blocks);
     }
@@ -193,48 +195,48 @@ record ModernBertConfig(
         return Rope.of(Rope.Config.of(sizes.dim() / sizes.heads()).withTheta(theta));
     }
 
-    private Block block(EncoderParts parts, int layer, Rope rope) {
+    private Block block(Weights weights, int layer, Rope rope) {
         String name = "layers." + layer + ".";
         int dim = sizes.dim();
-        Norm attentionNorm = layer == 0 ? null : norm(parts, name + "attn_norm");
+        Norm attentionNorm = layer == 0 ? null : norm(weights, name + "attn_norm");
         LinearGroup projections = LinearGroup.concatenated(
-                parts.linear(name + "attn.Wqkv", 3 * dim, dim, biases.attention), dim, dim, dim);
+                weights.linear(name + "attn.Wqkv", 3 * dim, dim, biases.attention), dim, dim, dim);
         AttentionOptions seen =
                 AttentionOptions.DEFAULT.withMask(local.get(layer) ? Mask.window(reach, reach) : Mask.NONE);
         SelfAttention attention = SelfAttention.of(
                         sizes.heads(),
                         sizes.heads(),
                         projections,
-                        parts.linear(name + "attn.Wo", dim, dim, biases.attention),
+                        weights.linear(name + "attn.Wo", dim, dim, biases.attention),
                         seen)
                 .withRope(rope);
-        Norm feedForwardNorm = norm(parts, name + "mlp_norm");
+        Norm feedForwardNorm = norm(weights, name + "mlp_norm");
         LinearGroup gateAndUp = LinearGroup.concatenated(
-                parts.linear(name + "mlp.Wi", 2 * sizes.inner(), dim, biases.feedForward),
+                weights.linear(name + "mlp.Wi", 2 * sizes.inner(), dim, biases.feedForward),
                 sizes.inner(),
                 sizes.inner());
         FeedForward feedForward = FeedForward.gated(
-                Activation.GELU, gateAndUp, parts.linear(name + "mlp.Wo", dim, sizes.inner(), biases.feedForward));
+                Activation.GELU, gateAndUp, weights.linear(name + "mlp.Wo", dim, sizes.inner(), biases.feedForward));
         return Block.sandwichNorm(attentionNorm, attention, null, feedForwardNorm, feedForward, null);
     }
 
-    private Norm norm(EncoderParts parts, String name) {
-        return parts.norm(name, sizes.dim(), epsilon, biases.norm);
+    private Norm norm(Weights weights, String name) {
+        return EncoderConfig.norm(weights, name, sizes.dim(), epsilon, biases.norm);
     }
 
     @Override
-    public ClassificationHead head(EncoderParts parts, int labels) {
+    public ClassificationHead head(Weights weights, int labels) {
         int dim = sizes.dim();
         ClassificationHead.LayerNorm norm = new ClassificationHead.LayerNorm(
-                parts.array(HEAD + "norm.weight", dim),
-                biases.norm ? parts.array(HEAD + "norm.bias", dim) : new float[dim],
+                weights.numbers(HEAD + "norm.weight", dim).toArray(),
+                biases.norm ? weights.numbers(HEAD + "norm.bias", dim).toArray() : new float[dim],
                 epsilon);
         return ClassificationHead.normalised(
-                parts.linear(HEAD + "dense", dim, dim, biases.head).withActivation(Activation.GELU),
+                weights.linear(HEAD + "dense", dim, dim, biases.head).withActivation(Activation.GELU),
                 classifiesMean,
                 norm,
-                parts.array(CLASSIFIER + "weight", labels, dim),
-                parts.array(CLASSIFIER + "bias", labels));
+                weights.numbers(CLASSIFIER + "weight", labels, dim).toArray(),
+                weights.numbers(CLASSIFIER + "bias", labels).toArray());
     }
 
     @Override

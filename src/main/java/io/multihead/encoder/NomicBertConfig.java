@@ -6,6 +6,7 @@ import static io.multihead.encoder.EncoderLimits.MOST;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.gemm.Activation;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.load.Weights;
 import io.multihead.model.Block;
 import io.multihead.model.EmbeddingTables;
 import io.multihead.model.FeedForward;
@@ -14,7 +15,7 @@ import io.multihead.model.Norm;
 import io.multihead.model.SelfAttention;
 import io.multihead.model.Transformer;
 import io.multihead.position.Rope;
-import io.multihead.tensor.Tensor;
+import io.multihead.tensor.Shape;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -147,55 +148,48 @@ record NomicBertConfig(Sizes sizes, int types, double epsilon, Rotation rope, Ac
     }
 
     @Override
-    public Transformer model(EncoderParts parts) {
-        Tensor words = parts.table(WORDS, sizes.vocabulary(), sizes.dim());
-        EmbeddingTables tables = EmbeddingTables.of(words)
-                .withTypes(parts.table("embeddings.token_type_embeddings", types, sizes.dim()))
-                .withNorm(norm(parts, "emb_ln"));
+    public Transformer model(Weights weights) {
+        EmbeddingTables tables = weights.words(WORDS + ".weight", Shape.of(sizes.vocabulary(), sizes.dim()))
+                .withTypes(weights.table("embeddings.token_type_embeddings.weight", types, sizes.dim()))
+                .withNorm(norm(weights, "emb_ln"));
         Rope rotation = rope.of(sizes.dim() / sizes.heads());
         List<Block> blocks = new ArrayList<>();
         for (int layer = 0; layer < sizes.layers(); layer++) {
-            blocks.add(block(parts, "encoder.layers." + layer + ".", rotation));
+            blocks.add(block(weights, "encoder.layers." + layer + ".", rotation));
         }
         return Transformer.of(tables, blocks);
     }
 
-    private Block block(EncoderParts parts, String name, Rope rotation) {
+    private Block block(Weights weights, String name, Rope rotation) {
         int dim = sizes.dim();
         LinearGroup projections = LinearGroup.concatenated(
-                parts.linear(name + "attn.Wqkv", 3 * dim, dim, biases.attention), dim, dim, dim);
+                weights.linear(name + "attn.Wqkv", 3 * dim, dim, biases.attention), dim, dim, dim);
         SelfAttention attention = SelfAttention.of(
                         sizes.heads(),
                         sizes.heads(),
                         projections,
-                        parts.linear(name + "attn.out_proj", dim, dim, biases.attention),
+                        weights.linear(name + "attn.out_proj", dim, dim, biases.attention),
                         AttentionOptions.DEFAULT)
                 .withRope(rotation);
-        Norm attentionNorm = norm(parts, name + "norm1");
+        Norm attentionNorm = norm(weights, name + "norm1");
         // the gate is the second of the two layers
-        LinearGroup gateAndUp = LinearGroup.concatenated(
-                parts.fused(
-                        name + "mlp.gate_and_up",
-                        List.of(name + "mlp.fc12", name + "mlp.fc11"),
-                        sizes.inner(),
-                        dim,
-                        biases.up),
-                sizes.inner(),
-                sizes.inner());
+        LinearGroup gateAndUp = weights.group(
+                name + "mlp.gate_and_up", List.of(name + "mlp.fc12", name + "mlp.fc11"), sizes.inner(), dim, biases.up);
         FeedForward feedForward =
-                FeedForward.gated(gate, gateAndUp, parts.linear(name + "mlp.fc2", dim, sizes.inner(), biases.down));
-        return Block.postNorm(attention, attentionNorm, feedForward, norm(parts, name + "norm2"));
+                FeedForward.gated(gate, gateAndUp, weights.linear(name + "mlp.fc2", dim, sizes.inner(), biases.down));
+        return Block.postNorm(attention, attentionNorm, feedForward, norm(weights, name + "norm2"));
     }
 
-    private Norm norm(EncoderParts parts, String name) {
-        return parts.norm(name, sizes.dim(), epsilon, true);
+    private Norm norm(Weights weights, String name) {
+        return EncoderConfig.norm(weights, name, sizes.dim(), epsilon, true);
     }
 
     @Override
-    public ClassificationHead head(EncoderParts parts, int labels) {
-        float[] weight = parts.array(CLASSIFIER + "weight", labels, sizes.dim());
-        float[] bias = parts.array(CLASSIFIER + "bias", labels);
-        return ClassificationHead.tanh(parts.linear(POOLER, sizes.dim(), sizes.dim(), true), weight, bias);
+    public ClassificationHead head(Weights weights, int labels) {
+        float[] weight =
+                weights.numbers(CLASSIFIER + "weight", labels, sizes.dim()).toArray();
+        float[] bias = weights.numbers(CLASSIFIER + "bias", labels).toArray();
+        return ClassificationHead.tanh(weights.linear(POOLER, sizes.dim(), sizes.dim(), true), weight, bias);
     }
 
     @Override

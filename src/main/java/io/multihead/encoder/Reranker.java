@@ -2,6 +2,7 @@ package io.multihead.encoder;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.load.Loading;
 import io.multihead.text.EncoderTokenizer;
 import io.multihead.text.Tokenizers;
 import java.io.IOException;
@@ -64,7 +65,7 @@ public final class Reranker implements AutoCloseable {
      */
     public static Reranker load(Compute cpu, Path folder) throws IOException {
         Checks.notNull(cpu, "cpu");
-        RerankerFolder.Loaded loaded = RerankerFolder.load(cpu, Checks.notNull(folder, "folder"));
+        RerankerFolder.Loaded loaded = RerankerFolder.load(Loading.of(cpu), Checks.notNull(folder, "folder"));
         EncoderCore core = loaded.core();
         return core.orClose(() -> Checks.in(folder, () -> of(core, loaded.activation(), loaded.maxTokens())));
     }
@@ -87,8 +88,9 @@ public final class Reranker implements AutoCloseable {
         Checks.notNull(cpu, "cpu");
         Checks.notNull(onnx, "onnx");
         byte[] json = Checks.notNull(tokenizerJson, "tokenizerJson").readAllBytes();
-        EncoderCore core =
-                ModelLoader.load(cpu, () -> BertOnnx.loadClassifier(onnx), () -> Tokenizers.ofEncoderJson(json));
+        Loading loading = Loading.of(cpu);
+        EncoderCore core = ModelLoader.load(
+                loading, () -> BertOnnx.loadClassifier(loading, onnx), () -> Tokenizers.ofEncoderJson(json));
         return core.orClose(() -> {
             RerankerConfig.requireTwoTypes(core.model.config);
             int labels = core.model.head().labels();
@@ -159,7 +161,7 @@ public final class Reranker implements AutoCloseable {
      * @return a number of bytes that does not change
      */
     public long ownBytes() {
-        return core.model.bytes(false);
+        return core.model.weights.bytes(false);
     }
 
     /**
@@ -168,7 +170,7 @@ public final class Reranker implements AutoCloseable {
      * @return a number of bytes that does not change; 0 for a model from an ONNX file or an archive
      */
     public long mappedBytes() {
-        return core.model.bytes(true);
+        return core.model.weights.bytes(true);
     }
 
     /**

@@ -1,8 +1,8 @@
 package io.multihead.encoder;
 
-import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.load.Loading;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -21,7 +21,7 @@ final class RerankerFolder {
     private RerankerFolder() {}
 
     /** Reads all files of a folder, and maps the weights. */
-    static Loaded load(Compute cpu, Path folder) throws IOException {
+    static Loaded load(Loading loading, Path folder) throws IOException {
         SettingsFile.requireModel(folder, "");
         boolean modular = Files.exists(folder.resolve("modules.json"));
         Path files = modular ? transformer(folder) : folder;
@@ -31,7 +31,7 @@ final class RerankerFolder {
                 ? SettingsFile.read(folder.resolve(FRAMEWORK), RerankerFolder::named)
                         .orElse(config.activation())
                 : config.activation();
-        EncoderCore core = Checkpoint.load(cpu, files, config.model(), config.labels());
+        EncoderCore core = Checkpoint.load(loading, files, config.model(), config.labels());
         return new Loaded(core, activation, maxTokens);
     }
 

@@ -2,6 +2,7 @@ package io.multihead.encoder;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.load.Loading;
 import io.multihead.model.Transformer;
 import io.multihead.text.EncoderTokenizer;
 import io.multihead.text.Tokenizers;
@@ -77,7 +78,7 @@ public final class SentenceEncoder implements AutoCloseable {
      */
     public static SentenceEncoder load(Compute cpu, Path folder) throws IOException {
         Checks.notNull(cpu, "cpu");
-        return of(EncoderFolder.load(cpu, Checks.notNull(folder, "folder")));
+        return of(EncoderFolder.load(Loading.of(cpu), Checks.notNull(folder, "folder")));
     }
 
     /**
@@ -125,7 +126,9 @@ public final class SentenceEncoder implements AutoCloseable {
         Checks.notNull(pooling, "pooling");
         Checks.notNull(onnx, "onnx");
         byte[] json = Checks.notNull(tokenizerJson, "tokenizerJson").readAllBytes();
-        EncoderCore core = ModelLoader.load(cpu, () -> BertOnnx.load(onnx), () -> Tokenizers.ofEncoderJson(json));
+        Loading loading = Loading.of(cpu);
+        EncoderCore core =
+                ModelLoader.load(loading, () -> BertOnnx.load(loading, onnx), () -> Tokenizers.ofEncoderJson(json));
         EncoderOptions options = new EncoderOptions(
                 new PoolingConfig(List.of(pooling), true),
                 Normalization.CUT,
@@ -307,7 +310,7 @@ public final class SentenceEncoder implements AutoCloseable {
      * @return a number of bytes that does not change
      */
     public long ownBytes() {
-        return core.model.bytes(false) + loaded.dense().bytes(false);
+        return core.model.weights.bytes(false) + loaded.dense().bytes(false);
     }
 
     /**
@@ -316,7 +319,7 @@ public final class SentenceEncoder implements AutoCloseable {
      * @return a number of bytes that does not change; 0 for a model from an ONNX file or an archive
      */
     public long mappedBytes() {
-        return core.model.bytes(true) + loaded.dense().bytes(true);
+        return core.model.weights.bytes(true) + loaded.dense().bytes(true);
     }
 
     /**

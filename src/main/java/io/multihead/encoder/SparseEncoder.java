@@ -2,6 +2,7 @@ package io.multihead.encoder;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.load.Loading;
 import io.multihead.text.EncoderTokenizer;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -45,7 +46,7 @@ public final class SparseEncoder implements AutoCloseable {
      */
     public static SparseEncoder load(Compute cpu, Path folder) throws IOException {
         Checks.notNull(cpu, "cpu");
-        SparseFolder.Loaded loaded = SparseFolder.load(cpu, Checks.notNull(folder, "folder"));
+        SparseFolder.Loaded loaded = SparseFolder.load(Loading.of(cpu), Checks.notNull(folder, "folder"));
         IdleRuns<SparseRun> runs =
                 new IdleRuns<>(() -> new SparseRun(loaded.core(), loaded.head(), loaded.activation()));
         return new SparseEncoder(loaded, loaded.maxTokens(), runs);
@@ -87,7 +88,7 @@ public final class SparseEncoder implements AutoCloseable {
      * {@return the bytes of weights that this process holds for itself: packed matrices in native memory, and arrays}
      */
     public long ownBytes() {
-        return core.model.bytes(false) + loaded.head().bytes();
+        return core.model.weights.bytes(false) + loaded.head().bytes();
     }
 
     /**

@@ -1,8 +1,8 @@
 package io.multihead.encoder;
 
-import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.load.Loading;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -24,7 +24,7 @@ final class SparseFolder {
     private SparseFolder() {}
 
     /** Reads all files of a folder, and maps the weights. */
-    static Loaded load(Compute cpu, Path folder) throws IOException {
+    static Loaded load(Loading loading, Path folder) throws IOException {
         SettingsFile.requireModel(folder, "");
         boolean modular = Files.exists(folder.resolve("modules.json"));
         Path files = folder;
@@ -44,9 +44,9 @@ final class SparseFolder {
         boolean isTied = Checks.in(model.resolve("config.json"), () -> json.flag("tie_word_embeddings", true));
         int maxTokens = EncoderFolder.maxTokens(model, modular, EncoderFolder.Task.FILL_MASK, config);
         SparseActivation function = activation;
-        EncoderCore core = Checkpoint.load(cpu, model, config, 0);
+        EncoderCore core = Checkpoint.load(loading, model, config, 0);
         return core.orClose(() -> {
-            MaskedHead head = Weights.pack(model, weights -> MaskedHead.take(weights, config, isTied));
+            MaskedHead head = Checkpoint.copy(model, all -> MaskedHead.take(core.loading, all, config, isTied));
             return new Loaded(core, head, function, maxTokens);
         });
     }

@@ -2,7 +2,7 @@ package io.multihead.encoder;
 
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
-import io.multihead.model.EmbeddingTables;
+import io.multihead.internal.load.Weights;
 import io.multihead.model.Transformer;
 import io.multihead.text.EncoderTokenizer;
 import io.multihead.text.Tokenizers;
@@ -83,12 +83,12 @@ record StaticConfig(int dim, int vocabulary, boolean leavesUnknownOut) implement
     }
 
     @Override
-    public Transformer model(EncoderParts parts) {
-        return Transformer.of(EmbeddingTables.of(parts.numbers(TABLE, vocabulary, dim)), List.of());
+    public Transformer model(Weights weights) {
+        return Transformer.of(weights.rows(TABLE + ".weight", vocabulary, dim), List.of());
     }
 
     @Override
-    public ClassificationHead head(EncoderParts parts, int labels) {
+    public ClassificationHead head(Weights weights, int labels) {
         throw Checks.fail("num_labels", String.valueOf(labels), "expected none of static embeddings");
     }
 

@@ -1,16 +1,18 @@
 package io.multihead.encoder;
 
-import io.multihead.compute.Compute;
 import io.multihead.format.SafetensorsFolder;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.load.Loading;
+import io.multihead.internal.load.WeightSource;
+import io.multihead.internal.load.Weights;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import io.multihead.text.EncoderTokenizer;
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
@@ -35,16 +37,16 @@ final class StaticTable {
 
     private final SafetensorsFolder files;
     private final Path folder;
-    private final Arena arena;
+    private final Loading loading;
     private final Tensor rows;
     private final long @Nullable [] mapping;
     private final double @Nullable [] factors;
     private final StaticConfig config;
 
-    private StaticTable(SafetensorsFolder files, Path folder, Arena arena) {
+    private StaticTable(SafetensorsFolder files, Path folder, Loading loading) {
         this.files = files;
         this.folder = folder;
-        this.arena = arena;
+        this.loading = loading;
         Set<String> unused = new TreeSet<>(files.names());
         String name = unused.contains(TABLE) ? TABLE : MODEL2VEC;
         if (!unused.remove(name)) {
@@ -63,7 +65,7 @@ final class StaticTable {
         mapping = isModel2Vec && unused.remove(MAPPING) ? mapping() : null;
         int tokens = mapping == null ? Checks.fitsInt(rows.dim(0), "rows of \"" + name + "\"") : mapping.length;
         config = Checks.in(
-                "weight \"" + name + "\"",
+                "tensor \"" + name + "\"",
                 () -> new StaticConfig(Checks.fitsInt(rows.dim(1), "hidden_size"), tokens, isModel2Vec));
         factors = isModel2Vec && unused.remove(FACTORS) ? factors(tokens) : null;
         if (!unused.isEmpty()) {
@@ -75,17 +77,16 @@ final class StaticTable {
     }
 
     /** Reads the table of a module's folder, and its tokenizer. */
-    static EncoderCore load(Compute cpu, Path folder) throws IOException {
-        Arena arena = Arena.ofShared();
-        return EncoderCore.orClose(arena::close, () -> {
-            SafetensorsFolder files = SafetensorsFolder.map(folder, arena);
-            StaticTable table = Checks.in(files.path(), () -> new StaticTable(files, folder, arena));
-            return ModelLoader.load(cpu, arena, table::model, table::tokenizer);
+    static EncoderCore load(Loading loading, Path folder) throws IOException {
+        return EncoderCore.orClose(loading::close, () -> {
+            SafetensorsFolder files = SafetensorsFolder.map(folder, loading.arena());
+            StaticTable table = Checks.in(files.path(), () -> new StaticTable(files, folder, loading));
+            return ModelLoader.load(loading, table::model, table::tokenizer);
         });
     }
 
     private IllegalArgumentException wrong(String name, String expected) {
-        return Checks.fail("weight \"" + name + "\"", files.elementType(name) + " " + files.shape(name), expected);
+        return Checks.fail("tensor \"" + name + "\"", files.elementType(name) + " " + files.shape(name), expected);
     }
 
     private long[] mapping() {
@@ -130,7 +131,9 @@ final class StaticTable {
     }
 
     private EncoderModel model() {
-        return Checks.in(files.path(), () -> EncoderModel.of(config, new Weights(Set.of(TABLE), name -> perToken())));
+        return Checks.in(
+                files.path(),
+                () -> new EncoderModel(config, new Weights(loading, WeightSource.of(Map.of(TABLE, perToken())))));
     }
 
     /** Returns one row per token: in place, or in native memory where rows are shared or multiplied. */
@@ -141,7 +144,7 @@ final class StaticTable {
             return rows;
         }
         DType dtype = each == null ? rows.dtype() : DType.F32;
-        Tensor all = Tensor.allocate(arena, dtype, Shape.of(config.vocabulary(), config.dim()));
+        Tensor all = Tensor.allocate(loading.arena(), dtype, Shape.of(config.vocabulary(), config.dim()));
         for (int token = 0; token < config.vocabulary(); token++) {
             long row = from == null ? token : from[token];
             if (each == null) {

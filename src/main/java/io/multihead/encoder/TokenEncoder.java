@@ -3,6 +3,7 @@ package io.multihead.encoder;
 import io.multihead.compute.Compute;
 import io.multihead.gemm.MaxSim;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.load.Loading;
 import io.multihead.model.PackedLinear;
 import io.multihead.tensor.Tensor;
 import io.multihead.text.EncoderTokenizer;
@@ -49,7 +50,7 @@ public final class TokenEncoder implements AutoCloseable {
      */
     public static TokenEncoder load(Compute cpu, Path folder) throws IOException {
         Checks.notNull(cpu, "cpu");
-        TokenEncoderFolder.Loaded loaded = TokenEncoderFolder.load(cpu, Checks.notNull(folder, "folder"));
+        TokenEncoderFolder.Loaded loaded = TokenEncoderFolder.load(Loading.of(cpu), Checks.notNull(folder, "folder"));
         return loaded.core().orClose(() -> Checks.in(folder, () -> new TokenEncoder(loaded)));
     }
 

@@ -1,11 +1,13 @@
 package io.multihead.encoder;
 
-import io.multihead.compute.Compute;
 import io.multihead.format.SafetensorsFolder;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.load.Loading;
+import io.multihead.internal.load.WeightSource;
+import io.multihead.internal.load.Weights;
 import io.multihead.model.PackedLinear;
-import io.multihead.tensor.Tensor;
+import io.multihead.tensor.Shape;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -18,8 +20,7 @@ import org.jspecify.annotations.Nullable;
  * beside the encoder's.
  */
 final class TokenEncoderFolder {
-    private static final String WEIGHT = "linear.weight";
-    private static final String BIAS = "linear.bias";
+    private static final String LINEAR = "linear";
     private static final String IDENTITY = DenseFunction.IDENTITY.type();
     private static final String AUTHORS = "HF_ColBERT";
     private static final int MOST = 1 << 24;
@@ -32,7 +33,7 @@ final class TokenEncoderFolder {
 
     private TokenEncoderFolder() {}
 
-    static Loaded load(Compute cpu, Path folder) throws IOException {
+    static Loaded load(Loading loading, Path folder) throws IOException {
         SettingsFile.requireModel(folder, "");
         boolean modular = Files.exists(folder.resolve("modules.json"));
         Modules modules = modular ? modules(folder) : new Modules(folder, null);
@@ -43,8 +44,8 @@ final class TokenEncoderFolder {
                 ? SettingsFile.read(folder.resolve("config_sentence_transformers.json"), TokenSettings::ofPyLate)
                 : metadata(folder.resolve("artifact.metadata"));
         requireLengths(settings, config, folder);
-        EncoderCore core = Checkpoint.load(cpu, files, config, 0);
-        return core.orClose(() -> new Loaded(core, projection(modules, config), settings));
+        EncoderCore core = Checkpoint.load(loading, files, config, 0);
+        return core.orClose(() -> new Loaded(core, projection(core.loading, modules, config), settings));
     }
 
     private static EncoderConfig config(JsonObject json, boolean modular) {
@@ -92,14 +93,14 @@ final class TokenEncoderFolder {
         });
     }
 
-    private static PackedLinear projection(Modules modules, EncoderConfig config) throws IOException {
+    private static PackedLinear projection(Loading loading, Modules modules, EncoderConfig config) throws IOException {
         Path dense = modules.dense;
         if (dense == null) {
-            return Weights.pack(modules.transformer, file -> pack(file, config, -1, false));
+            return Checkpoint.copy(modules.transformer, file -> pack(loading, file, config, -1, false));
         }
         JsonObject settings = SettingsFile.read(dense.resolve("config.json"), TokenEncoderFolder::plain);
         int outputs = Checks.in(dense, () -> settings.integer("out_features", 1, MOST));
-        return Weights.pack(dense, file -> pack(file, config, outputs, settings.flag("bias", true)));
+        return Checkpoint.copy(dense, file -> pack(loading, file, config, outputs, settings.flag("bias", true)));
     }
 
     /** Fails unless the module is a linear layer of the states of tokens, and nothing else. */
@@ -113,11 +114,11 @@ final class TokenEncoderFolder {
         return dense;
     }
 
-    private static PackedLinear pack(SafetensorsFolder file, EncoderConfig config, int outputs, boolean hasBias) {
-        Tensor weight = file.get(WEIGHT);
-        long rows = outputs < 0 ? (weight.rank() == 2 ? weight.dim(0) : 0) : outputs;
-        Weights weights = new Weights(file.names(), file::get);
-        Tensor checked = weights.take(WEIGHT, Math.max(1, rows), config.dim());
-        return EncoderParts.pack(checked, hasBias ? weights.take(BIAS, rows) : null);
+    private static PackedLinear pack(
+            Loading loading, SafetensorsFolder files, EncoderConfig config, int outputs, boolean hasBias) {
+        Weights weights = new Weights(loading, WeightSource.of(files));
+        Shape shape = weights.shape(LINEAR + ".weight");
+        int rows = outputs > 0 ? outputs : shape.rank() == 2 ? Math.clamp(shape.dim(0), 1, MOST) : 1;
+        return weights.linear(LINEAR, rows, config.dim(), hasBias);
     }
 }

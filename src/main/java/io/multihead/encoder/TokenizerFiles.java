@@ -45,7 +45,7 @@ final class TokenizerFiles {
             // no other file counts for static embeddings
             for (String name : core.model.config.isStatic() ? List.of(JSON) : NAMES) {
                 if (Files.exists(folder.resolve(name))) {
-                    files.put(name, bytes(FileMemory.of(folder.resolve(name), core.files)));
+                    files.put(name, bytes(FileMemory.of(folder.resolve(name), core.loading.arena())));
                 }
             }
         }

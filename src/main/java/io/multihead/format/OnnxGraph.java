@@ -254,7 +254,7 @@ final class OnnxGraph {
             others.put(tensor.name, tensor.type);
             return;
         }
-        String what = "weight \"" + tensor.name + "\"";
+        String what = "tensor \"" + tensor.name + "\"";
         MemorySegment values = tensor.values == null ? MemorySegment.ofArray(new float[0]) : tensor.values;
         long elements = values.byteSize() / Float.BYTES;
         Shape shape;

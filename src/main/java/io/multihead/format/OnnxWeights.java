@@ -115,9 +115,9 @@ public final class OnnxWeights {
         if (tensor == null) {
             Long type = others.get(name);
             if (type != null) {
-                throw Checks.fail("weight \"" + name + "\"", "ONNX's element type " + type, "expected 1, which is f32");
+                throw Checks.fail("tensor \"" + name + "\"", "ONNX's element type " + type, "expected 1, which is f32");
             }
-            throw Checks.fail("weight \"" + name + "\"", "not in the file", "expected one of " + names());
+            throw Checks.fail("tensor \"" + name + "\"", "not in the file", "expected one of " + names());
         }
         return tensor;
     }

@@ -81,7 +81,7 @@ public final class SafetensorsFolder {
     private static void requireStored(String name, String part, Map<String, Safetensors> files) {
         Safetensors file = files.get(part);
         if (file == null || !file.contains(name)) {
-            throw Checks.fail("weight \"" + name + "\"", "not in " + part, "expected it there");
+            throw Checks.fail("tensor \"" + name + "\"", "not in " + part, "expected it there");
         }
     }
 

@@ -157,7 +157,7 @@ class BertOnnxTest {
     @Test
     void tablesHaveTwoAxes() {
         weights.put("embeddings.position_embeddings.weight", Tensor.of(new float[24 * 21], 1, 24, 21));
-        assertFails("weight \"embeddings.position_embeddings.weight\": shape [1, 24, 21]; expected two axes");
+        assertFails("tensor \"embeddings.position_embeddings.weight\": shape [1, 24, 21]; expected two axes");
     }
 
     /** Rows that an encoder reads for every text. */
@@ -176,12 +176,12 @@ class BertOnnxTest {
     @Test
     void weightsThatDoNotFitAreNamed() {
         weights.put("classifier.bias", Tensor.of(new float[3]));
-        assertFails("weights: unused [classifier.bias]");
+        assertFails("tensors: 1 of no use, such as classifier.bias");
         weights.remove("classifier.bias");
         weights.remove("encoder.layer.0.output.dense.bias");
-        assertFails("weight \"encoder.layer.0.output.dense.bias\": not in the file");
+        assertFails("tensor \"encoder.layer.0.output.dense.bias\": not in the file");
         weights.remove("embeddings.word_embeddings.weight");
-        assertFails("weight \"embeddings.word_embeddings.weight\": not in the file");
+        assertFails("tensor \"embeddings.word_embeddings.weight\": not in the file");
     }
 
     private void assertFails(String message) {

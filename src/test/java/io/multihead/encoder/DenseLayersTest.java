@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.load.Loading;
 import io.multihead.support.WarmCalls;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
@@ -240,7 +241,7 @@ class DenseLayersTest extends TinyModelFolder {
                 dense(9, "3_Dense", 40, 40, true, DenseFunction.SILU, true));
         TinyDense.write(folder, layers, DType.F32, true);
         List<Path> folders = List.of(folder.resolve("2_Dense"), folder.resolve("3_Dense"));
-        DenseRun run = new DenseRun(DenseLayers.load(folders, DIM));
+        DenseRun run = new DenseRun(DenseLayers.load(Loading.of(Compute.serial()), folders, DIM));
         Arrays.fill(run.input(7), 0.5f);
         try (Compute cpu = Compute.serial()) {
             assertEquals(0, WarmCalls.allocatedBytes(() -> {
@@ -259,10 +260,10 @@ class DenseLayersTest extends TinyModelFolder {
             value = {
                 "in_features\":21 | in_features\":22 | in_features: 22; expected the 21 of a vector",
                 "out_features\":10 | out_features\":0 | config.out_features: 0; expected an integer from 1",
-                "out_features\":10 | out_features\":16777216 | weight \"linear.weight\": F32 [10, 21]; expected floating numbers of shape [16777216, 21]",
+                "out_features\":10 | out_features\":16777216 | tensor \"linear.weight\": F32 [10, 21]; expected floating numbers of shape [16777216, 21]",
                 "torch.nn.modules.activation.Tanh | torch.nn.modules.activation.Softplus | config.activation_function: torch.nn.modules.activation.Softplus; expected one of [torch.nn.modules.linear.Identity, ",
                 "torch.nn.modules.activation.Tanh | mine.Tanh | config.activation_function: mine.Tanh; expected one of",
-                "\"bias\":true | \"bias\":false | weights: unused [linear.bias]; expected those of a Dense module",
+                "\"bias\":true | \"bias\":false | tensors: 1 of no use, such as linear.bias; expected none",
                 "\"bias\":true | \"bias\":1 | config.bias: 1; expected true or false",
                 "use_residual\":false | use_residual\":true | tensor \"residual.weight\": not in the file",
                 "\"bias\" | \"module_input_name\": \"token_embeddings\", \"bias\" | module_input_name: token_embeddings; expected sentence_embedding",

@@ -241,7 +241,7 @@ class EncoderEdgeTest extends TinyModelFolder {
                 "embeddings.LayerNorm.bias",
                 Tensor.view(MemorySegment.ofArray(new byte[TinyModel.DIM]), DType.I8, Shape.of(TinyModel.DIM)));
         TinyModel.write(folder, weights);
-        assertFails("weight \"embeddings.LayerNorm.bias\": I8 [21]; expected floating numbers of shape [21]");
+        assertFails("tensor \"embeddings.LayerNorm.bias\": I8 [21]; expected floating numbers of shape [21]");
     }
 
     @Test

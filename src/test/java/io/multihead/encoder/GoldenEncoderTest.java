@@ -6,11 +6,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.load.Loading;
+import io.multihead.internal.load.WeightSource;
+import io.multihead.internal.load.Weights;
 import io.multihead.model.Buffers;
 import io.multihead.model.TokenBatch;
 import io.multihead.support.Golden;
 import io.multihead.tensor.Tensor;
 import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
@@ -44,14 +48,16 @@ class GoldenEncoderTest {
         Map<String, GoldenGraph.Weight> all = encoder.weights();
         Set<String> names = new HashSet<>(all.keySet());
         names.removeIf(name -> !withHead && (name.startsWith("head.") || name.startsWith("classifier.")));
-        return new Weights(names, name -> {
+        Map<String, Tensor> tensors = new HashMap<>();
+        for (String name : names) {
             GoldenGraph.Weight weight = all.get(name);
             long[] dims = new long[weight.dims().length];
             for (int i = 0; i < dims.length; i++) {
                 dims[i] = weight.dims()[i];
             }
-            return Tensor.of(weight.values(), dims);
-        });
+            tensors.put(name, Tensor.of(weight.values(), dims));
+        }
+        return new Weights(Loading.of(Compute.serial()), WeightSource.of(tensors));
     }
 
     private static TokenBatch batch(GoldenEncoder encoder) {
@@ -89,7 +95,7 @@ class GoldenEncoderTest {
     }
 
     private static EncoderModel model(String json, GoldenEncoder encoder) {
-        return EncoderModel.of(EncoderFamilies.configure(config(json)), weights(encoder, false));
+        return new EncoderModel(EncoderFamilies.configure(config(json)), weights(encoder, false));
     }
 
     @Test
@@ -133,7 +139,7 @@ class GoldenEncoderTest {
         for (int pooling = 0; pooling < 2; pooling++) {
             EncoderConfig config =
                     EncoderFamilies.configure(config(MODERNBERT.replace("cls", pooling == 0 ? "cls" : "mean")));
-            EncoderModel model = EncoderModel.of(config, GoldenEncoder.LABELS, weights(encoder, true));
+            EncoderModel model = new EncoderModel(config, GoldenEncoder.LABELS, weights(encoder, true));
             double[] logits = logits(model, encoder);
             for (int text = 0; text < logits.length / GoldenEncoder.LABELS; text++) {
                 for (int label = 0; label < GoldenEncoder.LABELS; label++) {

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.load.Loading;
 import io.multihead.text.WordPiece;
 import java.io.FileNotFoundException;
 import java.io.IOException;
@@ -43,7 +44,8 @@ class ModelLoaderTest {
         TinyModel.write(folder);
         CountDownLatch started = new CountDownLatch(2);
         try (Compute cpu = Compute.threads(2)) {
-            ModelLoader.load(cpu, () -> meet(started, model()), () -> meet(started, WordPiece.load(folder)));
+            ModelLoader.load(
+                    Loading.of(cpu), () -> meet(started, model()), () -> meet(started, WordPiece.load(folder)));
         }
     }
 
@@ -54,7 +56,7 @@ class ModelLoaderTest {
         CountDownLatch read = new CountDownLatch(1);
         try (Compute cpu = Compute.threads(2)) {
             EncoderCore core = ModelLoader.load(
-                    cpu,
+                    Loading.of(cpu),
                     () -> {
                         read.countDown();
                         return model();
@@ -74,7 +76,7 @@ class ModelLoaderTest {
     }
 
     private static EncoderModel model() {
-        return EncoderModel.of(CONFIG, Weights.zeros());
+        return SmallModel.of(CONFIG, Loading.of(Compute.serial()));
     }
 
     @ParameterizedTest
@@ -93,7 +95,9 @@ class ModelLoaderTest {
     private static void requireFailure(
             int threads, Exception expected, Callable<EncoderModel> model, Callable<WordPiece> tokenizer) {
         try (Compute cpu = Compute.threads(threads)) {
-            assertSame(expected, assertThrows(expected.getClass(), () -> ModelLoader.load(cpu, model, tokenizer)));
+            assertSame(
+                    expected,
+                    assertThrows(expected.getClass(), () -> ModelLoader.load(Loading.of(cpu), model, tokenizer)));
         }
     }
 
@@ -110,7 +114,7 @@ class ModelLoaderTest {
         Thread caller = Thread.currentThread();
         try (Compute cpu = Compute.threads(threads)) {
             ModelLoader.load(
-                    cpu,
+                    Loading.of(cpu),
                     () -> {
                         assertSame(caller, Thread.currentThread());
                         return model();
@@ -136,7 +140,9 @@ class ModelLoaderTest {
             assertThrows(
                     IllegalArgumentException.class,
                     () -> ModelLoader.load(
-                            cpu, () -> EncoderModel.of(smaller, Weights.zeros()), () -> WordPiece.load(folder)));
+                            Loading.of(cpu),
+                            () -> SmallModel.of(smaller, Loading.of(Compute.serial())),
+                            () -> WordPiece.load(folder)));
         }
     }
 

@@ -123,7 +123,7 @@ class NomicBertTest {
         TinyNomicBert model = new TinyNomicBert(1, false);
         model.weights().put("encoder.layers.0.mlp.fc11.bias", Tensor.of(new float[1]));
         model.write(folder);
-        assertFails("weights: unused [encoder.layers.0.mlp.fc11.bias]");
+        assertFails("tensors: 1 of no use, such as encoder.layers.0.mlp.fc11.bias");
     }
 
     private void assertFails(String message) {

@@ -138,12 +138,12 @@ class RerankerFolderTest {
         }
         String two = MODEL.config("").replace("{\"0\": \"LABEL_0\"}", "{\"0\": \"no\", \"1\": \"yes\"}");
         Files.writeString(folder.resolve("config.json"), two);
-        assertFails("model.safetensors: weight \"classifier.weight\": ");
+        assertFails("model.safetensors: tensor \"classifier.weight\": ");
         Files.writeString(folder.resolve("config.json"), MODEL.config("").replace("{\"0\": \"LABEL_0\"}", "{}"));
         assertFails("config.json: config.id2label: {}; expected 1 to 65536 labels");
         Files.writeString(
                 folder.resolve("config.json"), MODEL.config("").replace("\"id2label\": {\"0\": \"LABEL_0\"},", ""));
-        assertFails("model.safetensors: weight \"classifier.weight\": ");
+        assertFails("model.safetensors: tensor \"classifier.weight\": ");
         Files.writeString(
                 folder.resolve("config.json"),
                 MODEL.config("").replace("\"id2label\": {\"0\": \"LABEL_0\"},", "\"num_labels\": 1,"));
@@ -164,7 +164,7 @@ class RerankerFolderTest {
         named = new LinkedHashMap<>(MODEL.named());
         named.put("classifier.dense.weight", Tensor.of(new float[3]));
         Safetensors.write(folder.resolve("model.safetensors"), named, Map.of("format", "pt"));
-        assertFails("model.safetensors: weights: unused [classifier.dense.weight]");
+        assertFails("model.safetensors: tensors: 1 of no use, such as classifier.dense.weight");
     }
 
     /** The encoder of the same weights has the vectors that it has alone. */

@@ -140,7 +140,7 @@ class RerankerOnnxTest {
         assertFails("onnx: no Tanh; expected that of the pooler");
         activation = "Tanh";
         model.weights().remove("classifier.bias");
-        assertFails("weight \"classifier.bias\": not in the file");
+        assertFails("tensor \"classifier.bias\": not in the file");
     }
 
     private void assertFails(String... messages) {

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.load.Loading;
 import io.multihead.support.WarmCalls;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -180,7 +181,7 @@ class RerankerTest {
     /** All but the scores. */
     @Test
     void warmPassesAllocateNothing() throws IOException {
-        RerankerFolder.Loaded loaded = RerankerFolder.load(Compute.serial(), folder);
+        RerankerFolder.Loaded loaded = RerankerFolder.load(Loading.of(Compute.serial()), folder);
         List<String> passages = TinyReranker.texts(new SplittableRandom(6), 60, 5);
         double[] outputs = new double[passages.size()];
         RerankRun run = new RerankRun(loaded.core(), PairFormat.of(loaded.core().tokenizer, 2));

@@ -201,11 +201,12 @@ class SparseEncoderTest {
         requireSame(expected, embed());
         weights.put("cls.predictions.bias", Tensor.of(new float[60]));
         MODEL.write(folder, weights);
-        assertFails("weight \"decoder.bias\": not that of bias; expected the same");
+        assertFails("tensor \"cls.predictions.decoder.bias\": not that of cls.predictions.bias; expected the same");
         weights.remove("cls.predictions.decoder.bias");
         weights.put("cls.predictions.decoder.weight", Tensor.of(new float[60 * 21], 60, 21));
         MODEL.write(folder, weights);
-        assertFails("weight \"decoder.weight\": not that of bert.embeddings.word_embeddings.weight; expected the same");
+        assertFails(
+                "tensor \"cls.predictions.decoder.weight\": not that of bert.embeddings.word_embeddings.weight; expected the same");
     }
 
     @Test
@@ -259,7 +260,7 @@ class SparseEncoderTest {
         Map<String, Tensor> weights = MODEL.weights();
         weights.put("cls.predictions.more", Tensor.of(new float[1]));
         MODEL.write(folder, weights);
-        assertFails("weights: unused [more]; expected those of a masked language model's head");
+        assertFails("tensors: 1 of no use, such as cls.predictions.more; expected none");
         weights.remove("cls.predictions.more");
         weights.remove("cls.predictions.transform.dense.bias");
         MODEL.write(folder, weights);

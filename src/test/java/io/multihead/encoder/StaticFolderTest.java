@@ -60,34 +60,34 @@ class StaticFolderTest {
                 "tensor \"mapping\": dtype F64; expected I64 or I32");
         requireRefused(
                 Map.of("embeddings", rows, "mapping", Raw.ints(1, 2), "weights", Raw.doubles(1, 2, 3)),
-                "weight \"weights\": F64 [3]; expected floating numbers of shape [2]");
+                "tensor \"weights\": F64 [3]; expected floating numbers of shape [2]");
         requireRefused(
                 Map.of("embeddings", rows, "mapping", new Raw("I32", "[2, 1]", new byte[8])),
-                "weight \"mapping\": I32 [2, 1]; expected I64 or I32 [tokens]");
+                "tensor \"mapping\": I32 [2, 1]; expected I64 or I32 [tokens]");
         requireRefused(
                 Map.of("embeddings", rows, "mapping", new Raw("I64", "[]", new byte[8])),
-                "weight \"mapping\": I64 []; expected I64 or I32 [tokens]");
+                "tensor \"mapping\": I64 []; expected I64 or I32 [tokens]");
         requireRefused(
                 Map.of("embeddings", rows, "mapping", Raw.ints(1, 2), "weights", new Raw("F16", "[2, 1]", new byte[4])),
-                "weight \"weights\": F16 [2, 1]; expected floating numbers of shape [2]");
+                "tensor \"weights\": F16 [2, 1]; expected floating numbers of shape [2]");
         requireRefused(
                 Map.of("embeddings", rows, "mapping", Raw.ints(1, 2), "weights", new Raw("I8", "[2]", new byte[2])),
-                "weight \"weights\": I8 [2]; expected floating numbers of shape [2]");
+                "tensor \"weights\": I8 [2]; expected floating numbers of shape [2]");
         requireRefused(
                 Map.of("embeddings", new Raw("U8", "[59, 2]", new byte[59 * 2])),
-                "weight \"embeddings\": U8 [59, 2]; expected floating numbers or I8 [tokens, dim]");
+                "tensor \"embeddings\": U8 [59, 2]; expected floating numbers or I8 [tokens, dim]");
         requireRefused(
                 Map.of("embedding.weight", new Raw("I8", "[59, 2]", new byte[59 * 2])),
-                "weight \"embedding.weight\": I8 [59, 2]; expected floating numbers [tokens, dim]");
+                "tensor \"embedding.weight\": I8 [59, 2]; expected floating numbers [tokens, dim]");
         requireRefused(
                 Map.of("embeddings", rows, "mapping", Raw.longs()),
-                "weight \"embeddings\": vocab_size: 0; expected at least 1");
+                "tensor \"embeddings\": vocab_size: 0; expected at least 1");
         requireRefused(
                 Map.of("embeddings", Raw.doubles(1, 2)),
-                "weight \"embeddings\": F64 [2]; expected floating numbers or I8 [tokens, dim]");
+                "tensor \"embeddings\": F64 [2]; expected floating numbers or I8 [tokens, dim]");
         requireRefused(
                 Map.of("embeddings", new Raw("F16", "[1, 65537]", new byte[2 * 65537])),
-                "weight \"embeddings\": hidden_size: 65537; expected 1 to 65536");
+                "tensor \"embeddings\": hidden_size: 65537; expected 1 to 65536");
         // 100 KB that would become 5 GB
         requireRefused(
                 Map.of(

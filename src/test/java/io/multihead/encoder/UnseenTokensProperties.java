@@ -9,6 +9,9 @@ import io.multihead.cache.KeyValueCache;
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.load.Loading;
+import io.multihead.internal.load.WeightSource;
+import io.multihead.internal.load.Weights;
 import io.multihead.model.Buffers;
 import io.multihead.model.TokenBatch;
 import io.multihead.tensor.Tensor;
@@ -29,10 +32,10 @@ import net.jqwik.api.constraints.IntRange;
 class UnseenTokensProperties {
     private static final Compute THREADS = Compute.threads(3);
     private static final Map<String, Tensor> WEIGHTS = TinyModel.weights(1);
-    private static final EncoderModel MODEL = EncoderModel.of(
+    private static final EncoderModel MODEL = new EncoderModel(
             BertConfig.of(
                     new JsonObject("config", Json.object("config", TinyModel.CONFIG.getBytes(StandardCharsets.UTF_8)))),
-            new Weights(WEIGHTS.keySet(), WEIGHTS::get));
+            new Weights(Loading.of(THREADS), WeightSource.of(WEIGHTS)));
 
     @Property(tries = 100, edgeCases = EdgeCasesMode.NONE)
     void unseenTokensSeeAndAreNotSeen(

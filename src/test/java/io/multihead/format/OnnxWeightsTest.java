@@ -80,12 +80,12 @@ class OnnxWeightsTest {
         assertEquals(Set.of(), weights.names());
         for (String name : List.of("a.dense.weight", "b")) {
             assertEquals(
-                    "weight \"" + name + "\": ONNX's element type 10; expected 1, which is f32",
+                    "tensor \"" + name + "\": ONNX's element type 10; expected 1, which is f32",
                     assertThrows(IllegalArgumentException.class, () -> weights.get(name))
                             .getMessage());
         }
         assertEquals(
-                "weight \"onnx::MatMul_1\": not in the file; expected one of []",
+                "tensor \"onnx::MatMul_1\": not in the file; expected one of []",
                 assertThrows(IllegalArgumentException.class, () -> weights.get("onnx::MatMul_1"))
                         .getMessage());
     }
@@ -188,8 +188,8 @@ class OnnxWeightsTest {
                 new Bad(new byte[] {8, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 1}, "an integer of more than 10 bytes"),
                 new Bad(
                         graph(OnnxFile.tensor("w", SIX, 2, 2)),
-                        "weight \"w\": 6 elements; expected those of shape [2, 2]"),
-                new Bad(graph(OnnxFile.tensor("w", SIX, -2, -3)), "weight \"w\": shape [-2, -3]; expected"),
+                        "tensor \"w\": 6 elements; expected those of shape [2, 2]"),
+                new Bad(graph(OnnxFile.tensor("w", SIX, -2, -3)), "tensor \"w\": shape [-2, -3]; expected"),
                 new Bad(graph(OnnxFile.tensor("w", SIX, new long[17])), "more than 16 integers"),
                 new Bad(graph(new OnnxMessage().number(2, 1).raw(9, new byte[5])), "5 bytes of floats"),
                 new Bad(graph(new OnnxMessage().number(14, 1)), "in another file; expected its data here"),

@@ -42,7 +42,7 @@ final class House {
             List.of("gemm", "attention", "position"),
             List.of("cache"),
             List.of("model"),
-            List.of("nn"),
+            List.of("nn", "internal.load"),
             List.of("nn.attention"),
             List.of("analysis", "encoder", "decoder", "train"),
             List.of("langchain4j"));

@@ -1,0 +1,90 @@
+package io.multihead.internal.load;
+
+import io.multihead.gemm.PackedWeights;
+import io.multihead.gemm.WeightFormat;
+import io.multihead.tensor.BlockTensor;
+import io.multihead.tensor.BlockType;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.util.LinkedHashMap;
+import java.util.Locale;
+import java.util.Map;
+
+/** All weights of a model by name: how many bytes they have, and what a packed file holds of them. */
+public final class Given {
+    private static final String PANELS = ".panels";
+
+    final Map<String, PackedWeights> matrices = new LinkedHashMap<>();
+    /** Biases, norms and other small numbers. */
+    final Map<String, Tensor> arrays = new LinkedHashMap<>();
+
+    final Map<String, StoredWeight> tables = new LinkedHashMap<>();
+
+    Given() {}
+
+    /** Returns the name that a layer's panels have in a packed file. */
+    static String panels(String layer, WeightFormat format) {
+        return layer + PANELS + (format == WeightFormat.F32 ? "" : suffix(format.name()));
+    }
+
+    /** Returns the name that the blocks of a table have in a packed file. */
+    static String blocks(String table, BlockType type) {
+        return table + suffix(type.name());
+    }
+
+    private static String suffix(String format) {
+        return "." + format.toLowerCase(Locale.ROOT);
+    }
+
+    /** Returns the format of panels by their name. */
+    static WeightFormat format(String panels) {
+        for (WeightFormat format : WeightFormat.values()) {
+            if (format != WeightFormat.F32 && panels.endsWith(PANELS + suffix(format.name()))) {
+                return format;
+            }
+        }
+        return WeightFormat.F32;
+    }
+
+    /** Adds what a packed file holds. Panels come first in a file, whose data begins on a cache line, so that each of them does. */
+    public void put(Map<String, Tensor> panels, Map<String, Tensor> others) {
+        matrices.forEach((name, weights) -> panels.put(panels(name, weights.format()), weights.panels()));
+        arrays.forEach((name, array) -> others.put(name, array));
+        tables.forEach((name, table) -> {
+            BlockTensor blocks = table.blocks();
+            if (blocks == null) {
+                others.put(name, table.plain());
+            } else {
+                Shape bytes = Shape.of(blocks.rows(), blocks.rowBytes());
+                Tensor memory = Tensor.view(blocks.memory().asSlice(blocks.offset(), blocks.bytes()), DType.I8, bytes);
+                others.put(blocks(name, blocks.type()), memory);
+            }
+        });
+    }
+
+    /** Returns the bytes of all weights that are read from a mapped file, or of those that are not. */
+    public long bytes(boolean mapped) {
+        long bytes = 0;
+        for (PackedWeights weights : matrices.values()) {
+            bytes += weights.panels().memory().isMapped() == mapped ? weights.bytes() : 0;
+        }
+        for (StoredWeight table : tables.values()) {
+            bytes += table.isMapped() == mapped ? table.bytes() : 0;
+        }
+        for (Tensor array : arrays.values()) {
+            bytes += mapped ? 0 : StoredWeight.of(array).bytes();
+        }
+        return bytes;
+    }
+
+    /** Returns the bytes of the matrices, all of which a decoder reads for each token. */
+    public long matrixBytes() {
+        return matrices.values().stream().mapToLong(PackedWeights::bytes).sum();
+    }
+
+    /** Returns the bytes of the tables. */
+    public long tableBytes() {
+        return tables.values().stream().mapToLong(StoredWeight::bytes).sum();
+    }
+}

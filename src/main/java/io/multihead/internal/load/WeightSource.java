@@ -1,0 +1,102 @@
+package io.multihead.internal.load;
+
+import io.multihead.format.Gguf;
+import io.multihead.format.Safetensors;
+import io.multihead.format.SafetensorsFolder;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Function;
+import java.util.function.ToLongFunction;
+
+/** The tensors of a file or folder by their stored names. Messages need not name the file, which the caller adds. */
+public interface WeightSource {
+    /** Returns the names of all tensors. */
+    Set<String> names();
+
+    /** Returns the tensor of a name, where it is stored; {@code expected} are the sizes that are asked for. */
+    StoredWeight get(String name, Shape expected);
+
+    /** Returns about how many bytes a tensor has. */
+    long bytes(String name);
+
+    /** Returns whether there is a tensor of a name. */
+    default boolean contains(String name) {
+        return names().contains(name);
+    }
+
+    /** Returns whether tensors are in memory for as long as the model, where they may be read in place. */
+    default boolean isLasting() {
+        return true;
+    }
+
+    /** Frees the memory of a tensor that was copied, where that can be. */
+    default void release(StoredWeight copied) {
+        copied.release();
+    }
+
+    /** Returns the tensors of a safetensors file. */
+    static WeightSource of(Safetensors file) {
+        return of(file.names(), file::get, name -> bytes(file.shape(name), file.elementType(name)));
+    }
+
+    /** Returns the tensors of a folder of safetensors. */
+    static WeightSource of(SafetensorsFolder folder) {
+        return of(folder.names(), folder::get, name -> bytes(folder.shape(name), folder.elementType(name)));
+    }
+
+    /** Returns tensors in memory. */
+    static WeightSource of(Map<String, Tensor> tensors) {
+        return of(tensors.keySet(), tensors::get, name -> StoredWeight.of(tensors.get(name))
+                .bytes());
+    }
+
+    private static WeightSource of(Set<String> names, Function<String, Tensor> get, ToLongFunction<String> bytes) {
+        return new WeightSource() {
+            @Override
+            public Set<String> names() {
+                return names;
+            }
+
+            @Override
+            public StoredWeight get(String name, Shape expected) {
+                return StoredWeight.of(get.apply(name));
+            }
+
+            @Override
+            public long bytes(String name) {
+                return bytes.applyAsLong(name);
+            }
+        };
+    }
+
+    /** Returns the tensors of a GGUF file. */
+    static WeightSource of(Gguf file) {
+        return new WeightSource() {
+            @Override
+            public Set<String> names() {
+                return file.names();
+            }
+
+            @Override
+            public StoredWeight get(String name, Shape expected) {
+                return file.blockType(name).isPresent()
+                        ? StoredWeight.of(file.blocks(name))
+                        : StoredWeight.of(file.tensor(name));
+            }
+
+            @Override
+            public long bytes(String name) {
+                long elements = file.shape(name).elements();
+                return file.blockType(name)
+                        .map(blocks -> elements / blocks.elements() * blocks.bytes())
+                        .orElseGet(() -> WeightSource.bytes(file.shape(name), file.type(name)));
+            }
+        };
+    }
+
+    private static long bytes(Shape shape, String type) {
+        return shape.elements() * (type.equals("F32") ? Float.BYTES : Short.BYTES);
+    }
+}

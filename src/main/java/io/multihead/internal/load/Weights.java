@@ -1,0 +1,339 @@
+package io.multihead.internal.load;
+
+import io.multihead.gemm.PackedWeights;
+import io.multihead.gemm.WeightFormat;
+import io.multihead.internal.base.Checks;
+import io.multihead.model.EmbeddingTables;
+import io.multihead.model.LinearGroup;
+import io.multihead.model.PackedLinear;
+import io.multihead.tensor.BlockTensor;
+import io.multihead.tensor.BlockType;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.function.UnaryOperator;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Takes the weights of a model from a source, each by its name and sizes, and knows all that it gave. Matrices are packed, in the format that they
+ * have or in another one; tables are read in place. For one thread.
+ */
+public final class Weights {
+    private static final String WEIGHT = ".weight";
+    private static final String BIAS = ".bias";
+    private static final int MOST_NAMES = 5;
+
+    private final Loading loading;
+    private final WeightSource source;
+    private final Naming naming;
+    private final Set<String> used = new HashSet<>();
+    private final Given given = new Given();
+    private int roundedInputs;
+
+    /**
+     * How a model's names become stored ones.
+     *
+     * @param stored returns what a source calls a weight
+     * @param own names of the source that the model must use; others are ignored
+     */
+    public record Naming(UnaryOperator<String> stored, Set<String> own) {}
+
+    /** Takes from a source, for a model that is being loaded. */
+    public Weights(Loading loading, WeightSource source, Naming naming) {
+        this.loading = loading;
+        this.source = source;
+        this.naming = naming;
+        loading.arena().expect(naming.own.stream().mapToLong(source::bytes).sum());
+    }
+
+    /** Takes from a source that has the model's own names and nothing else. */
+    public Weights(Loading loading, WeightSource source) {
+        this(loading, source, new Naming(name -> name, source.names()));
+    }
+
+    /** Returns all that was taken. */
+    public Given given() {
+        return given;
+    }
+
+    /** Returns whether there is a weight of a name. */
+    public boolean has(String name) {
+        return source.contains(naming.stored.apply(name));
+    }
+
+    /** Says that a weight is of no use, though it may be there. */
+    public void ignore(String name) {
+        used.add(naming.stored.apply(name));
+    }
+
+    /** Returns the sizes of a weight that must exist, which is not taken. */
+    public Shape shape(String name) {
+        return source.get(require(name), Shape.of()).shape();
+    }
+
+    /** Takes numbers of these sizes, such as a bias or the weights of a normalisation, as a copy in f32. */
+    public Tensor numbers(String name, long... dims) {
+        Tensor copy = copy(name, dims);
+        given.arrays.put(name, copy);
+        return copy;
+    }
+
+    private Tensor copy(String name, long... dims) {
+        StoredWeight found = take(name, Shape.of(dims));
+        try (Arena temporary = Arena.ofConfined()) {
+            return Tensor.of(found.numbers(temporary).toArray(), dims);
+        }
+    }
+
+    /** Takes a vector, or returns null where there is none. */
+    public @Nullable Tensor findVector(String name, long length) {
+        return has(name) ? numbers(name, length) : null;
+    }
+
+    /** Takes a layer: a weight {@code [outputs, inputs]} and perhaps its bias. */
+    public PackedLinear linear(String name, int outputs, int inputs, boolean hasBias) {
+        PackedWeights weights = matrix(name + WEIGHT, outputs, inputs);
+        return PackedLinear.of(weights, hasBias ? numbers(name + BIAS, outputs) : null);
+    }
+
+    /**
+     * Takes layers of the same input and size, as one product where they have the same format.
+     *
+     * @param name of the product
+     * @param parts names of the layers
+     */
+    public LinearGroup group(String name, List<String> parts, int outputs, int inputs, boolean hasBias) {
+        int[] each = new int[parts.size()];
+        Arrays.fill(each, outputs);
+        int all = Math.multiplyExact(parts.size(), outputs);
+        if (panels(name) != null) {
+            return LinearGroup.concatenated(linear(name, all, inputs, hasBias), each);
+        }
+        if (panels(parts.getFirst()) != null || !haveOneFormat(parts, outputs, inputs)) {
+            Stream<PackedLinear> layers = parts.stream().map(part -> linear(part, outputs, inputs, hasBias));
+            return LinearGroup.of(layers.toArray(PackedLinear[]::new));
+        }
+        // native, so that it is freed at once: the garbage of a load makes the heap grow
+        try (Arena temporary = Arena.ofShared()) {
+            List<StoredWeight> found = parts.stream()
+                    .map(part -> take(part + WEIGHT, Shape.of(outputs, inputs)))
+                    .toList();
+            StoredWeight fused = StoredWeight.concatenated(found, temporary);
+            found.forEach(source::release);
+            Tensor bias = hasBias ? biases(name, parts, outputs) : null;
+            return LinearGroup.concatenated(PackedLinear.of(pack(name, fused), bias), each);
+        }
+    }
+
+    private Tensor biases(String name, List<String> parts, int outputs) {
+        Tensor all = Tensor.of(new float[parts.size() * outputs]);
+        Tensor.concat(
+                0, all, parts.stream().map(part -> copy(part + BIAS, outputs)).toArray(Tensor[]::new));
+        given.arrays.put(name + BIAS, all);
+        return all;
+    }
+
+    private boolean haveOneFormat(List<String> parts, int outputs, int inputs) {
+        return loading.format() != null
+                || parts.stream()
+                                .map(part -> checked(part + WEIGHT, Shape.of(outputs, inputs))
+                                        .format())
+                                .distinct()
+                                .count()
+                        == 1;
+    }
+
+    /** Takes a matrix {@code [outputs, inputs]} and packs it. */
+    public PackedWeights matrix(String name, long outputs, long inputs) {
+        return rows(name, Shape.of(outputs, inputs), 0, outputs);
+    }
+
+    /** Takes some rows of a matrix that is several in one, and packs them. */
+    public PackedWeights rows(String name, Shape whole, long from, long to) {
+        String layer = stem(name) + (to - from == whole.dim(0) ? "" : "." + from);
+        String packed = panels(layer);
+        if (packed != null) {
+            return mapped(layer, packed, whole.dim(1), to - from);
+        }
+        StoredWeight found = take(name, whole).rows(from, to);
+        PackedWeights weights = Checks.in(what(name), () -> pack(layer, found));
+        source.release(found);
+        return weights;
+    }
+
+    /** Packs a weight {@code [outputs, inputs]}. */
+    private PackedWeights pack(String layer, StoredWeight weight) {
+        WeightFormat format = loading.format() == null ? weight.format() : loading.format();
+        BlockTensor blocks = weight.blocks();
+        if (blocks != null && weight.format() == format) {
+            return given(layer, PackedWeights.of(loading.cpu(), blocks, loading.arena()));
+        }
+        try (Arena temporary = Arena.ofShared()) {
+            Tensor numbers = weight.numbers(temporary);
+            return given(layer, PackedWeights.of(loading.cpu(), numbers.permute(1, 0), format, loading.arena()));
+        }
+    }
+
+    private PackedWeights given(String layer, PackedWeights packed) {
+        boolean rounds = loading.eightBitInputs() && packed.format().allowsEightBitInputs();
+        roundedInputs += rounds ? 1 : 0;
+        PackedWeights weights = rounds ? packed.withEightBitInputs() : packed;
+        given.matrices.put(layer, weights);
+        return weights;
+    }
+
+    private PackedWeights mapped(String layer, String packed, long inputs, long outputs) {
+        WeightFormat format = Given.format(packed);
+        Tensor panels = source.get(naming.stored.apply(packed), Shape.of()).numbers(loading.arena());
+        used.add(naming.stored.apply(packed));
+        loading.arena().expect(-StoredWeight.of(panels).bytes());
+        return Checks.in(what(packed), () -> given(layer, PackedWeights.ofPanels(panels, format, inputs, outputs)));
+    }
+
+    /** Returns the name of the panels of a layer, or null where the source has none. */
+    private @Nullable String panels(String layer) {
+        for (WeightFormat format : WeightFormat.values()) {
+            String name = Given.panels(layer, format);
+            if (has(name)) {
+                return name;
+            }
+        }
+        return null;
+    }
+
+    private static String stem(String name) {
+        return name.endsWith(WEIGHT) ? name.substring(0, name.length() - WEIGHT.length()) : name;
+    }
+
+    /** Takes the table of words, of any sizes where these are null. */
+    public EmbeddingTables words(String name, @Nullable Shape sizes) {
+        StoredWeight found = packedBlocks(name, sizes);
+        WeightFormat format = loading.format();
+        if (found == null) {
+            Shape shape = sizes == null ? shape(name) : sizes;
+            StoredWeight stored = take(name, shape);
+            if (format != null && format != stored.format()) {
+                found = Checks.in(what(name), () -> rounded(stored, format));
+                source.release(stored);
+            } else {
+                found = lasting(stored);
+            }
+        }
+        given.tables.put(name, found);
+        BlockTensor blocks = found.blocks();
+        return blocks == null ? EmbeddingTables.of(found.numbers(loading.arena())) : EmbeddingTables.of(blocks);
+    }
+
+    /** Returns a table that is read in place, or its copy where it is not in memory for as long as the model. */
+    private StoredWeight lasting(StoredWeight table) {
+        if (source.isLasting()) {
+            loading.arena().expect(-table.bytes());
+            return table;
+        }
+        StoredWeight copy = StoredWeight.of(
+                table.plain().copy(loading.arena(), table.plain().dtype()));
+        source.release(table);
+        return copy;
+    }
+
+    private StoredWeight rounded(StoredWeight weight, WeightFormat format) {
+        try (Arena temporary = Arena.ofShared()) {
+            Tensor numbers = weight.numbers(temporary);
+            return switch (format) {
+                case F32 -> StoredWeight.of(numbers.copy(loading.arena(), DType.F32));
+                case BF16 -> StoredWeight.of(numbers.copy(loading.arena(), DType.BF16));
+                case F16 -> StoredWeight.of(numbers.copy(loading.arena(), DType.F16));
+                default ->
+                    StoredWeight.of(BlockTensor.quantise(numbers, BlockType.valueOf(format.name()), loading.arena()));
+            };
+        }
+    }
+
+    /** Returns the blocks that a packed file has of a table, or null. */
+    private @Nullable StoredWeight packedBlocks(String name, @Nullable Shape sizes) {
+        for (BlockType type : BlockType.values()) {
+            String blocks = Given.blocks(name, type);
+            if (sizes != null && has(blocks)) {
+                Shape bytes = Shape.of(sizes.dim(0), sizes.dim(1) / type.elements() * type.bytes());
+                Tensor memory = take(blocks, bytes, true).numbers(loading.arena());
+                long offset = memory.offset() * memory.dtype().bytes();
+                return StoredWeight.of(BlockTensor.view(memory.memory(), type, sizes, offset));
+            }
+        }
+        return null;
+    }
+
+    /** Takes another table, whose rows are read in place, or as f32 where they are blocks. */
+    public Tensor table(String name, long rows, long columns) {
+        Tensor table = lasting(take(name, Shape.of(rows, columns))).numbers(loading.arena());
+        given.tables.put(name, StoredWeight.of(table));
+        return table;
+    }
+
+    /** Takes the table of words of a model that sums rows alone, of integers perhaps. */
+    public EmbeddingTables rows(String name, long rows, long columns) {
+        StoredWeight table = lasting(take(name, Shape.of(rows, columns), true));
+        given.tables.put(name, table);
+        return EmbeddingTables.of(table.numbers(loading.arena()));
+    }
+
+    private StoredWeight take(String name, Shape expected) {
+        return take(name, expected, false);
+    }
+
+    private StoredWeight take(String name, Shape expected, boolean mayBeIntegers) {
+        StoredWeight found = checked(name, expected, mayBeIntegers);
+        used.add(naming.stored.apply(name));
+        return found;
+    }
+
+    private StoredWeight checked(String name, Shape expected) {
+        return checked(name, expected, false);
+    }
+
+    private StoredWeight checked(String name, Shape expected, boolean mayBeIntegers) {
+        StoredWeight found = source.get(require(name), expected);
+        if (!found.shape().equals(expected) || !found.isFloating() && !mayBeIntegers) {
+            String numbers = mayBeIntegers ? "numbers" : "floating numbers";
+            throw Checks.fail(what(name), found.toString(), "expected " + numbers + " of shape " + expected);
+        }
+        return found;
+    }
+
+    private String require(String name) {
+        String stored = naming.stored.apply(name);
+        if (!source.contains(stored)) {
+            throw Checks.fail(what(name), "not in the file", "expected it beside " + some(naming.own));
+        }
+        return stored;
+    }
+
+    private String what(String name) {
+        return "tensor \"" + naming.stored.apply(name) + "\"";
+    }
+
+    private static String some(Set<String> names) {
+        List<String> first = names.stream().limit(MOST_NAMES).toList();
+        return names.size() > MOST_NAMES ? names.size() + ", such as " + first : first.toString();
+    }
+
+    /** Fails if a weight is left over: it would mean something that is not computed; or if inputs are to be rounded, and no matrix has them so. */
+    public void requireAllUsed() {
+        Set<String> left = new TreeSet<>(naming.own);
+        left.removeAll(used);
+        if (!left.isEmpty()) {
+            String some = String.join(", ", left.stream().limit(MOST_NAMES).toList());
+            throw Checks.fail("tensors", left.size() + " of no use, such as " + some, "expected none");
+        }
+        if (loading.eightBitInputs() && roundedInputs == 0) {
+            throw Checks.fail("eightBitInputs", "no weights in Q4_0, Q4_1 or Q4_K", "expected some");
+        }
+    }
+}
