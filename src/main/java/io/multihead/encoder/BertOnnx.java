@@ -138,7 +138,7 @@ final class BertOnnx {
 
         @Override
         public void release(StoredWeight copied) {
-            Arena arena = arenas.remove(copied.numbers().memory().scope());
+            Arena arena = arenas.remove(copied.plain().memory().scope());
             if (arena != null) {
                 arena.close();
             }

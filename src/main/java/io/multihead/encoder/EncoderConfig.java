@@ -58,8 +58,8 @@ interface EncoderConfig {
 
     /** Takes a layer normalisation. */
     static Norm norm(Weights weights, String name, int dim, double epsilon, boolean hasBias) {
-        Tensor bias = hasBias ? weights.numbers(name + ".bias", dim) : null;
-        return Norm.layer(weights.numbers(name + ".weight", dim), bias, epsilon);
+        Tensor weight = weights.numbers(name + ".weight", dim);
+        return Norm.layer(weight, hasBias ? weights.numbers(name + ".bias", dim) : null, epsilon);
     }
 
     /** Returns what the family reads as {@code config.json}. */

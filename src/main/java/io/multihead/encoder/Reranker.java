@@ -24,8 +24,8 @@ import java.util.stream.IntStream;
  * threads and at every lane width. A warm call of one thread allocates its results.
  *
  * <p>Immutable and thread-safe; virtual threads may call it. The {@code with} methods return views that share weights and threads.
- * {@link #close} unmaps the weights of all of them; the {@link Compute} stays the caller's. A reranker that nobody closes keeps its file mapped,
- * address space whose pages the system may take back, until the process ends.
+ * {@link #close} frees the weights of all of them; the {@link Compute} stays the caller's. A reranker that nobody closes keeps its memory until the
+ * process ends.
  */
 public final class Reranker implements AutoCloseable {
     private final EncoderCore core;
@@ -155,8 +155,8 @@ public final class Reranker implements AutoCloseable {
     }
 
     /**
-     * Returns the bytes of weights that this process holds for itself: packed matrices in native memory, and on the Java heap biases and, for a
-     * model from an ONNX file, tables of embeddings.
+     * Returns the bytes of weights that this process holds for itself: packed matrices and tables of a model from an ONNX file in native memory, and
+     * biases on the Java heap.
      *
      * @return a number of bytes that does not change
      */
@@ -279,9 +279,8 @@ public final class Reranker implements AutoCloseable {
     }
 
     /**
-     * Unmaps the weights, where they are mapped. Later calls fail with {@link IllegalStateException}, and so may those that run meanwhile,
-     * between two batches or at once. Packed matrices are freed by the garbage collector once nothing refers to the reranker or a view of it,
-     * whether it was closed or not.
+     * Frees the memory of the weights at once, mapped and packed. Later calls fail with {@link IllegalStateException}, and so may those that run
+     * meanwhile, between two batches or at once. Another time it does nothing.
      */
     @Override
     public void close() {

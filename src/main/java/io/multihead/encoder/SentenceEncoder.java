@@ -26,8 +26,8 @@ import java.util.function.IntConsumer;
  * its results and, with a prompt, the texts with the prompt.
  *
  * <p>Immutable and thread-safe; virtual threads may call it. The {@code with} methods return views that share weights and
- * threads. {@link #close} unmaps the weights of all of them; the {@link Compute} stays the caller's. An encoder that nobody closes keeps
- * its file mapped, address space whose pages the system may take back, until the process ends.
+ * threads. {@link #close} frees the weights of all of them; the {@link Compute} stays the caller's. An encoder that nobody closes keeps
+ * its memory until the process ends.
  */
 public final class SentenceEncoder implements AutoCloseable {
     private static final String QUERY = "query";
@@ -304,8 +304,8 @@ public final class SentenceEncoder implements AutoCloseable {
     }
 
     /**
-     * Returns the bytes of weights that this process holds for itself: packed matrices in native memory, unless they are mapped, and on the
-     * Java heap biases and, for a model from an ONNX file, tables of embeddings.
+     * Returns the bytes of weights that this process holds for itself: packed matrices in native memory, unless they are mapped, tables of a
+     * model from an ONNX file, and biases on the Java heap.
      *
      * @return a number of bytes that does not change
      */
@@ -442,9 +442,8 @@ public final class SentenceEncoder implements AutoCloseable {
     }
 
     /**
-     * Unmaps the weights, where they are mapped. Later calls fail with {@link IllegalStateException}, and so may those that run meanwhile,
-     * between two batches or at once. Packed matrices that are not mapped are freed by the garbage collector once nothing refers to the
-     * encoder or a view of it, whether it was closed or not.
+     * Frees the memory of the weights at once, mapped and packed. Later calls fail with {@link IllegalStateException}, and so may those that run
+     * meanwhile, between two batches or at once. Another time it does nothing.
      */
     @Override
     public void close() {

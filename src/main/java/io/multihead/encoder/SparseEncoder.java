@@ -15,7 +15,7 @@ import java.util.List;
  * <p>Texts are packed into batches of about 512 tokens without padding. A vector has the same bits alone and in any batch, for any number of
  * threads and at every lane width. A warm call allocates its results.
  *
- * <p>Immutable and thread-safe; virtual threads may call it. {@link #close} unmaps the weights; the {@link Compute} stays the caller's.
+ * <p>Immutable and thread-safe; virtual threads may call it. {@link #close} frees the weights; the {@link Compute} stays the caller's.
  */
 public final class SparseEncoder implements AutoCloseable {
     private final SparseFolder.Loaded loaded;
@@ -123,8 +123,8 @@ public final class SparseEncoder implements AutoCloseable {
     }
 
     /**
-     * Unmaps the weights. Later calls fail with {@link IllegalStateException}, and so may those that run meanwhile, between two batches or at
-     * once.
+     * Frees the memory of the weights at once, mapped and packed. Later calls fail with {@link IllegalStateException}, and so may those that run
+     * meanwhile, between two batches or at once. Another time it does nothing.
      */
     @Override
     public void close() {

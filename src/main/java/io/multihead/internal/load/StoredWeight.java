@@ -120,7 +120,8 @@ public record StoredWeight(
         return of(transposed.permute(1, 0));
     }
 
-    Tensor plain() {
+    /** Returns the numbers of a tensor that has no blocks. */
+    public Tensor plain() {
         return Checks.notNull(numbers, "numbers");
     }
 

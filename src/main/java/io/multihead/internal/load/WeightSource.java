@@ -3,6 +3,7 @@ package io.multihead.internal.load;
 import io.multihead.format.Gguf;
 import io.multihead.format.Safetensors;
 import io.multihead.format.SafetensorsFolder;
+import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.Map;
@@ -48,8 +49,9 @@ public interface WeightSource {
 
     /** Returns tensors in memory. */
     static WeightSource of(Map<String, Tensor> tensors) {
-        return of(tensors.keySet(), tensors::get, name -> StoredWeight.of(tensors.get(name))
-                .bytes());
+        Function<String, Tensor> get = name -> Checks.notNull(tensors.get(name), name);
+        return of(
+                tensors.keySet(), get, name -> StoredWeight.of(get.apply(name)).bytes());
     }
 
     private static WeightSource of(Set<String> names, Function<String, Tensor> get, ToLongFunction<String> bytes) {
