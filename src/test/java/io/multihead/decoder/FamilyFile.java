@@ -91,6 +91,7 @@ final class FamilyFile {
     private final Map<String, long[]> shapes = new LinkedHashMap<>();
     private boolean halves;
     private boolean shortContext;
+    private int context = CONTEXT;
 
     FamilyFile(Kind kind, long seed) {
         this.kind = kind;
@@ -194,6 +195,12 @@ final class FamilyFile {
         writer.write(file);
     }
 
+    /** Lets texts in GGUF be of so many tokens. */
+    FamilyFile withContext(int tokens) {
+        context = tokens;
+        return this;
+    }
+
     /** Writes the same with a chat template. */
     void writeChat(Path file, String template) throws IOException {
         GgufWriter writer = metadata();
@@ -207,7 +214,7 @@ final class FamilyFile {
         String at = kind.architecture + ".";
         GgufWriter writer = new GgufWriter()
                 .put("general.architecture", GgufValue.ofString(kind.architecture))
-                .put(at + "context_length", number(CONTEXT))
+                .put(at + "context_length", number(context))
                 .put(at + "embedding_length", number(dim))
                 .put(at + "block_count", number(kind.layers))
                 .put(at + "feed_forward_length", number(inner))

@@ -29,4 +29,9 @@ public final class FamilyModel {
     public static void writeChat(Path file, String template) throws IOException {
         new FamilyFile(Kind.LLAMA, 3).writeChat(file, template);
     }
+
+    /** Writes the same with a context of so many tokens. */
+    public static void writeChat(Path file, String template, int context) throws IOException {
+        new FamilyFile(Kind.LLAMA, 3).withContext(context).writeChat(file, template);
+    }
 }

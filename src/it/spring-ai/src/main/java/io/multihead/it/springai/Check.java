@@ -3,7 +3,6 @@ package io.multihead.it.springai;
 import io.multihead.compute.Compute;
 import io.multihead.encoder.Pooling;
 import io.multihead.encoder.SentenceEncoder;
-import java.io.IOException;
 import java.io.InputStream;
 import java.util.Arrays;
 import java.util.List;
@@ -20,7 +19,7 @@ public final class Check {
 
     private Check() {}
 
-    public static void main(String[] args) throws IOException {
+    public static void main(String[] args) throws Exception {
         try (Compute cpu = Compute.threads(2);
                 InputStream weights = Check.class.getResourceAsStream("/all-minilm-l6-v2.onnx");
                 InputStream tokenizer = Check.class.getResourceAsStream("/all-minilm-l6-v2-tokenizer.json");
@@ -52,6 +51,7 @@ public final class Check {
             CheckReranker.run(cpu, TEXTS);
             CheckChat.run(cpu);
         }
+        CheckHttp.run();
     }
 
     private static void same(float[] expected, float[] actual, String what) {

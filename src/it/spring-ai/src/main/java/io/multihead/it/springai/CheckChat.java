@@ -1,10 +1,10 @@
 package io.multihead.it.springai;
 
 import io.multihead.compute.Compute;
-import io.multihead.decoder.ChatTemplate;
 import io.multihead.decoder.FamilyModel;
 import io.multihead.decoder.GenerationOptions;
 import io.multihead.decoder.LanguageModel;
+import io.multihead.decoder.Sampling;
 import io.multihead.decoder.Session;
 import io.multihead.decoder.SessionOptions;
 import io.multihead.decoder.Sessions;
@@ -15,6 +15,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Collectors;
 import org.springframework.ai.chat.messages.AssistantMessage;
+import org.springframework.ai.chat.messages.Message;
 import org.springframework.ai.chat.messages.SystemMessage;
 import org.springframework.ai.chat.messages.UserMessage;
 import org.springframework.ai.chat.model.ChatModel;
@@ -24,19 +25,21 @@ import org.springframework.ai.chat.prompt.Prompt;
 import org.springframework.ai.content.Media;
 import org.springframework.ai.model.tool.StructuredOutputChatOptions;
 import org.springframework.ai.model.tool.ToolCallingChatOptions;
-import org.springframework.ai.tool.ToolCallback;
-import org.springframework.ai.tool.definition.ToolDefinition;
 
 /** Requires that Spring AI's calls give a session's text, with a small model of random weights. */
 final class CheckChat {
     private static final GenerationOptions OPTIONS = GenerationOptions.DEFAULT.withMaxTokens(20);
 
+    private static final String TEMPLATE =
+            "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>'"
+                    + " + '\\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+
     private CheckChat() {}
 
     static void run(Compute cpu) throws IOException {
         Path file = Files.createTempFile("chat", ".gguf");
-        FamilyModel.write(file);
-        try (LanguageModel loaded = LanguageModel.load(cpu, file).withChatTemplate(ChatTemplate.CHATML);
+        FamilyModel.writeChat(file, TEMPLATE, 2048);
+        try (LanguageModel loaded = LanguageModel.load(cpu, file);
                 Sessions sessions = loaded.sessions(SessionOptions.DEFAULT)) {
             ChatModel model = new MultiheadChatModel("tiny", sessions, OPTIONS);
             String expected = text(sessions, OPTIONS, "Hi");
@@ -57,6 +60,9 @@ final class CheckChat {
             require(model.stream(new Prompt("Hi")).take(2).count().block() == 2, "parts of a cancelled stream");
             require(model.call("Hi").equals(expected), "another text after a cancelled stream");
             options(model, expected);
+            CheckClient.run(model, expected);
+            histories(model);
+            seeds(sessions, model);
             String chat = model.call(new Prompt(new SystemMessage("Be brief."), new UserMessage("Hi")))
                     .getResult()
                     .getOutput()
@@ -69,6 +75,33 @@ final class CheckChat {
         }
     }
 
+    /** Chats as a memory of the newest messages leaves them. */
+    private static void histories(ChatModel model) {
+        UserMessage question = new UserMessage("Hi");
+        AssistantMessage answer = new AssistantMessage("Hello.");
+        for (List<Message> messages : List.<List<Message>>of(
+                List.of(answer, question),
+                List.of(question, question),
+                List.of(question, answer, new SystemMessage("Be brief."), question),
+                List.of(question, new AssistantMessage(""), question))) {
+            ChatResponse response = model.call(new Prompt(messages));
+            require(response.getMetadata().getUsage().getCompletionTokens() > 0, "no answer to " + messages);
+        }
+    }
+
+    private static void seeds(Sessions sessions, ChatModel model) {
+        Prompt warm = new Prompt("Hi", ChatOptions.builder().temperature(5.0).build());
+        ChatResponse first = model.call(warm);
+        ChatResponse second = model.call(warm);
+        Long seed = first.getMetadata().get("seed");
+        require(seed != null && !seed.equals(second.getMetadata().get("seed")), "seeds: " + seed);
+        ChatResponse again = new MultiheadChatModel("tiny", sessions, OPTIONS.withSampling(Sampling.of(5, seed)))
+                .call(new Prompt("Hi"));
+        require(
+                again.getResult().getOutput().equals(first.getResult().getOutput()),
+                "another text of the same seed: " + again);
+    }
+
     private static void options(ChatModel model, String expected) {
         ChatOptions three =
                 ChatOptions.builder().maxTokens(3).topK(1).temperature(1.0).build();
@@ -77,18 +110,10 @@ final class CheckChat {
         require(expected.startsWith(few.getResult().getOutput().getText().substring(0, 1)), "topK");
         refused(model, ChatOptions.builder().frequencyPenalty(0.5).build(), "frequencyPenalty");
         refused(model, ChatOptions.builder().model("another").build(), "model");
-        ToolCallback tool = new ToolCallback() {
-            @Override
-            public ToolDefinition getToolDefinition() {
-                return ToolDefinition.builder().name("tool").inputSchema("{}").build();
-            }
-
-            @Override
-            public String call(String input) {
-                return "";
-            }
-        };
-        refused(model, ToolCallingChatOptions.builder().toolCallbacks(tool).build(), "toolCallbacks");
+        refused(
+                model,
+                ToolCallingChatOptions.builder().toolCallbacks(CheckClient.TOOL).build(),
+                "toolCallbacks");
         refused(model, StructuredOutputChatOptions.builder().outputSchema("{}").build(), "outputSchema");
         Media picture = Media.builder()
                 .mimeType(Media.Format.IMAGE_PNG)
@@ -117,6 +142,7 @@ final class CheckChat {
         for (ChatOptions own : List.of(
                 plain,
                 ToolCallingChatOptions.builder().toolCallbacks(List.of()).build(),
+                ToolCallingChatOptions.builder().build(),
                 StructuredOutputChatOptions.builder().build())) {
             String text =
                     model.call(new Prompt("Hi", own)).getResult().getOutput().getText();

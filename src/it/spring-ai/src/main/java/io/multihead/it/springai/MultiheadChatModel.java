@@ -1,7 +1,7 @@
 package io.multihead.it.springai;
 
 import io.multihead.decoder.ChatMessage;
-import io.multihead.decoder.FinishReason;
+import io.multihead.decoder.ChatTurns;
 import io.multihead.decoder.GeneratedText;
 import io.multihead.decoder.GenerationOptions;
 import io.multihead.decoder.Penalties;
@@ -11,6 +11,7 @@ import io.multihead.decoder.Sessions;
 import io.multihead.decoder.TokenListener;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.ThreadLocalRandom;
 import org.springframework.ai.chat.messages.AssistantMessage;
 import org.springframework.ai.chat.messages.Message;
 import org.springframework.ai.chat.metadata.ChatGenerationMetadata;
@@ -25,14 +26,17 @@ import org.springframework.ai.content.MediaContent;
 import org.springframework.ai.model.tool.StructuredOutputChatOptions;
 import org.springframework.ai.model.tool.ToolCallingChatOptions;
 import reactor.core.publisher.Flux;
+import reactor.core.scheduler.Schedulers;
 
 /**
- * Spring AI's interface for a language model: an example to copy. What it cannot do is refused, by name. A stream computes on the thread
- * that subscribes; one that is cancelled ends after the token that is computed. Thread-safe; the sessions stay the caller's.
+ * Spring AI's interface for a language model: an example to copy. What it cannot do is refused, by name. A stream computes on a thread of
+ * Reactor's for blocking tasks, so that the one that subscribes goes on, be it a servlet's or an event loop's; one that is cancelled
+ * ends after the token that is computed. A temperature without a seed draws one, which is in the metadata as {@code seed}. Messages that the
+ * model's template refuses in their order are written in turns. Thread-safe; the sessions stay the caller's.
  *
  * @param name what metadata calls the model
  * @param sessions of the model
- * @param defaults what holds where a prompt has no option
+ * @param defaults what holds where a prompt has no option; seed 0 stands for none
  */
 public record MultiheadChatModel(String name, Sessions sessions, GenerationOptions defaults) implements ChatModel {
     /** The classes of options that have nothing of a provider; a context of tools, which there are none of, is not read. */
@@ -43,51 +47,63 @@ public record MultiheadChatModel(String name, Sessions sessions, GenerationOptio
 
     @Override
     public ChatResponse call(Prompt prompt) {
-        GeneratedText text = generate(prompt, TokenListener.NONE);
-        return response(text.text(), text);
+        GenerationOptions options = options(prompt.getOptions());
+        GeneratedText text = generate(prompt, options, TokenListener.NONE);
+        return response(text.text(), text, options.sampling());
     }
 
     @Override
     public Flux<ChatResponse> stream(Prompt prompt) {
-        return Flux.create(sink -> {
-            GeneratedText text = generate(prompt, token -> {
+        Flux<ChatResponse> parts = Flux.create(sink -> {
+            GenerationOptions options = options(prompt.getOptions());
+            GeneratedText text = generate(prompt, options, token -> {
                 if (!token.text().isEmpty() && !sink.isCancelled()) {
                     sink.next(new ChatResponse(List.of(new Generation(new AssistantMessage(token.text())))));
                 }
                 return !sink.isCancelled();
             });
             // reason and usage, which are known at the end
-            sink.next(response("", text));
+            sink.next(response("", text, options.sampling()));
             sink.complete();
         });
+        return parts.subscribeOn(Schedulers.boundedElastic());
     }
 
+    /** Options of a model that calls tools: a {@code ChatClient} adds its tools to no others, and they could not be refused. */
     @Override
     public ChatOptions getOptions() {
-        return ChatOptions.builder().model(name).maxTokens(defaults.maxTokens()).build();
+        return ToolCallingChatOptions.builder()
+                .model(name)
+                .maxTokens(defaults.maxTokens())
+                .build();
     }
 
-    private GeneratedText generate(Prompt prompt, TokenListener listener) {
+    private GeneratedText generate(Prompt prompt, GenerationOptions options, TokenListener listener) {
         List<ChatMessage> messages = prompt.getInstructions().stream()
                 .map(MultiheadChatModel::message)
                 .toList();
-        GenerationOptions options = options(prompt.getOptions());
         try (Session session = sessions.open()) {
-            return session.appendChat(messages).generate(options, listener);
+            return ChatTurns.append(session, messages).generate(options, listener);
         }
     }
 
-    private ChatResponse response(String content, GeneratedText text) {
-        String reason = text.finish() == FinishReason.END_TOKEN || text.finish() == FinishReason.STOP_TEXT
-                ? "STOP"
-                : text.finish() == FinishReason.CANCELLED ? "CANCELLED" : "LENGTH";
+    private ChatResponse response(String content, GeneratedText text, Sampling sampling) {
+        String reason =
+                switch (text.finish()) {
+                    case END_TOKEN, STOP_TEXT -> "STOP";
+                    case MAX_TOKENS, CONTEXT_FULL -> "LENGTH";
+                    case CANCELLED, TIMEOUT -> text.finish().name();
+                };
         Generation generation = new Generation(
                 new AssistantMessage(content),
                 ChatGenerationMetadata.builder().finishReason(reason).build());
-        DefaultUsage usage = new DefaultUsage(text.promptTokens(), text.tokens().size());
-        return new ChatResponse(
-                List.of(generation),
-                ChatResponseMetadata.builder().model(name).usage(usage).build());
+        ChatResponseMetadata.Builder metadata = ChatResponseMetadata.builder()
+                .model(name)
+                .usage(new DefaultUsage(text.promptTokens(), text.tokens().size()));
+        if (sampling.temperature() > 0) {
+            metadata.keyValue("seed", sampling.seed());
+        }
+        return new ChatResponse(List.of(generation), metadata.build());
     }
 
     private static ChatMessage message(Message message) {
@@ -103,14 +119,14 @@ public record MultiheadChatModel(String name, Sessions sessions, GenerationOptio
         return switch (message.getMessageType()) {
             case SYSTEM -> ChatMessage.system(message.getText());
             case USER -> ChatMessage.user(message.getText());
-            case ASSISTANT -> ChatMessage.assistant(message.getText());
+            case ASSISTANT -> ChatMessage.assistant(message.getText() == null ? "" : message.getText());
             case TOOL -> throw new UnsupportedOperationException("message of a tool; expected text");
         };
     }
 
     private GenerationOptions options(ChatOptions given) {
         if (given == null) {
-            return defaults;
+            return defaults.withSampling(seeded(defaults.sampling()));
         }
         if (!OWN.contains(given.getClass())) {
             throw new UnsupportedOperationException(
@@ -122,6 +138,7 @@ public record MultiheadChatModel(String name, Sessions sessions, GenerationOptio
                     "frequencyPenalty: " + given.getFrequencyPenalty() + "; expected none, as it is not supported");
         }
         if (given instanceof ToolCallingChatOptions tools
+                && tools.getToolCallbacks() != null
                 && !tools.getToolCallbacks().isEmpty()) {
             throw new UnsupportedOperationException("toolCallbacks: "
                     + tools.getToolCallbacks().size() + " of them; expected none, as they are not supported");
@@ -143,8 +160,16 @@ public record MultiheadChatModel(String name, Sessions sessions, GenerationOptio
                 given.getTemperature() == null ? defaults : defaults.withTemperature(given.getTemperature());
         sampling = given.getTopK() == null ? sampling : sampling.withTopK(given.getTopK());
         sampling = given.getTopP() == null ? sampling : sampling.withTopP(given.getTopP());
-        return given.getPresencePenalty() == null
-                ? sampling
-                : sampling.withPenalties(new Penalties(sampling.penalties().repetition(), given.getPresencePenalty()));
+        return seeded(
+                given.getPresencePenalty() == null
+                        ? sampling
+                        : sampling.withPenalties(
+                                new Penalties(sampling.penalties().repetition(), given.getPresencePenalty())));
+    }
+
+    private static Sampling seeded(Sampling sampling) {
+        return sampling.temperature() > 0 && sampling.seed() == 0
+                ? sampling.withSeed(ThreadLocalRandom.current().nextLong(1, Long.MAX_VALUE))
+                : sampling;
     }
 }
