@@ -3,12 +3,15 @@ package io.multihead.decoder;
 import io.multihead.internal.base.Checks;
 
 /**
- * What the logits of tokens lose that the session's text already has, prompt included. Immutable.
+ * What the logits of tokens lose that the session's text already has. The first two count all of its tokens, prompt included; those of generated
+ * tokens, as OpenAI has them, count what was generated since the last call that appended something. Immutable.
  *
  * @param repetition divides a positive logit and multiplies another one (Keskar et al. 2019, CTRL, section 4.1); 1 changes none
  * @param presence is subtracted once, however often a token occurs; 0 changes none
+ * @param generatedPresence is subtracted once from a token that was generated, however often; 0 changes none
+ * @param generatedFrequency is subtracted as often as a token was generated; 0 changes none
  */
-public record Penalties(double repetition, double presence) {
+public record Penalties(double repetition, double presence, double generatedPresence, double generatedFrequency) {
     /** No penalties. */
     public static final Penalties NONE = new Penalties(1, 0);
 
@@ -21,8 +24,24 @@ public record Penalties(double repetition, double presence) {
         if (!(repetition > 0 && repetition < Double.POSITIVE_INFINITY)) {
             throw Checks.fail("repetition", String.valueOf(repetition), "expected a finite number above 0");
         }
-        if (!Double.isFinite(presence)) {
-            throw Checks.fail("presence", String.valueOf(presence), "expected a finite number");
+        requireFinite(presence, "presence");
+        requireFinite(generatedPresence, "generatedPresence");
+        requireFinite(generatedFrequency, "generatedFrequency");
+    }
+
+    /**
+     * Makes penalties that count all tokens alike, prompt included.
+     *
+     * @param repetition divides a positive logit and multiplies another one
+     * @param presence is subtracted once, however often a token occurs
+     */
+    public Penalties(double repetition, double presence) {
+        this(repetition, presence, 0, 0);
+    }
+
+    private static void requireFinite(double penalty, String name) {
+        if (!Double.isFinite(penalty)) {
+            throw Checks.fail(name, String.valueOf(penalty), "expected a finite number");
         }
     }
 
@@ -32,7 +51,16 @@ public record Penalties(double repetition, double presence) {
         return (float) (repeated - presence);
     }
 
-    boolean isNone() {
-        return repetition == 1 && presence == 0;
+    /** Returns the logit of a token that was generated so often, at least once. */
+    float applyGenerated(float logit, int count) {
+        return (float) (logit - generatedPresence - count * generatedFrequency);
+    }
+
+    boolean countsAll() {
+        return repetition != 1 || presence != 0;
+    }
+
+    boolean countsGenerated() {
+        return generatedPresence != 0 || generatedFrequency != 0;
     }
 }

@@ -58,15 +58,13 @@ final class Sampler {
      * Chooses a token.
      *
      * @param row the model's logits, of which those of the vocabulary are read
-     * @param seen the tokens that the text has; read where there are penalties
+     * @param seen the tokens of the text; read where there are penalties
      * @param index the index of the token in the text
      */
-    int choose(Compute cpu, float[] row, BitSet seen, Sampling sampling, long index) {
+    int choose(Compute cpu, float[] row, SeenTokens seen, Sampling sampling, long index) {
         requireFinite(row);
         System.arraycopy(row, 0, logits, 0, vocabulary);
-        if (!sampling.penalties().isNone()) {
-            penalise(seen, sampling.penalties());
-        }
+        penalise(seen, sampling.penalties());
         if (sampling.temperature() == 0) {
             return largest();
         }
@@ -117,9 +115,33 @@ final class Sampler {
         }
     }
 
-    private void penalise(BitSet seen, Penalties penalties) {
-        for (int id = seen.nextSetBit(0); id >= 0 && id < vocabulary; id = seen.nextSetBit(id + 1)) {
-            logits[id] = penalties.apply(logits[id]);
+    private void penalise(SeenTokens seen, Penalties penalties) {
+        if (penalties.countsAll()) {
+            BitSet all = seen.all;
+            for (int id = all.nextSetBit(0); id >= 0 && id < vocabulary; id = all.nextSetBit(id + 1)) {
+                logits[id] = penalties.apply(logits[id]);
+            }
+        }
+        if (penalties.countsGenerated()) {
+            penaliseGenerated(seen, penalties);
+        }
+    }
+
+    /** Counts in the array of the heap, which is filled later; a count is taken back when its token is done. */
+    private void penaliseGenerated(SeenTokens seen, Penalties penalties) {
+        TokenList tokens = seen.tokens;
+        for (int i = seen.promptEnd; i < tokens.size(); i++) {
+            heap[tokens.get(i)] = 0;
+        }
+        for (int i = seen.promptEnd; i < tokens.size(); i++) {
+            heap[tokens.get(i)]++;
+        }
+        for (int i = seen.promptEnd; i < tokens.size(); i++) {
+            int id = tokens.get(i);
+            if (heap[id] > 0) {
+                logits[id] = penalties.applyGenerated(logits[id], heap[id]);
+                heap[id] = 0;
+            }
         }
     }
 

@@ -99,6 +99,7 @@ public final class Session implements AutoCloseable {
             for (int id : ids) {
                 state.add(id);
             }
+            state.seen.endPrompt();
         } finally {
             state.leave(entered);
         }

@@ -1,7 +1,6 @@
 package io.multihead.decoder;
 
 import io.multihead.internal.base.Checks;
-import java.util.BitSet;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
@@ -9,8 +8,8 @@ import org.jspecify.annotations.Nullable;
 final class SessionState {
     final SessionCache cache;
     final TokenList tokens = new TokenList();
-    /** The tokens of the text so far, for penalties. */
-    final BitSet seen = new BitSet();
+    /** The same, for penalties. */
+    final SeenTokens seen = new SeenTokens(tokens);
 
     final Step step;
     final CachedSequence sequence;
@@ -86,6 +85,7 @@ final class SessionState {
             fork.computed = computed;
             fork.first = first;
             fork.textStart = textStart;
+            fork.seen.promptEnd = seen.promptEnd;
             return fork;
         } catch (Throwable failed) {
             cache.close(other);
@@ -99,8 +99,7 @@ final class SessionState {
     }
 
     void add(int id) {
-        tokens.add(id);
-        seen.set(id);
+        seen.add(id);
     }
 
     /** Takes the tokens of a sequence that was loaded. */
@@ -108,6 +107,7 @@ final class SessionState {
         for (int i = 0; i < loaded.size(); i++) {
             add(loaded.get(i));
         }
+        seen.endPrompt();
         computed = loaded.size();
     }
 
@@ -120,12 +120,8 @@ final class SessionState {
         if (length < computed) {
             forget(length);
         }
-        tokens.truncate(length);
+        seen.truncate(length);
         textStart = length < textStart ? 0 : textStart;
-        seen.clear();
-        for (int i = 0; i < length; i++) {
-            seen.set(tokens.get(i));
-        }
     }
 
     /** Drops the newest keys and values from the cache; tokens stay. */

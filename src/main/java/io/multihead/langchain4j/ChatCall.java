@@ -8,6 +8,7 @@ import dev.langchain4j.data.message.UserMessage;
 import dev.langchain4j.exception.InvalidRequestException;
 import dev.langchain4j.exception.LangChain4jException;
 import dev.langchain4j.exception.RateLimitException;
+import dev.langchain4j.exception.TimeoutException;
 import dev.langchain4j.model.chat.request.ChatRequest;
 import dev.langchain4j.model.chat.response.ChatResponse;
 import dev.langchain4j.model.output.FinishReason;
@@ -51,6 +52,10 @@ final class ChatCall {
                     request.messages().stream().map(ChatCall::message).toList();
             try (Session session = sessions.open()) {
                 GeneratedText text = ChatTurns.append(session, messages).generate(options, listener);
+                if (text.finish() == io.multihead.decoder.FinishReason.TIMEOUT) {
+                    throw new TimeoutException("timeout: " + options.timeout() + " are over after "
+                            + text.tokens().size() + " tokens; expected the whole answer");
+                }
                 return response(text, options.sampling(), modelName);
             }
         } catch (CacheFullException full) {

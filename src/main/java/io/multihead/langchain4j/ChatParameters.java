@@ -31,9 +31,6 @@ final class ChatParameters {
                     parameters.getClass().getName(),
                     "expected langchain4j's own DefaultChatRequestParameters, as what a provider adds to them is not supported");
         }
-        if (parameters.frequencyPenalty() != null && parameters.frequencyPenalty() != 0) {
-            refuse(parameters.frequencyPenalty(), "frequencyPenalty");
-        }
         if (parameters.toolChoice() != null && !parameters.toolChoice().name().equals(NO_TOOLS)) {
             refuse(parameters.toolChoice(), "toolChoice");
         }
@@ -70,12 +67,23 @@ final class ChatParameters {
         if (parameters.topP() != null) {
             sampling = sampling.withTopP(parameters.topP());
         }
-        Double presence = parameters.presencePenalty();
-        if (presence != null) {
-            require(Double.isFinite(presence), "presencePenalty", presence, "a finite number");
-            sampling = sampling.withPenalties(new Penalties(sampling.penalties().repetition(), presence));
-        }
+        sampling = sampling.withPenalties(
+                penalties(parameters.presencePenalty(), parameters.frequencyPenalty(), sampling.penalties()));
         return sampling.temperature() > 0 && sampling.seed() == 0 ? sampling.withSeed(seed()) : sampling;
+    }
+
+    /** Returns those of a request, which count the answer's tokens alone, and otherwise the model's. */
+    private static Penalties penalties(@Nullable Double presence, @Nullable Double frequency, Penalties defaults) {
+        return new Penalties(
+                defaults.repetition(),
+                presence == null ? defaults.presence() : 0,
+                presence == null ? defaults.generatedPresence() : finite(presence, "presencePenalty"),
+                frequency == null ? defaults.generatedFrequency() : finite(frequency, "frequencyPenalty"));
+    }
+
+    private static double finite(double value, String name) {
+        require(Double.isFinite(value), name, value, "a finite number");
+        return value;
     }
 
     /** Returns a seed other than 0, which stands for none. */

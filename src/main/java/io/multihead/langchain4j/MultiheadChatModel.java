@@ -23,10 +23,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * langchain4j's chat model on a {@link LanguageModel}: in process, without native libraries.
  *
- * <p>Temperature, top-k, top-p, presence penalty, stop sequences and the maximum of output tokens of a request override those of the
- * model. All else that would change an answer is refused by name, with langchain4j's
- * {@link dev.langchain4j.exception.UnsupportedFeatureException}: parameters of a provider's own class, tools, formats of responses, frequency
- * penalties, contents other than one text, names of users, thoughts and images of answers. Attributes of messages, which langchain4j keeps
+ * <p>Temperature, top-k, top-p, presence and frequency penalty, stop sequences and the maximum of output tokens of a request override those of the
+ * model; penalties count the tokens of the answer alone, as OpenAI's do. All else that would change an answer is refused by name, with langchain4j's
+ * {@link dev.langchain4j.exception.UnsupportedFeatureException}: parameters of a provider's own class, tools, formats of responses, contents other than one text, names of users, thoughts and images of answers. Attributes of messages, which langchain4j keeps
  * for memories and gives to no model, are not read. Requests of several threads are computed together, and an answer is the
  * same alone and beside others.
  *
@@ -34,7 +33,8 @@ import org.jspecify.annotations.Nullable;
  * model's template writes them, and where it refuses them, {@linkplain ChatTurns#append in turns}.
  *
  * <p>A wrong request, also one that is longer than the context, ends with an {@link dev.langchain4j.exception.InvalidRequestException}, and
- * one for which there is no room with a {@link dev.langchain4j.exception.RateLimitException}.
+ * one for which there is no room ({@link SessionOptions#maxWait}) with a {@link dev.langchain4j.exception.RateLimitException}. One that takes longer
+ * than {@link GenerationOptions#timeout} ends with a {@link dev.langchain4j.exception.TimeoutException}; a stream has its parts until then.
  *
  * <p>Works with langchain4j's core from version 1.0 on.
  *

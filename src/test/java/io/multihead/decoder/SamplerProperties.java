@@ -10,7 +10,6 @@ import io.multihead.compute.Compute;
 import io.multihead.internal.random.Philox;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
-import java.util.BitSet;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Random;
@@ -21,7 +20,7 @@ import net.jqwik.api.constraints.DoubleRange;
 import net.jqwik.api.constraints.IntRange;
 
 class SamplerProperties {
-    private static final BitSet NOTHING = new BitSet();
+    private static final SeenTokens NOTHING = new SeenTokens(new TokenList());
 
     /** The same choice by a full sort. */
     @Property(tries = 1000)
@@ -169,9 +168,9 @@ class SamplerProperties {
 
     @Example
     void penaltiesChangeTokensOfTheText() {
-        BitSet seen = new BitSet();
-        seen.set(1);
-        seen.set(2);
+        SeenTokens seen = new SeenTokens(new TokenList());
+        seen.add(1);
+        seen.add(2);
         Sampling repetition = Sampling.GREEDY.withPenalties(new Penalties(2, 0));
         Sampling presence = Sampling.GREEDY.withPenalties(new Penalties(1, 0.5));
         try (Compute cpu = Compute.serial()) {
@@ -181,6 +180,34 @@ class SamplerProperties {
             assertEquals(0, sampler.choose(cpu, new float[] {-1.5f, -8, -1}, seen, repetition, 0));
             assertEquals(1, sampler.choose(cpu, new float[] {3, 3.75f, 0}, seen, presence, 0));
             assertEquals(0, sampler.choose(cpu, new float[] {3, 3.25f, 0}, seen, presence, 0));
+        }
+    }
+
+    /** Of a prompt of token 0, and tokens 1, 2 and 1 after it. */
+    @Example
+    void penaltiesOfGeneratedTokensDoNotCountThePrompt() {
+        SeenTokens seen = new SeenTokens(new TokenList());
+        seen.add(0);
+        seen.endPrompt();
+        seen.add(1);
+        seen.add(2);
+        seen.add(1);
+        Sampling presence = Sampling.GREEDY.withPenalties(new Penalties(1, 0, 0.5, 0));
+        Sampling frequency = Sampling.GREEDY.withPenalties(new Penalties(1, 0, 0, 0.5));
+        Sampling both = Sampling.GREEDY.withPenalties(new Penalties(1, 0, 0.25, 0.25));
+        try (Compute cpu = Compute.serial()) {
+            Sampler sampler = new Sampler(3);
+            assertEquals(1, sampler.choose(cpu, new float[] {3, 3.75f, 0}, seen, presence, 0));
+            assertEquals(0, sampler.choose(cpu, new float[] {3, 3.25f, 0}, seen, presence, 0));
+            assertEquals(1, sampler.choose(cpu, new float[] {3, 4.25f, 0}, seen, frequency, 0));
+            assertEquals(0, sampler.choose(cpu, new float[] {3, 3.75f, 3.25f}, seen, frequency, 0));
+            assertEquals(2, sampler.choose(cpu, new float[] {3, 3.75f, 3.625f}, seen, frequency, 0));
+            assertEquals(1, sampler.choose(cpu, new float[] {3, 3.875f, 3.25f}, seen, both, 0));
+            assertEquals(0, sampler.choose(cpu, new float[] {3, 3.625f, 3.25f}, seen, both, 0));
+            seen.truncate(2);
+            assertEquals(1, sampler.choose(cpu, new float[] {3, 3.75f, 0}, seen, frequency, 0));
+            seen.endPrompt();
+            assertEquals(1, sampler.choose(cpu, new float[] {3, 3.25f, 0}, seen, presence, 0));
         }
     }
 
@@ -213,5 +240,7 @@ class SamplerProperties {
         assertThrows(IllegalArgumentException.class, () -> Sampling.GREEDY.withTopP(0));
         assertThrows(IllegalArgumentException.class, () -> Sampling.GREEDY.withMinP(Double.NaN));
         assertThrows(IllegalArgumentException.class, () -> new Penalties(0, 0));
+        assertThrows(IllegalArgumentException.class, () -> new Penalties(1, 0, Double.NaN, 0));
+        assertThrows(IllegalArgumentException.class, () -> new Penalties(1, 0, 0, Double.NaN));
     }
 }

@@ -67,7 +67,8 @@ class SchedulesTest {
                             .withTopK(random.nextInt(20))
                             .withTopP(0.95);
             jobs.add(new Job(
-                    prompt, random.nextInt(3) == 0 ? sampling.withPenalties(new Penalties(1.3, 0.1)) : sampling));
+                    prompt,
+                    random.nextInt(3) == 0 ? sampling.withPenalties(new Penalties(1.3, 0.1, 0.2, 0.1)) : sampling));
         }
         return jobs;
     }

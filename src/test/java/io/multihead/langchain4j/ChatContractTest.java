@@ -14,6 +14,7 @@ import dev.langchain4j.data.message.SystemMessage;
 import dev.langchain4j.data.message.UserMessage;
 import dev.langchain4j.exception.InvalidRequestException;
 import dev.langchain4j.exception.RateLimitException;
+import dev.langchain4j.exception.TimeoutException;
 import dev.langchain4j.exception.UnsupportedFeatureException;
 import dev.langchain4j.model.chat.listener.ChatModelErrorContext;
 import dev.langchain4j.model.chat.listener.ChatModelListener;
@@ -28,8 +29,10 @@ import io.multihead.decoder.ChatTemplate;
 import io.multihead.decoder.FamilyModel;
 import io.multihead.decoder.GenerationOptions;
 import io.multihead.decoder.Sampling;
+import io.multihead.decoder.SessionOptions;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -211,8 +214,8 @@ class ChatContractTest {
         chat(request -> request);
         assertEquals(List.of("request 1", "response tiny.gguf"), told);
         told.clear();
-        assertThrows(UnsupportedFeatureException.class, () -> chat(request -> request.frequencyPenalty(1.0)));
-        assertEquals(List.of("request 1", "error frequencyPenalty: 1.0; expected none, as it is not supported"), told);
+        assertThrows(UnsupportedFeatureException.class, () -> chat(request -> request.modelName("another")));
+        assertEquals(List.of("request 1", "error modelName: another; expected tiny.gguf"), told);
     }
 
     @Test
@@ -220,6 +223,8 @@ class ChatContractTest {
         assertInvalid("maxOutputTokens: 0; expected at least 1", request -> request.maxOutputTokens(0));
         assertInvalid("stopSequences[1]: empty; expected a text", request -> request.stopSequences(List.of("a", "")));
         assertInvalid("presencePenalty: NaN; expected a finite number", request -> request.presencePenalty(Double.NaN));
+        assertInvalid(
+                "frequencyPenalty: NaN; expected a finite number", request -> request.frequencyPenalty(Double.NaN));
         assertInvalid("temperature: -1.0; ", request -> request.temperature(-1.0));
         assertInvalid("topP: 2.0; ", request -> request.topP(2.0));
         assertInvalid("topK: -1; ", request -> request.topK(-1));
@@ -278,5 +283,79 @@ class ChatContractTest {
                 List.of(question, AiMessage.builder().build(), question))) {
             assertTrue(model.chat(messages).tokenUsage().outputTokenCount() > 0);
         }
+    }
+
+    /** With a penalty that no logit outweighs, no token of the answer comes twice, though the question's may come. */
+    @Test
+    void penaltiesCountTheAnswerAlone() {
+        try (MultiheadChatModel longer = builder()
+                .generation(GenerationOptions.DEFAULT.withMaxTokens(40))
+                .build()) {
+            List<ChatMessage> question = List.of(UserMessage.from("Hi"));
+            ChatResponse none = longer.chat(question);
+            ChatRequest.Builder request = ChatRequest.builder().messages(question);
+            String presence = longer.chat(request.presencePenalty(1e6).build())
+                    .aiMessage()
+                    .text();
+            assertNotEquals(none.aiMessage().text(), presence);
+            String whole = presence.replace("\ufffd", ""); // of bytes that are no characters
+            assertEquals(
+                    whole.codePoints().count(), whole.codePoints().distinct().count(), presence);
+            ChatRequest.Builder frequent = ChatRequest.builder().messages(question);
+            assertEquals(
+                    presence,
+                    longer.chat(frequent.frequencyPenalty(1e6).build())
+                            .aiMessage()
+                            .text());
+            // the first token of an answer has no tokens before it that count
+            ChatRequest.Builder first = ChatRequest.builder().messages(question).maxOutputTokens(1);
+            assertEquals(
+                    longer.chat(first.build()).aiMessage(),
+                    longer.chat(first.presencePenalty(1e6).build()).aiMessage());
+        }
+    }
+
+    @Test
+    void anAnswerThatTakesTooLongIsATimeout() {
+        GenerationOptions short1 = GenerationOptions.DEFAULT.withTimeout(Duration.ofNanos(1));
+        try (MultiheadChatModel hasty = builder().generation(short1).build()) {
+            TimeoutException timeout = assertThrows(TimeoutException.class, () -> hasty.chat(CHAT));
+            assertEquals(
+                    "timeout: PT0.000000001S are over after 0 tokens; expected the whole answer", timeout.getMessage());
+            Handler handler = new Handler();
+            MultiheadStreamingChatModel.of(hasty)
+                    .chat(ChatRequest.builder().messages(CHAT).build(), handler);
+            assertInstanceOf(TimeoutException.class, handler.errors.getFirst());
+        }
+    }
+
+    @Test
+    void aRequestWithoutRoomIsOfARateLimit() {
+        SessionOptions tight = SessionOptions.DEFAULT.withContextTokens(120).withMaxWait(Duration.ZERO);
+        try (MultiheadChatModel small = builder()
+                .sessions(tight)
+                .generation(GenerationOptions.DEFAULT.withMaxTokens(8).withSampling(Sampling.of(5, 3)))
+                .build()) {
+            List<Throwable> errors = new ArrayList<>();
+            assertTrue(ask(small, 0, errors));
+            assertTrue(!errors.isEmpty());
+            errors.forEach(full -> assertInstanceOf(RateLimitException.class, full));
+        }
+    }
+
+    /** Asks for an answer, and for others while it comes; returns whether it was complete. */
+    private static boolean ask(MultiheadChatModel model, int depth, List<Throwable> thrown) {
+        Handler handler = new Handler() {
+            @Override
+            public void onPartialResponse(String part) {
+                if (parts == 0 && depth < 4) {
+                    ask(model, depth + 1, thrown);
+                }
+                super.onPartialResponse(part);
+            }
+        };
+        MultiheadStreamingChatModel.of(model).chat(List.of(UserMessage.from("x".repeat(70))), handler);
+        thrown.addAll(handler.errors);
+        return handler.response.isDone();
     }
 }

@@ -117,7 +117,6 @@ class MultiheadChatModelTest {
 
     @Test
     void parametersThatAreNotSupportedAreRefusedByName() {
-        assertRefused("frequencyPenalty: 0.5; expected none", request -> request.frequencyPenalty(0.5));
         assertRefused("responseFormat: ", request -> request.responseFormat(ResponseFormat.JSON));
         assertRefused("modelName: another; expected tiny.gguf", request -> request.modelName("another"));
         ToolSpecification clock = ToolSpecification.builder().name("clock").build();
@@ -329,7 +328,7 @@ class MultiheadChatModelTest {
     void aFailureReachesTheHandler() {
         Throwable[] failure = new Throwable[1];
         ChatRequest request =
-                ChatRequest.builder().messages(CHAT).frequencyPenalty(1.0).build();
+                ChatRequest.builder().messages(CHAT).modelName("another").build();
         MultiheadStreamingChatModel.of(model).chat(request, failing(error -> failure[0] = error));
         assertInstanceOf(UnsupportedFeatureException.class, failure[0]);
     }

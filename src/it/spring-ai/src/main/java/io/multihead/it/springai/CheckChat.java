@@ -108,7 +108,6 @@ final class CheckChat {
         ChatResponse few = model.call(new Prompt("Hi", three));
         require(few.getMetadata().getUsage().getCompletionTokens() == 3, "maxTokens");
         require(expected.startsWith(few.getResult().getOutput().getText().substring(0, 1)), "topK");
-        refused(model, ChatOptions.builder().frequencyPenalty(0.5).build(), "frequencyPenalty");
         refused(model, ChatOptions.builder().model("another").build(), "model");
         refused(
                 model,

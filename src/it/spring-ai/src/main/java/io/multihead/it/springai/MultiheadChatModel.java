@@ -133,10 +133,6 @@ public record MultiheadChatModel(String name, Sessions sessions, GenerationOptio
                     "options: " + given.getClass().getName()
                             + "; expected Spring AI's own, as what a provider adds to them is not supported");
         }
-        if (given.getFrequencyPenalty() != null && given.getFrequencyPenalty() != 0) {
-            throw new UnsupportedOperationException(
-                    "frequencyPenalty: " + given.getFrequencyPenalty() + "; expected none, as it is not supported");
-        }
         if (given instanceof ToolCallingChatOptions tools
                 && tools.getToolCallbacks() != null
                 && !tools.getToolCallbacks().isEmpty()) {
@@ -160,11 +156,15 @@ public record MultiheadChatModel(String name, Sessions sessions, GenerationOptio
                 given.getTemperature() == null ? defaults : defaults.withTemperature(given.getTemperature());
         sampling = given.getTopK() == null ? sampling : sampling.withTopK(given.getTopK());
         sampling = given.getTopP() == null ? sampling : sampling.withTopP(given.getTopP());
-        return seeded(
-                given.getPresencePenalty() == null
-                        ? sampling
-                        : sampling.withPenalties(
-                                new Penalties(sampling.penalties().repetition(), given.getPresencePenalty())));
+        // of the answer alone, as OpenAI's
+        Penalties penalties = sampling.penalties();
+        Double presence = given.getPresencePenalty();
+        Double frequency = given.getFrequencyPenalty();
+        return seeded(sampling.withPenalties(new Penalties(
+                penalties.repetition(),
+                presence == null ? penalties.presence() : 0,
+                presence == null ? penalties.generatedPresence() : presence,
+                frequency == null ? penalties.generatedFrequency() : frequency)));
     }
 
     private static Sampling seeded(Sampling sampling) {

@@ -1,0 +1,36 @@
+package io.multihead.decoder;
+
+import java.util.BitSet;
+
+/** The tokens of a text as penalties count them: which there are, and which were generated since the last prompt. */
+final class SeenTokens {
+    final TokenList tokens;
+    /** Each token of the text. */
+    final BitSet all = new BitSet();
+    /** Where the last prompt ends. */
+    int promptEnd;
+
+    /** Counts the tokens of a list, which has none yet. */
+    SeenTokens(TokenList tokens) {
+        this.tokens = tokens;
+    }
+
+    void add(int id) {
+        tokens.add(id);
+        all.set(id);
+    }
+
+    /** Makes all tokens a prompt. */
+    void endPrompt() {
+        promptEnd = tokens.size();
+    }
+
+    void truncate(int length) {
+        tokens.truncate(length);
+        promptEnd = Math.min(promptEnd, length);
+        all.clear();
+        for (int i = 0; i < length; i++) {
+            all.set(tokens.get(i));
+        }
+    }
+}
