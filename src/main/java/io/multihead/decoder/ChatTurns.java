@@ -33,6 +33,7 @@ public final class ChatTurns {
         SequencedCollection<List<ChatMessage>> forms = new LinkedHashSet<>(List.of(given));
         forms.add(turns);
         forms.add(withoutSystem(turns));
+        forms.removeIf(form -> form.isEmpty() && !given.isEmpty());
         List<ChatMessage> last = forms.removeLast();
         for (List<ChatMessage> form : forms) {
             try {
@@ -46,7 +47,8 @@ public final class ChatTurns {
 
     /**
      * Returns a chat in turns. Messages of the system become one, the first, with blank lines between them. Answers before the first question
-     * and answers without text are left out; of several questions or answers in a row one is made, with blank lines between them.
+     * and answers without text and calls are left out; of several questions or answers in a row one is made, with blank lines between
+     * them. Calls of tools and their results stay as they are.
      *
      * @param messages the chat
      * @return the chat in turns, which ends as the given one does
@@ -57,7 +59,7 @@ public final class ChatTurns {
         for (ChatMessage message : Checks.noNulls(messages, "messages")) {
             if (message.role() == Role.SYSTEM) {
                 join(system, message);
-            } else if (message.role() == Role.USER || !message.content().isEmpty() && !turns.isEmpty()) {
+            } else if (message.role() == Role.USER || !isEmpty(message) && !turns.isEmpty()) {
                 join(turns, message);
             }
         }
@@ -65,9 +67,23 @@ public final class ChatTurns {
         return List.copyOf(system);
     }
 
-    /** Appends a message, or its text to the last one if that has the same role. */
+    private static boolean isEmpty(ChatMessage message) {
+        return message.content().isEmpty() && message.toolCalls().isEmpty();
+    }
+
+    /** Whether a message is text alone, which more text can follow. */
+    private static boolean isText(ChatMessage message) {
+        return message.equals(new ChatMessage(message.role(), message.content()));
+    }
+
+    /** Appends a message, or its text to the last one if both are text of the same role. */
     private static void join(List<ChatMessage> to, ChatMessage message) {
-        if (to.isEmpty() || to.getLast().role() != message.role()) {
+        boolean joins = !to.isEmpty()
+                && to.getLast().role() == message.role()
+                && message.role() != Role.TOOL
+                && isText(message)
+                && isText(to.getLast());
+        if (!joins) {
             to.add(message);
         } else {
             ChatMessage before = to.removeLast();

@@ -81,6 +81,55 @@ class ChatTurnsTest {
     }
 
     @Test
+    void callsOfToolsAndResultsStayAsTheyAre() {
+        ToolCall call = new ToolCall("1", "clock", "{}");
+        List<ChatMessage> chat = List.of(
+                ChatMessage.user("When?"),
+                ChatMessage.assistant("", List.of(call)),
+                ChatMessage.tool(call, "noon"),
+                ChatMessage.tool(call, "midnight"),
+                ChatMessage.assistant("Noon."),
+                ChatMessage.user("And?"));
+        assertEquals(chat, ChatTurns.of(chat));
+    }
+
+    private static final String TURNS = "{% for m in messages %}"
+            + "{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('turns, please') }}{% endif %}"
+            + "{{ m.role[0] + m.content + ';' }}{% endfor %}";
+
+    private static final String ANY = "{% for m in messages %}{{ m.role[0] + m.content + ';' }}{% endfor %}";
+
+    /** Returns the text that is appended where a file has a template. */
+    private String appended(String template, String... messages) throws IOException {
+        Path file = folder.resolve("template.gguf");
+        FamilyModel.writeChat(file, template, 1000);
+        try (LanguageModel model = LanguageModel.load(Compute.serial(), file);
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT);
+                Session session = ChatTurns.append(sessions.open(), chat(messages))) {
+            return model.tokenizer().decode(session.tokens()).replace("\u2581", ""); // the mark of a space
+        }
+    }
+
+    @Test
+    void aChatIsAppendedAsItIsWhereTheTemplateTakesIt() throws IOException {
+        String[] messages = {"a Hello.", "u Hi", "s Brief.", "u And?"};
+        assertEquals("aHello.;uHi;sBrief.;uAnd?;", appended(ANY, messages));
+        assertEquals("uBrief.\n\nHi\n\nAnd?;", appended(TURNS, messages));
+        assertEquals("uHi;aHello.;uAnd?;", appended(TURNS, "u Hi", "a Hello.", "u And?"));
+    }
+
+    @Test
+    void whatIsRefusedInEachFormHasTheWordsOfTheTemplate() {
+        for (String[] messages : List.of(new String[] {"a Hello."}, new String[] {"s Brief.", "a Hello."})) {
+            String message = assertThrows(
+                            IllegalArgumentException.class,
+                            () -> appended("{{ raise_exception('turns, please') }}", messages))
+                    .getMessage();
+            assertTrue(message.contains("turns, please"), message);
+        }
+    }
+
+    @Test
     void whatATemplateTakesIsAppendedAsItIs() throws IOException {
         List<ChatMessage> taken = chat("s Brief.", "u Hi", "a Hello.", "u And?");
         List<ChatMessage> other = chat("s Brief.", "a Hello.", "u Hi", "u And?");
