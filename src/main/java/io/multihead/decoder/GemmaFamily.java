@@ -54,7 +54,7 @@ final class GemmaFamily implements Family {
             throw settings.fail(ROPE, "those of " + Rules.FULL + " and of " + Rules.SLIDING);
         }
         Rope global = settings.rope(request.withLayers(Rules.FULL));
-        double localTheta = settings.number("rope_local_base_freq", LOCAL_THETA);
+        double localTheta = settings.above("rope_local_base_freq", 1, LOCAL_THETA);
         Rope local = settings.hasRope(Rules.SLIDING)
                 ? settings.rope(request.withTheta(localTheta).withLayers(Rules.SLIDING))
                 : Rope.of(Rope.Config.of(global.rotaryDims()).withTheta(localTheta));
@@ -68,8 +68,8 @@ final class GemmaFamily implements Family {
                         scale(settings, sizes),
                         settings.flag("attention_bias", false),
                         true,
-                        settings.number("attn_logit_softcapping", 0)),
-                new NormRule(settings.number("rms_norm_eps"), !settings.isGguf(), true),
+                        settings.notNegative("attn_logit_softcapping", 0)),
+                new NormRule(Rules.epsilon(settings), !settings.isGguf(), true),
                 Rules.layers(
                         sizes,
                         layer -> isGlobal(types, pattern, layer)
@@ -77,7 +77,9 @@ final class GemmaFamily implements Family {
                                 : new LayerRule(local, window)),
                 Activation.GELU_TANH,
                 new Ends(
-                        embeddingScale(sizes), settings.number("final_logit_softcapping", 0), Head.of(settings, true)));
+                        embeddingScale(sizes),
+                        settings.notNegative("final_logit_softcapping", 0),
+                        Head.of(settings, true)));
     }
 
     /** The reference rounds the root to bf16, the type of its weights; llama.cpp does not. */
@@ -88,7 +90,7 @@ final class GemmaFamily implements Family {
     /** The reference has a setting, 256 where a file does not say; llama.cpp a rule by the number of layers. */
     private static double scale(Settings settings, Sizes sizes) {
         int largest = sizes.layers() == LARGEST_LAYERS ? sizes.dim() / sizes.heads() : sizes.headDim();
-        return 1 / Math.sqrt(settings.number("query_pre_attn_scalar", settings.isGguf() ? largest : HEAD_DIM));
+        return 1 / Math.sqrt(settings.above("query_pre_attn_scalar", 0, settings.isGguf() ? largest : HEAD_DIM));
     }
 
     private static boolean isGlobal(@Nullable List<String> types, int pattern, int layer) {

@@ -87,6 +87,7 @@ final class GgufSettings implements Settings {
 
     private static final String ARCHITECTURE = "general.architecture";
     private static final String SCALING = ".rope.scaling.";
+    private static final String ORIGINAL = "original_max_position_embeddings";
     private static final String ATTENTION_FACTOR = "scaling.attn_factor";
 
     private static final System.Logger LOGGER = System.getLogger("io.multihead");
@@ -234,7 +235,7 @@ final class GgufSettings implements Settings {
 
     @Override
     public Rope rope(RopeRequest request) {
-        double theta = number("rope_theta", DEFAULT_THETA);
+        double theta = above("rope_theta", 1, DEFAULT_THETA);
         int dims = integer("rotary_dims", request.headDim());
         if (dims < 2 || dims % 2 != 0 || dims > request.headDim()) {
             throw fail("rotary_dims", "an even number from 2 to the " + request.headDim() + " elements of a head");
@@ -252,8 +253,7 @@ final class GgufSettings implements Settings {
         if (isLong) {
             return longRope(type, request.context(), rotaryDims);
         }
-        double older = file.findReal(family + ".rope.scale_linear").orElse(1);
-        double factor = file.findReal(family + SCALING + "factor").orElse(older);
+        double factor = factor();
         boolean unscaled = type.equals("none") || factor == 1 && type.equals("linear");
         if (unscaled) {
             return file.contains(ROPE_FACTORS) ? divided(theta, rotaryDims) : RopeScaling.NONE;
@@ -263,9 +263,29 @@ final class GgufSettings implements Settings {
         }
         return switch (type) {
             case "linear" -> new RopeScaling.Linear(factor);
-            case "yarn" -> RopeScaling.Yarn.of(factor, file.integer(family + SCALING + "original_context_length"));
+            case "yarn" -> RopeScaling.Yarn.of(factor, original(request.context(), 1));
             default -> throw file.fail(family + SCALING + "type", "none, linear or yarn");
         };
+    }
+
+    /** Returns the factor of positions; 0 stands for none in llama.cpp. */
+    private double factor() {
+        String key = family + SCALING + "factor";
+        String read = file.find(key).isPresent() ? key : family + ".rope.scale_linear";
+        double factor = file.findReal(read).orElse(1);
+        if (factor != 0 && !(factor >= 1 && factor < Double.POSITIVE_INFINITY)) {
+            throw file.fail(read, "0, or a finite number of at least 1");
+        }
+        return factor == 0 ? 1 : factor;
+    }
+
+    /** Returns the tokens of the first training. */
+    private int original(int context, int least) {
+        int original = integer(ORIGINAL, context);
+        if (original < least) {
+            throw fail(ORIGINAL, "at least " + least);
+        }
+        return original;
     }
 
     /** Fails for a key that would change positions and is not read. */
@@ -284,10 +304,14 @@ final class GgufSettings implements Settings {
         if (!type.equals("longrope") || file.contains(ROPE_FACTORS)) {
             throw file.fail(family + SCALING + "type", "longrope beside " + LONG_FACTORS + ", and no " + ROPE_FACTORS);
         }
-        int original = integer("original_max_position_embeddings", context);
+        int original = original(context, 2);
         RopeScaling.LongRope scaling = RopeScaling.LongRope.of(
                 list(factors(SHORT_FACTORS, rotaryDims)), list(factors(LONG_FACTORS, rotaryDims)), original, context);
-        OptionalDouble attention = file.findReal(family + ".rope." + ATTENTION_FACTOR);
+        String key = family + ".rope." + ATTENTION_FACTOR;
+        OptionalDouble attention = file.findReal(key);
+        if (attention.isPresent() && !(attention.getAsDouble() > 0 && Double.isFinite(attention.getAsDouble()))) {
+            throw file.fail(key, "a finite number above 0");
+        }
         return attention.isEmpty() ? scaling : scaling.withAttentionFactor(attention.getAsDouble());
     }
 
@@ -299,6 +323,12 @@ final class GgufSettings implements Settings {
         Tensor factors = file.tensor(name);
         if (factors.rank() != 1 || factors.dim(0) != rotaryDims / 2) {
             throw Checks.fail(name, "shape " + factors.shape(), "expected [" + rotaryDims / 2 + "]");
+        }
+        for (long i = 0; i < factors.dim(0); i++) {
+            if (!(factors.get(i) > 0 && Double.isFinite(factors.get(i)))) {
+                throw Checks.fail(
+                        name + "[" + i + "]", String.valueOf(factors.get(i)), "expected a finite number above 0");
+            }
         }
         return factors;
     }

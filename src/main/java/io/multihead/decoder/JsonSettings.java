@@ -104,8 +104,15 @@ final class JsonSettings implements Settings {
         if (hasRope(request.layers())) {
             dictionary = config.object(ROPE).object(request.layers());
         }
-        double theta = config.has(THETA) ? config.number(THETA) : request.theta();
-        double partial = config.has(PARTIAL) ? config.number(PARTIAL) : 1;
+        double theta = above(THETA, 1, request.theta());
+        double partial = above(PARTIAL, 0, 1);
+        if (partial > 1) {
+            throw fail(PARTIAL, "at most 1");
+        }
+        int rotated = (int) (request.headDim() * partial);
+        if (rotated < 2 || rotated % 2 != 0) {
+            throw fail("head_dim", "so many elements that an even number of them is rotated, not " + rotated);
+        }
         RopeConfigReader reader =
                 RopeConfigReader.of(request.headDim(), theta, request.context()).withPartialRotaryFactor(partial);
         int original = config.integer(ORIGINAL, 1, MOST, request.original());

@@ -33,7 +33,7 @@ final class LlamaFamily implements Family {
                 settings.family(),
                 sizes,
                 new AttentionRule(Rules.scale(sizes), settings.flag("attention_bias", false), false, 0),
-                new NormRule(settings.number("rms_norm_eps"), false, false),
+                new NormRule(Rules.epsilon(settings), false, false),
                 Rules.layers(sizes, layer -> new LayerRule(rope, window)),
                 Activation.SILU,
                 Ends.plain(settings));

@@ -46,7 +46,7 @@ final class PhiFamily implements Family {
                 settings.family(),
                 sizes,
                 new AttentionRule(Rules.scale(sizes), false, false, 0),
-                new NormRule(settings.number("rms_norm_eps"), false, false),
+                new NormRule(Rules.epsilon(settings), false, false),
                 Rules.layers(sizes, layer -> new LayerRule(rope, window)),
                 Activation.SILU,
                 Ends.plain(settings),

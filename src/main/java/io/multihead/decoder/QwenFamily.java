@@ -41,7 +41,7 @@ final class QwenFamily implements Family {
                 settings.family(),
                 sizes,
                 new AttentionRule(Rules.scale(sizes), biases, third, 0),
-                new NormRule(settings.number("rms_norm_eps"), false, false),
+                new NormRule(Rules.epsilon(settings), false, false),
                 Rules.layers(sizes, layer -> {
                     boolean slides = types == null
                             ? layer >= firstWindowed

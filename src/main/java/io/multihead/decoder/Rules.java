@@ -66,6 +66,12 @@ final class Rules {
         return settings.has(key) ? size(settings, key) : otherwise;
     }
 
+    /** Returns what is added to a mean square, which must exist. */
+    static double epsilon(Settings settings) {
+        String key = "rms_norm_eps";
+        return settings.has(key) ? settings.notNegative(key, 0) : settings.number(key);
+    }
+
     /** Returns the factor of scores where no setting says another. */
     static double scale(Sizes sizes) {
         return 1 / Math.sqrt(sizes.headDim());

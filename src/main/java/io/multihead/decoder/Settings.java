@@ -40,8 +40,22 @@ interface Settings {
         return has(key) ? integer(key) : otherwise;
     }
 
-    default double number(String key, double otherwise) {
-        return has(key) ? number(key) : otherwise;
+    /** Returns a number that is larger than another one, or a default. */
+    default double above(String key, double least, double otherwise) {
+        double value = has(key) ? number(key) : otherwise;
+        if (!(value > least)) {
+            throw fail(key, "a number above " + least);
+        }
+        return value;
+    }
+
+    /** Returns a number of at least 0, or a default. */
+    default double notNegative(String key, double otherwise) {
+        double value = has(key) ? number(key) : otherwise;
+        if (!(value >= 0)) {
+            throw fail(key, "a number of at least 0");
+        }
+        return value;
     }
 
     /** Returns how many tokens a token sees, 0 for all: null in a {@code config.json}, which is not the default of its absence. */

@@ -44,7 +44,7 @@ final class SmolLm3Family implements Family {
                 settings.family(),
                 sizes,
                 new AttentionRule(Rules.scale(sizes), settings.flag("attention_bias", false), false, 0),
-                new NormRule(settings.number("rms_norm_eps"), false, false),
+                new NormRule(Rules.epsilon(settings), false, false),
                 Rules.layers(sizes, layer -> new LayerRule(rotates(rotated, interval, layer) ? rope : null, 0)),
                 Activation.SILU,
                 new Ends(1, 0, Head.of(settings, true)));

@@ -29,6 +29,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Every setting of the table is obeyed, refused, or changes nothing, as the table says. */
 class SettingsTableTest {
@@ -43,6 +44,28 @@ class SettingsTableTest {
              {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
              {"path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}]
             """;
+    private static final String FAMILY = "general.architecture";
+    private static final List<String> VALUES = List.of(
+            "null",
+            "true",
+            "0",
+            "-1",
+            "1",
+            "16777216",
+            "9223372036854775807",
+            "0.5",
+            "-1.5",
+            "1e300",
+            "\"x\"",
+            "[]",
+            "[null]",
+            "[1]",
+            "[\"x\"]",
+            "{}",
+            "{\"type\": null}",
+            "{\"type\": \"linear\", \"factor\": \"x\"}",
+            "{\"rope_type\": \"yarn\", \"factor\": 0}");
+
     private static final String ADAPTER = "adapter_config";
 
     @TempDir
@@ -84,6 +107,41 @@ class SettingsTableTest {
                 assertTrue(message.contains(line.key.replace(STAR, line.family)), message);
             }
         }
+    }
+
+    /** Whatever value a setting of the table has, the model is configured, or refused by a message with the name of a setting. */
+    @ParameterizedTest
+    @ValueSource(strings = {"config", "gguf"})
+    void valuesOfAnyTypeAreReadOrNamed(String source) throws IOException {
+        List<Line> settings = lines().filter(line -> line.source.equals(source) && !line.key.equals(FAMILY))
+                .map(line -> new Line(source, line.family, setting(line.key), "", "", ""))
+                .distinct()
+                .toList();
+        int refused = 0;
+        for (Line line : settings) {
+            for (String value : VALUES) {
+                if (source.equals("gguf") && (value.contains("null") || value.contains("{") || value.equals("[]"))) {
+                    continue;
+                }
+                try {
+                    model(line, List.of("\"" + line.key + "\": " + value));
+                } catch (IllegalArgumentException named) {
+                    refused++;
+                    String place = source.equals("gguf") ? line.family + "." : "config.";
+                    String file = source.equals("gguf") ? folder.resolve("model.gguf") + ": " : "";
+                    assertTrue(
+                            named.getMessage().startsWith(file + place)
+                                    || named.getMessage().contains("rope_factors"),
+                            line + " " + value + ": " + named.getMessage());
+                }
+            }
+        }
+        assertTrue(refused > 1000, refused + " refused");
+    }
+
+    /** Returns the setting of which a key of the table may be a member. */
+    private static String setting(String key) {
+        return key.startsWith(STAR) || key.startsWith("general.") ? key : key.replaceFirst("\\..*", "");
     }
 
     /** Returns all that settings make of a model, as text. */
@@ -138,8 +196,8 @@ class SettingsTableTest {
 
     private static GgufValue value(Object value) {
         return switch (value) {
-            case Long number when number < 0 -> GgufValue.ofInteger(GgufType.I32, number);
-            case Long number -> GgufValue.ofInteger(GgufType.U32, number);
+            case Long number ->
+                GgufValue.ofInteger(number == (int) (long) number ? GgufType.I32 : GgufType.I64, number);
             case Double real -> GgufValue.ofF32(real.floatValue());
             case Boolean flag -> GgufValue.ofBool(flag);
             case String text -> GgufValue.ofString(text);
