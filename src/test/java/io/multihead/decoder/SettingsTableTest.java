@@ -236,9 +236,17 @@ class SettingsTableTest {
             int[] tokens = model.tokenizer().withEnds(model.tokenizer().encode("a <s> b"));
             return ModelSettings.of(model.config(), false)
                     + model.embedder()
-                    + model.templates()
+                    + template(model.templates())
                     + model.tokenizer().specialIds()
                     + Arrays.toString(tokens);
+        }
+    }
+
+    private static String template(FileTemplates templates) {
+        try {
+            return templates.template().getClass().getName();
+        } catch (IllegalArgumentException none) {
+            return none.getMessage();
         }
     }
 }
