@@ -53,7 +53,7 @@ final class Access {
         }
         boolean indexed = value instanceof PromptText || value instanceof Items;
         if (!indexed || !(index instanceof Long || index instanceof Boolean)) {
-            return new Undefined("element " + Values.text(index) + " of " + Values.type(value));
+            return new Undefined("element " + Values.text(index, budget) + " of " + Values.type(value));
         }
         List<Object> elements = sized(value);
         long at = Values.whole(index);

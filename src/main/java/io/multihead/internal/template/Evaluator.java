@@ -119,7 +119,7 @@ final class Evaluator {
         }
         Arguments arguments = tested.use().arguments();
         List<Object> bound = signature.bind(values(arguments.positional(), scope), named(arguments, scope));
-        return Tests.test(signature.name(), value, bound) != tested.negated();
+        return Tests.test(signature.name(), value, bound, budget) != tested.negated();
     }
 
     private static Object unary(String operator, Object operand) {
@@ -150,7 +150,7 @@ final class Evaluator {
 
     private Object arithmetic(String operator, Object left, Object right) {
         if (operator.equals("~")) {
-            return budget.made(Values.text(left).plus(Values.text(right)));
+            return budget.made(Values.text(left, budget).plus(Values.text(right, budget)));
         }
         if (operator.equals("+") && left instanceof PromptText text && right instanceof PromptText more) {
             budget.takeCharacters((long) text.length() + more.length());
@@ -247,22 +247,15 @@ final class Evaluator {
     }
 
     private boolean compare(String operator, Object left, Object right) {
-        switch (right) {
-            case PromptText text -> budget.takeCharacters(text.length());
-            case Items items ->
-                budget.take(
-                        items.kind() == Items.Kind.STREAM ? 1 : items.sized().size());
-            default -> {}
-        }
         return switch (operator) {
-            case "==" -> Values.same(left, right);
-            case "!=" -> !Values.same(left, right);
-            case "in" -> Values.contains(right, left);
-            case "not in" -> !Values.contains(right, left);
-            case "<" -> Values.compare(left, right) < 0;
-            case "<=" -> Values.compare(left, right) <= 0;
-            case ">" -> Values.compare(left, right) > 0;
-            default -> Values.compare(left, right) >= 0;
+            case "==" -> Values.same(left, right, budget);
+            case "!=" -> !Values.same(left, right, budget);
+            case "in" -> Values.contains(right, left, budget);
+            case "not in" -> !Values.contains(right, left, budget);
+            case "<" -> Values.compare(left, right, budget) < 0;
+            case "<=" -> Values.compare(left, right, budget) <= 0;
+            case ">" -> Values.compare(left, right, budget) > 0;
+            default -> Values.compare(left, right, budget) >= 0;
         };
     }
 

@@ -376,7 +376,7 @@ final class ExpressionParser {
         }
         boolean filter = name.equals("map");
         if (arguments.positional().get(index) instanceof Expression.Literal literal) {
-            String used = Values.text(literal.value()).toString();
+            String used = String.valueOf(literal.value());
             Map<String, Signature> known = filter ? Signature.FILTERS : Signature.TESTS;
             if (!known.containsKey(used) && (filter || !Signature.OPERATORS.containsKey(used))) {
                 throw new Fault((filter ? "filter " : "test ") + used + " is not implemented").at(line);

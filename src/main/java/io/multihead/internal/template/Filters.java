@@ -39,7 +39,7 @@ final class Filters {
                 yield given ? value : arguments.get(0) == Special.ABSENT ? PromptText.template("") : arguments.get(0);
             }
             case "tojson" -> budget.made(JsonText.write(value, arguments, budget));
-            case "string" -> budget.made(Values.text(value));
+            case "string" -> budget.made(Values.text(value, budget));
             case "length", "count" -> Values.length(value);
             case "list" -> Items.list(elements(value));
             case "items" -> items(value);
@@ -48,7 +48,7 @@ final class Filters {
             case "reverse" -> reverse(value);
             case "abs", "int", "float", "round" -> number(name, value, arguments);
             case "sort", "unique", "min", "max", "sum", "dictsort" -> ordered(name, value, arguments);
-            default -> ofText(name, Values.text(value), arguments);
+            default -> ofText(name, Values.text(value, budget), arguments);
         };
     }
 
@@ -76,8 +76,8 @@ final class Filters {
             case "replace" ->
                 Texts.replace(
                         text,
-                        Values.text(arguments.get(0)),
-                        Values.text(arguments.get(1)),
+                        Values.text(arguments.get(0), budget),
+                        Values.text(arguments.get(1), budget),
                         Methods.count(arguments.get(2)),
                         budget);
             case "indent" -> {
@@ -104,7 +104,7 @@ final class Filters {
 
     private Object join(Object value, List<Object> arguments) {
         PromptText between =
-                arguments.get(0) == Special.ABSENT ? PromptText.template("") : Values.text(arguments.get(0));
+                arguments.get(0) == Special.ABSENT ? PromptText.template("") : Values.text(arguments.get(0), budget);
         List<Object> elements = elements(value);
         if (arguments.get(1) instanceof PromptText attribute) {
             elements = each(elements, element -> path(element, attribute));
@@ -188,7 +188,7 @@ final class Filters {
         }
         for (Object element : elements(value)) {
             Object tested = attributes == 1 ? path(element, positional.getFirst()) : element;
-            boolean passes = test.isEmpty() ? Values.isTrue(tested) : Tests.test(test, tested, arguments);
+            boolean passes = test.isEmpty() ? Values.isTrue(tested) : Tests.test(test, tested, arguments, budget);
             if (passes == wanted) {
                 selected.add(element);
             }
@@ -301,7 +301,7 @@ final class Filters {
     /** Returns the order of elements, or of an attribute, in which texts are compared without their case unless it counts. */
     private Comparator<Object> order(Object caseCounts, Object attribute) {
         boolean cased = caseCounts != Special.ABSENT && Values.isTrue(caseCounts);
-        Comparator<Object> order = (a, b) -> Values.compare(folded(a, cased), folded(b, cased));
+        Comparator<Object> order = (a, b) -> Values.compare(folded(a, cased), folded(b, cased), budget);
         return attribute instanceof PromptText name ? (a, b) -> order.compare(path(a, name), path(b, name)) : order;
     }
 

@@ -39,7 +39,7 @@ final class Functions {
                 yield dict;
             }
             case "raise_exception" ->
-                throw new RaisedException(Values.text(arguments.get(0)).toString());
+                throw new RaisedException(Values.text(arguments.get(0), budget).toString());
             case "strftime_now" ->
                 PromptText.template(
                         Clock.format(time, Methods.text(arguments.get(0)).toString()));

@@ -52,7 +52,8 @@ final class Interpreter {
     private Flow run(Statement statement, Scope scope, PromptText.Builder to) {
         switch (statement) {
             case Statement.Text text -> to.append(budget.made(text.text()));
-            case Statement.Print print -> to.append(budget.made(Values.text(evaluator.value(print.value(), scope))));
+            case Statement.Print print ->
+                to.append(budget.made(Values.text(evaluator.value(print.value(), scope), budget)));
             case Statement.If branches -> {
                 return branch(branches, scope, to);
             }
@@ -69,7 +70,7 @@ final class Interpreter {
                 scope.set(macro.name(), callable);
             }
             case Statement.Scoped scoped ->
-                to.append(budget.made(Values.text(captured(scoped.filters(), scoped.body(), scope))));
+                to.append(budget.made(Values.text(captured(scoped.filters(), scoped.body(), scope), budget)));
             case Statement.Jump jump -> {
                 return jump.ends() ? Flow.BREAK : Flow.CONTINUE;
             }

@@ -44,8 +44,8 @@ final class JsonText {
             if (separators.size() != 2) {
                 throw new Fault("separators of tojson: " + separators.size() + "; expected two");
             }
-            comma = Values.text(separators.get(0));
-            colon = Values.text(separators.get(1));
+            comma = Values.text(separators.get(0), budget);
+            colon = Values.text(separators.get(1), budget);
         }
         boolean sorted = arguments.get(3) != Special.ABSENT && Values.isTrue(arguments.get(3));
         JsonText json = new JsonText(budget, ascii, indent, comma, colon, sorted);
@@ -67,6 +67,8 @@ final class JsonText {
         if (depth > DEEPEST) {
             throw new Fault("a value nested deeper than " + DEEPEST);
         }
+        budget.take(1);
+        budget.requireLength(to.length());
         switch (value) {
             case PromptText text -> string(text);
             case Long number -> to.append(Long.toString(number), false);
@@ -99,7 +101,7 @@ final class JsonText {
     private void object(Dict dict, int depth) {
         to.append("{", false);
         List<Dict.Entry> entries = dict.entries().stream()
-                .sorted(sorted ? (a, b) -> Values.compare(a.key(), b.key()) : Comparator.comparing(entry -> 0))
+                .sorted(sorted ? (a, b) -> Values.compare(a.key(), b.key(), budget) : Comparator.comparing(entry -> 0))
                 .toList();
         boolean first = true;
         for (Dict.Entry entry : entries) {
@@ -128,6 +130,7 @@ final class JsonText {
 
     private void line(int depth) {
         if (indent != null) {
+            budget.takeCharacters((long) depth * indent.length());
             to.append("\n", false);
             for (int i = 0; i < depth; i++) {
                 to.append(indent);

@@ -165,11 +165,11 @@ final class Methods {
             case "copy" -> items;
             case "count" ->
                 elements.stream()
-                        .filter(each -> Values.same(each, arguments.get(0)))
+                        .filter(each -> Values.same(each, arguments.get(0), budget))
                         .count();
             case "index" -> {
                 for (int i = 0; i < elements.size(); i++) {
-                    if (Values.same(elements.get(i), arguments.get(0))) {
+                    if (Values.same(elements.get(i), arguments.get(0), budget)) {
                         yield (long) i;
                     }
                 }

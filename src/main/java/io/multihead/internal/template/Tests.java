@@ -8,7 +8,7 @@ final class Tests {
     private Tests() {}
 
     /** Returns the answer; arguments are bound. */
-    static boolean test(String name, Object value, List<Object> arguments) {
+    static boolean test(String name, Object value, List<Object> arguments, Budget budget) {
         return switch (Signature.OPERATORS.getOrDefault(name, name)) {
             case "defined" -> !(value instanceof Undefined);
             case "undefined" -> value instanceof Undefined;
@@ -41,22 +41,22 @@ final class Tests {
                 }
                 yield Methods.whole(value) % divisor == 0;
             }
-            case "lower" -> isCased(value, false);
-            case "upper" -> isCased(value, true);
-            case "in" -> Values.contains(arguments.get(0), value);
-            case "eq", "equalto" -> Values.same(value, arguments.get(0));
-            case "ne" -> !Values.same(value, arguments.get(0));
-            case "lt", "lessthan" -> Values.compare(value, arguments.get(0)) < 0;
-            case "le" -> Values.compare(value, arguments.get(0)) <= 0;
-            case "gt", "greaterthan" -> Values.compare(value, arguments.get(0)) > 0;
-            case "ge" -> Values.compare(value, arguments.get(0)) >= 0;
+            case "lower" -> isCased(value, false, budget);
+            case "upper" -> isCased(value, true, budget);
+            case "in" -> Values.contains(arguments.get(0), value, budget);
+            case "eq", "equalto" -> Values.same(value, arguments.get(0), budget);
+            case "ne" -> !Values.same(value, arguments.get(0), budget);
+            case "lt", "lessthan" -> Values.compare(value, arguments.get(0), budget) < 0;
+            case "le" -> Values.compare(value, arguments.get(0), budget) <= 0;
+            case "gt", "greaterthan" -> Values.compare(value, arguments.get(0), budget) > 0;
+            case "ge" -> Values.compare(value, arguments.get(0), budget) >= 0;
             default -> throw new Fault("test " + name + " is not implemented");
         };
     }
 
     /** Whether a text has letters, all of them large or small. */
-    private static boolean isCased(Object value, boolean upper) {
-        PromptText text = Values.text(value);
+    private static boolean isCased(Object value, boolean upper, Budget budget) {
+        PromptText text = Values.text(value, budget);
         String chars = text.toString();
         String other = (upper ? Texts.lower(text) : Texts.upper(text)).toString();
         return chars.equals((upper ? Texts.upper(text) : Texts.lower(text)).toString()) && !chars.equals(other);

@@ -182,7 +182,7 @@ final class Texts {
         PromptText.Builder result = new PromptText.Builder();
         boolean first = true;
         for (Object value : values) {
-            PromptText text = Values.text(value);
+            PromptText text = Values.text(value, budget);
             budget.takeCharacters((long) text.length() + between.length());
             budget.requireLength(result.length());
             if (!first) {

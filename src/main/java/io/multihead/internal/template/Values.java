@@ -84,7 +84,7 @@ final class Values {
     }
 
     /** Returns {@code str(value)}. */
-    static PromptText text(Object value) {
+    static PromptText text(Object value, Budget budget) {
         if (value instanceof PromptText text) {
             return text;
         }
@@ -92,17 +92,19 @@ final class Values {
             return PromptText.template("");
         }
         PromptText.Builder to = new PromptText.Builder();
-        represent(value, to, 0);
+        represent(value, to, 0, budget);
         return to.build();
     }
 
     /** Appends {@code repr(value)}. */
-    private static void represent(Object value, PromptText.Builder to, int depth) {
+    private static void represent(Object value, PromptText.Builder to, int depth, Budget budget) {
+        budget.take(1);
+        budget.requireLength(to.length());
         if (depth > DEEPEST) {
             throw new Fault("a value nested deeper than " + DEEPEST);
         }
         switch (value) {
-            case PromptText text -> quote(text, to);
+            case PromptText text -> quote(text, to, budget);
             case Long number -> to.append(Long.toString(number), false);
             case Double number -> to.append(Python.number(number), false);
             case Boolean flag -> to.append(flag ? "True" : "False", false);
@@ -115,7 +117,7 @@ final class Values {
                 String comma = "";
                 for (Object element : items.elements()) {
                     to.append(comma, false);
-                    represent(element, to, depth + 1);
+                    represent(element, to, depth + 1, budget);
                     comma = ", ";
                 }
                 to.append(tuple && items.elements().size() == 1 ? ",)" : tuple ? ")" : "]", false);
@@ -125,9 +127,9 @@ final class Values {
                 String comma = "";
                 for (Dict.Entry entry : dict.entries()) {
                     to.append(comma, false);
-                    quote(entry.key(), to);
+                    quote(entry.key(), to, budget);
                     to.append(": ", false);
-                    represent(entry.value(), to, depth + 1);
+                    represent(entry.value(), to, depth + 1, budget);
                     comma = ", ";
                 }
                 to.append("}", false);
@@ -137,7 +139,8 @@ final class Values {
     }
 
     /** Appends Python's literal of a text. */
-    private static void quote(PromptText text, PromptText.Builder to) {
+    private static void quote(PromptText text, PromptText.Builder to, Budget budget) {
+        budget.takeCharacters(text.length());
         String chars = text.toString();
         String quote = chars.indexOf('\'') >= 0 && chars.indexOf('"') < 0 ? "\"" : "'";
         to.append(quote, false);
@@ -179,11 +182,12 @@ final class Values {
     }
 
     /** Returns {@code a == b}. */
-    static boolean same(Object a, Object b) {
-        return same(a, b, 0);
+    static boolean same(Object a, Object b, Budget budget) {
+        return same(a, b, 0, budget);
     }
 
-    private static boolean same(Object a, Object b, int depth) {
+    private static boolean same(Object a, Object b, int depth, Budget budget) {
+        budget.take(1);
         if (depth > DEEPEST) {
             throw new Fault("a value nested deeper than " + DEEPEST);
         }
@@ -198,25 +202,25 @@ final class Values {
                 b instanceof Items other
                         && items.kind() == other.kind()
                         && items.isSequence()
-                        && sameElements(items.elements(), other.elements(), depth);
-            case Dict dict -> b instanceof Dict other && sameEntries(dict, other, depth);
+                        && sameElements(items.elements(), other.elements(), depth, budget);
+            case Dict dict -> b instanceof Dict other && sameEntries(dict, other, depth, budget);
             default -> a.equals(b);
         };
     }
 
-    private static boolean sameElements(List<Object> a, List<Object> b, int depth) {
+    private static boolean sameElements(List<Object> a, List<Object> b, int depth, Budget budget) {
         boolean equal = a.size() == b.size();
         for (int i = 0; equal && i < a.size(); i++) {
-            equal = same(a.get(i), b.get(i), depth + 1);
+            equal = same(a.get(i), b.get(i), depth + 1, budget);
         }
         return equal;
     }
 
-    private static boolean sameEntries(Dict a, Dict b, int depth) {
+    private static boolean sameEntries(Dict a, Dict b, int depth, Budget budget) {
         boolean equal = a.size() == b.size();
         for (Dict.Entry entry : a.entries()) {
             Object other = b.find(entry.key().toString());
-            equal = equal && other != null && same(entry.value(), other, depth + 1);
+            equal = equal && other != null && same(entry.value(), other, depth + 1, budget);
         }
         return equal;
     }
@@ -235,13 +239,14 @@ final class Values {
     }
 
     /** Returns the order of two numbers, two texts by code points, or two sequences. */
-    static int compare(Object a, Object b) {
+    static int compare(Object a, Object b, Budget budget) {
         if (isNumber(a) && isNumber(b)) {
             return a instanceof Double || b instanceof Double
                     ? Double.compare(real(a), real(b))
                     : Long.compare(whole(a), whole(b));
         }
         if (a instanceof PromptText text && b instanceof PromptText other) {
+            budget.takeCharacters(Math.min(text.length(), other.length()));
             return compareCodePoints(text.toString(), other.toString());
         }
         if (a instanceof Undefined undefined) {
@@ -287,16 +292,17 @@ final class Values {
     }
 
     /** Returns whether {@code item in value}. */
-    static boolean contains(Object value, Object item) {
+    static boolean contains(Object value, Object item, Budget budget) {
         return switch (value) {
             case PromptText text -> {
                 if (!(item instanceof PromptText part)) {
                     throw new Fault(type(item) + " looked for in a string; expected a string");
                 }
+                budget.takeCharacters(text.length());
                 yield text.toString().contains(part.toString());
             }
             case Dict dict -> item instanceof PromptText key && dict.has(key.toString());
-            default -> elements(value).stream().anyMatch(element -> same(element, item));
+            default -> elements(value).stream().anyMatch(element -> same(element, item, budget));
         };
     }
 
