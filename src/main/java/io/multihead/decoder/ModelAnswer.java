@@ -1,0 +1,27 @@
+package io.multihead.decoder;
+
+import io.multihead.internal.base.Checks;
+import java.util.List;
+
+/**
+ * The parts of a text that a model answered with, as {@link ToolCallFormat#parse} finds them. Immutable.
+ *
+ * @param reasoning what it thought before, without {@code <think>} and white space around it; empty for none
+ * @param content the text for the user, without white space around it
+ * @param toolCalls the calls of tools that it asks for, in their order
+ */
+public record ModelAnswer(String reasoning, String content, List<ToolCall> toolCalls) {
+    /** Checks that all parts are there, and copies the list. */
+    public ModelAnswer {
+        Checks.notNull(reasoning, "reasoning");
+        Checks.notNull(content, "content");
+        toolCalls = Checks.noNulls(toolCalls, "toolCalls");
+    }
+
+    /**
+     * {@return this answer as a message of the chat that goes on}
+     */
+    public ChatMessage message() {
+        return ChatMessage.assistant(content, toolCalls).withReasoning(reasoning);
+    }
+}
