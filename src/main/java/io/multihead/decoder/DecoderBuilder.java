@@ -14,6 +14,7 @@ import io.multihead.model.FeedForward;
 import io.multihead.model.LinearGroup;
 import io.multihead.model.Norm;
 import io.multihead.model.PackedLinear;
+import io.multihead.model.Part;
 import io.multihead.model.SelfAttention;
 import io.multihead.model.Transformer;
 import io.multihead.tensor.BlockTensor;
@@ -90,7 +91,10 @@ final class DecoderBuilder {
         Sizes sizes = config.sizes();
         String at = "blk." + layer + ".";
         SelfAttention attention = attention(at, config.layers().get(layer));
-        FeedForward feedForward = feedForward(at);
+        DecoderConfig.ExpertRule experts = config.experts();
+        Part feedForward = experts == null || experts.dense().contains(layer)
+                ? feedForward(at)
+                : ExpertLayer.of(config, experts, weights, at);
         Norm before = norm(at + "attn_norm.weight", sizes.dim());
         Norm between = norm(at + "ffn_norm.weight", sizes.dim());
         if (!config.norms().sandwich()) {

@@ -18,6 +18,7 @@ import org.jspecify.annotations.Nullable;
  * @param activation of the feed-forward layer's gate
  * @param ends what happens to embeddings and logits
  * @param fused whether query, key and value are one matrix in files, one below the other, and gate and up another one
+ * @param experts what layers have in the place of a feed-forward layer, or null
  */
 record DecoderConfig(
         String family,
@@ -27,7 +28,8 @@ record DecoderConfig(
         List<LayerRule> layers,
         Activation activation,
         Ends ends,
-        boolean fused) {
+        boolean fused,
+        @Nullable ExpertRule experts) {
 
     /** A model whose matrices are apart in files. */
     DecoderConfig(
@@ -38,7 +40,12 @@ record DecoderConfig(
             List<LayerRule> layers,
             Activation activation,
             Ends ends) {
-        this(family, sizes, attention, norms, layers, activation, ends, false);
+        this(family, sizes, attention, norms, layers, activation, ends, false, null);
+    }
+
+    /** Returns this model with experts. */
+    DecoderConfig withExperts(ExpertRule newExperts) {
+        return new DecoderConfig(family, sizes, attention, norms, layers, activation, ends, fused, newExperts);
     }
 
     /**
@@ -74,6 +81,20 @@ record DecoderConfig(
      * @param window tokens that a token sees, itself included; 0 for all before it
      */
     record LayerRule(@Nullable Rope rope, int window) {}
+
+    /**
+     * Experts, chosen by the softmax of a router's logits.
+     *
+     * @param count experts of a layer
+     * @param used experts of a token
+     * @param normalised whether the factors of those that are chosen are divided by their sum
+     * @param dense layers that have one feed-forward layer and no experts
+     */
+    record ExpertRule(int count, int used, boolean normalised, List<Integer> dense) {
+        ExpertRule {
+            dense = List.copyOf(dense);
+        }
+    }
 
     /**
      * Both ends of the model.

@@ -77,14 +77,29 @@ final class DecoderWeights {
         String found = take(name);
         requireShape(found, file.shape(found), whole);
         BlockTensor blocks = file.findBlocks(found);
-        if (blocks != null) {
-            BlockTensor part = blocks.slice(from, to);
-            PackedWeights packed = PackedWeights.of(cpu, part, arena);
-            FileMemory.release(part.memory(), part.offset(), part.bytes());
-            return counted(packed);
-        }
-        Tensor part = file.tensor(found).slice(0, from, to);
-        PackedWeights packed = PackedWeights.of(cpu, part.permute(1, 0), formatOf(found, part), arena);
+        return blocks != null
+                ? pack(blocks.slice(from, to))
+                : pack(found, file.tensor(found).slice(0, from, to));
+    }
+
+    /** Does the same with rows of one of several matrices that are one tensor. */
+    PackedWeights rowsOf(String name, Shape whole, int index, long from, long to) {
+        String found = take(name);
+        requireShape(found, file.shape(found), whole);
+        BlockTensor blocks = file.findBlocks(found);
+        return blocks != null
+                ? pack(blocks.select(index).slice(from, to))
+                : pack(found, file.tensor(found).select(0, index).slice(0, from, to));
+    }
+
+    private PackedWeights pack(BlockTensor part) {
+        PackedWeights packed = PackedWeights.of(cpu, part, arena);
+        FileMemory.release(part.memory(), part.offset(), part.bytes());
+        return counted(packed);
+    }
+
+    private PackedWeights pack(String name, Tensor part) {
+        PackedWeights packed = PackedWeights.of(cpu, part.permute(1, 0), formatOf(name, part), arena);
         int bytes = part.dtype().bytes();
         FileMemory.release(part.memory(), part.offset() * bytes, part.shape().elements() * bytes);
         return counted(packed);
@@ -132,12 +147,21 @@ final class DecoderWeights {
 
     /** Returns the rows of a matrix, where only the file says how many there are. */
     int rows(String name) {
+        return rows(name, 2, "[outputs, inputs]");
+    }
+
+    /** Returns the rows of each of several matrices that are one tensor. */
+    int rowsOfEach(String name) {
+        return rows(name, 3, "[matrices, outputs, inputs]");
+    }
+
+    private int rows(String name, int rank, String expected) {
         String found = take(name);
         Shape shape = file.shape(found);
-        if (shape.rank() != 2) {
-            throw Checks.fail(found, "shape " + shape, "expected [outputs, inputs]");
+        if (shape.rank() != rank) {
+            throw Checks.fail(found, "shape " + shape, "expected " + expected);
         }
-        return Checks.fitsInt(shape.dim(0), found);
+        return Checks.fitsInt(shape.dim(rank - 2), found);
     }
 
     /** Returns the blocks of a table, which are read where they are, or null where it has plain elements. */

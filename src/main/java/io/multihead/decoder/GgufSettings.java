@@ -34,6 +34,8 @@ final class GgufSettings implements Settings {
             Map.entry("rope_local_base_freq", "rope.freq_base_swa"),
             Map.entry("rotary_dims", "rope.dimension_count"),
             Map.entry("original_max_position_embeddings", "rope.scaling.original_context_length"),
+            Map.entry("num_experts", "expert_count"),
+            Map.entry("num_experts_per_tok", "expert_used_count"),
             Map.entry("sliding_window", "attention.sliding_window"),
             Map.entry("sliding_window_pattern", "attention.sliding_window_pattern"),
             Map.entry("attn_logit_softcapping", "attn_logit_softcapping"),
@@ -53,6 +55,11 @@ final class GgufSettings implements Settings {
             Map.entry("expert_group_count", 0),
             Map.entry("use_parallel_residual", false));
 
+    /** Architectures whose family reads the numbers of experts. */
+    private static final Set<String> WITH_EXPERTS = Set.of("qwen3moe");
+
+    private static final Set<String> EXPERT_KEYS = Set.of("expert_count", "expert_used_count");
+
     /**
      * Settings that tensors say as well, that are read elsewhere (pooling), or that llama.cpp's code of no family here reads; those of
      * windows are read where a family has some.
@@ -60,6 +67,7 @@ final class GgufSettings implements Settings {
     private static final Set<String> WITHOUT_EFFECT = Set.of(
             "vocab_size",
             "feed_forward_length",
+            "expert_feed_forward_length",
             "attention.value_length",
             "attention.key_length_swa",
             "attention.value_length_swa",
@@ -113,7 +121,12 @@ final class GgufSettings implements Settings {
         requireEqual("attention.key_length_swa", "attention.key_length");
         requireEqual("attention.value_length_swa", "attention.key_length");
         requireEqual("embedding_length_out", "embedding_length");
-        NEUTRAL.forEach(this::requireNeutral);
+        boolean experts = WITH_EXPERTS.contains(family);
+        NEUTRAL.forEach((key, neutral) -> {
+            if (!experts || !EXPERT_KEYS.contains(key)) {
+                requireNeutral(key, neutral);
+            }
+        });
         warnOfUnknown();
     }
 

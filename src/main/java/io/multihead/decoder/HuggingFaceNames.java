@@ -7,7 +7,7 @@ import java.util.regex.Pattern;
 
 /** Names of weights as Hugging Face's models have them, from those of GGUF. */
 final class HuggingFaceNames {
-    private static final Pattern LAYER = Pattern.compile("blk\\.(\\d+)\\.(\\w+)\\.(weight|bias)");
+    private static final Pattern LAYER = Pattern.compile("blk\\.(\\d+)\\.(\\w+)(?:\\.(\\d+))?\\.(weight|bias)");
 
     private static final Map<String, String> ENDS = Map.of(
             "token_embd.weight", "embed_tokens.weight",
@@ -23,9 +23,14 @@ final class HuggingFaceNames {
             Map.entry("attn_q_norm", "self_attn.q_norm"),
             Map.entry("attn_k_norm", "self_attn.k_norm"),
             Map.entry("ffn_norm", "post_attention_layernorm"),
+            Map.entry("ffn_gate_inp", "mlp.gate"),
             Map.entry("ffn_gate", "mlp.gate_proj"),
             Map.entry("ffn_up", "mlp.up_proj"),
             Map.entry("ffn_down", "mlp.down_proj"));
+
+    /** Weights of all experts as one tensor, whose names have no end. */
+    private static final Map<String, String> EXPERTS =
+            Map.of("ffn_gate_up_exps", "mlp.experts.gate_up_proj", "ffn_down_exps", "mlp.experts.down_proj");
 
     private final String prefix;
     private final Map<String, String> parts;
@@ -51,7 +56,16 @@ final class HuggingFaceNames {
         if (!layer.matches()) {
             return ENDS.containsKey(ggufName) ? prefix + ENDS.get(ggufName) : ggufName;
         }
+        String at = prefix + "layers." + layer.group(1) + ".";
+        if (EXPERTS.containsKey(layer.group(2))) {
+            return at + EXPERTS.get(layer.group(2));
+        }
         String part = parts.get(layer.group(2));
-        return part == null ? ggufName : prefix + "layers." + layer.group(1) + "." + part + "." + layer.group(3);
+        if (part == null) {
+            return ggufName;
+        }
+        String expert = layer.group(3);
+        return at + (expert == null ? part : part.replace("mlp.", "mlp.experts." + expert + ".")) + "."
+                + layer.group(4);
     }
 }

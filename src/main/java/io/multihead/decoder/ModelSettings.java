@@ -24,7 +24,7 @@ final class ModelSettings {
      * @param eightBitInputs whether products with weights of 4 bits round their inputs
      */
     static String of(DecoderConfig config, boolean eightBitInputs) {
-        String text = new Fields("DecoderConfig")
+        Fields fields = new Fields("DecoderConfig")
                 .with("family", config.family())
                 .with("sizes", sizes(config.sizes()))
                 .with("attention", attention(config.attention()))
@@ -32,8 +32,9 @@ final class ModelSettings {
                 .with("layers", list(config.layers()))
                 .with("activation", config.activation().name())
                 .with("ends", ends(config.ends()))
-                .with("fused", config.fused())
-                .toString();
+                .with("fused", config.fused());
+        DecoderConfig.ExpertRule experts = config.experts();
+        String text = (experts == null ? fields : fields.with("experts", experts(experts))).toString();
         return text + (eightBitInputs ? " eightBitInputs" : "");
     }
 
@@ -60,6 +61,14 @@ final class ModelSettings {
                 .with("epsilon", rule.epsilon())
                 .with("onePlus", rule.onePlus())
                 .with("sandwich", rule.sandwich());
+    }
+
+    private static Fields experts(DecoderConfig.ExpertRule rule) {
+        return new Fields("ExpertRule")
+                .with("count", rule.count())
+                .with("used", rule.used())
+                .with("normalised", rule.normalised())
+                .with("dense", rule.dense());
     }
 
     private static Fields ends(DecoderConfig.Ends ends) {

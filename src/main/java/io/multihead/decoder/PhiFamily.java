@@ -50,6 +50,7 @@ final class PhiFamily implements Family {
                 Rules.layers(sizes, layer -> new LayerRule(rope, window)),
                 Activation.SILU,
                 Ends.plain(settings),
-                true);
+                true,
+                null);
     }
 }

@@ -36,6 +36,7 @@ final class FamilyFile {
         WIDE("llama", 2),
         QWEN_2("qwen2", 3),
         QWEN_3("qwen3", 3),
+        QWEN_3_MOE("qwen3moe", 3),
         GEMMA_3("gemma3", 7),
         SMOLLM_3("smollm3", 5),
         /** Whose context is longer than that of the first training. */
@@ -60,7 +61,7 @@ final class FamilyFile {
         }
 
         boolean hasHeadNorms() {
-            return this == QWEN_3 || this == GEMMA_3;
+            return this == QWEN_3 || this == QWEN_3_MOE || this == GEMMA_3;
         }
 
         boolean isInterleaved() {
@@ -92,6 +93,7 @@ final class FamilyFile {
     private boolean halves;
     private boolean shortContext;
     private int context = CONTEXT;
+    private boolean joinedExperts;
 
     FamilyFile(Kind kind, long seed) {
         this.kind = kind;
@@ -144,6 +146,14 @@ final class FamilyFile {
             draw(at + "attn_k_norm.weight", 1, 0.3, headDim);
         }
         draw(at + "ffn_norm.weight", 1, 0.2, dim);
+        if (kind == Kind.QWEN_3_MOE) {
+            // logits of a wide spread, so that rounding changes no choice
+            draw(at + "ffn_gate_inp.weight", 0, 0.5, FamilyExperts.COUNT, dim);
+            draw(at + "ffn_gate_exps.weight", 0.02, 0.12, FamilyExperts.COUNT, inner, dim);
+            draw(at + "ffn_up_exps.weight", 0.02, 0.12, FamilyExperts.COUNT, inner, dim);
+            draw(at + "ffn_down_exps.weight", 0.02, 0.1, FamilyExperts.COUNT, dim, inner);
+            return;
+        }
         if (kind.isPhi()) {
             draw(at + "ffn_up.weight", 0.02, 0.12, 2 * inner, dim);
         } else {
@@ -166,10 +176,10 @@ final class FamilyFile {
         shapes.put(name, shape);
     }
 
-    /** Returns the names of all matrices but the embeddings. */
+    /** Returns the names of all matrices, and of several in one tensor, but the embeddings. */
     List<String> matrices() {
         return shapes.keySet().stream()
-                .filter(name -> shapes.get(name).length == 2 && !name.startsWith("token_embd"))
+                .filter(name -> shapes.get(name).length > 1 && !name.startsWith("token_embd"))
                 .toList();
     }
 
@@ -226,6 +236,11 @@ final class FamilyFile {
                 .put(at + "vocab_size", number(VOCABULARY));
         if (kind.isGemma()) {
             writer.put(at + "attention.sliding_window", number(WINDOW));
+        }
+        if (kind == Kind.QWEN_3_MOE) {
+            writer.put(at + "expert_count", number(FamilyExperts.COUNT))
+                    .put(at + "expert_used_count", number(FamilyExperts.USED))
+                    .put(at + "expert_feed_forward_length", number(inner));
         }
         if (!kind.isPhi()) {
             writer.put(at + "attention.key_length", number(headDim))
@@ -295,7 +310,8 @@ final class FamilyFile {
                 tensors.put(huggingFaceName(name), tensor);
             }
         }
-        Safetensors.write(folder.resolve("model.safetensors"), tensors, Map.of());
+        Safetensors.write(
+                folder.resolve("model.safetensors"), FamilyExperts.huggingFace(tensors, joinedExperts), Map.of());
     }
 
     /** Names as transformers' models have them, written out. */
@@ -316,17 +332,22 @@ final class FamilyFile {
                 .replace("attn_k", "self_attn.k_proj")
                 .replace("attn_v", "self_attn.v_proj")
                 .replace("attn_output", "self_attn.o_proj")
-                .replace("ffn_gate", "mlp.gate_proj")
-                .replace("ffn_up", kind.isPhi() ? "mlp.gate_up_proj" : "mlp.up_proj")
-                .replace("ffn_down", "mlp.down_proj");
+                .replace("ffn_gate_inp", "mlp.gate")
+                .replace("ffn_gate.", "mlp.gate_proj.")
+                .replace("ffn_up.", kind.isPhi() ? "mlp.gate_up_proj." : "mlp.up_proj.")
+                .replace("ffn_down.", "mlp.down_proj.");
     }
 
     private String config() {
-        String type = kind == Kind.GEMMA_3 ? "gemma3_text" : kind.architecture;
+        String type = kind == Kind.GEMMA_3 ? "gemma3_text" : kind == Kind.QWEN_3_MOE ? "qwen3_moe" : kind.architecture;
         String more = kind.isGemma()
                 ? "\"hidden_activation\": \"gelu_pytorch_tanh\", \"sliding_window\": " + WINDOW
                         + ", \"query_pre_attn_scalar\": " + headDim
                 : "\"hidden_act\": \"silu\"" + (kind.isPhi() ? longRope() : "");
+        if (kind == Kind.QWEN_3_MOE) {
+            more += ", \"norm_topk_prob\": true, \"num_experts\": " + FamilyExperts.COUNT
+                    + ", \"num_experts_per_tok\": " + FamilyExperts.USED;
+        }
         return "{\"model_type\": \"" + type + "\", \"hidden_size\": " + dim + ", \"num_hidden_layers\": " + kind.layers
                 + ", \"num_attention_heads\": " + HEADS + ", \"num_key_value_heads\": " + KEY_HEADS + ", \"head_dim\": "
                 + headDim + ", \"intermediate_size\": " + inner + ", \"max_position_embeddings\": " + CONTEXT
@@ -339,6 +360,12 @@ final class FamilyFile {
                 + ORIGINAL + ", \"rope_scaling\": {\"type\": \"longrope\", \"short_factor\": "
                 + Arrays.toString(weights.get("rope_factors_short.weight")) + ", \"long_factor\": "
                 + Arrays.toString(weights.get("rope_factors_long.weight")) + "}";
+    }
+
+    /** Lets folders have all experts of a layer in two tensors. */
+    FamilyFile withJoinedExperts() {
+        joinedExperts = true;
+        return this;
     }
 
     /** Lets the specification compute contexts that are not longer than those of the first training. */
@@ -376,13 +403,24 @@ final class FamilyFile {
         return new ReferenceTransformer.Block(
                 attention(at, layer),
                 new Norms(norm(at + "attn_norm.weight"), gemma ? norm(at + "post_attention_norm.weight") : null, null),
-                new ReferenceTransformer.FeedForward(
-                        kind.isPhi() ? rows(at + "ffn_up.weight", 0, inner) : linear(at + "ffn_gate.weight"),
-                        kind.isPhi() ? rows(at + "ffn_up.weight", inner, 2 * inner) : linear(at + "ffn_up.weight"),
-                        linear(at + "ffn_down.weight"),
-                        gate),
+                feedForward(at, gate),
                 new Norms(norm(at + "ffn_norm.weight"), gemma ? norm(at + "post_ffw_norm.weight") : null, null),
                 false);
+    }
+
+    private ReferenceTransformer.Rows feedForward(String at, DoubleUnaryOperator gate) {
+        if (kind == Kind.QWEN_3_MOE) {
+            return FamilyExperts.of(
+                    linear(at + "ffn_gate_inp.weight"),
+                    tensor(at + "ffn_gate_exps.weight"),
+                    tensor(at + "ffn_up_exps.weight"),
+                    tensor(at + "ffn_down_exps.weight"));
+        }
+        return new ReferenceTransformer.FeedForward(
+                kind.isPhi() ? rows(at + "ffn_up.weight", 0, inner) : linear(at + "ffn_gate.weight"),
+                kind.isPhi() ? rows(at + "ffn_up.weight", inner, 2 * inner) : linear(at + "ffn_up.weight"),
+                linear(at + "ffn_down.weight"),
+                gate);
     }
 
     private ReferenceTransformer.Attention attention(String at, int layer) {

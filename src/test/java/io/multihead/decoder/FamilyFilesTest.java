@@ -81,9 +81,16 @@ class FamilyFilesTest {
     @ParameterizedTest
     @EnumSource(
             value = Kind.class,
-            names = {"LLAMA", "QWEN_2", "QWEN_3", "GEMMA_3", "SMOLLM_3", "PHI_4"})
+            names = {"LLAMA", "QWEN_2", "QWEN_3", "QWEN_3_MOE", "GEMMA_3", "SMOLLM_3", "PHI_4"})
     void foldersMeanWhatHuggingFacesModelsCompute(Kind kind) throws IOException {
         FamilyFile file = new FamilyFile(kind, 8).withHalves();
+        file.writeFolder(folder, tokenizerJson());
+        assertClose(file, folder);
+    }
+
+    @Test
+    void expertsMayBeOneTensor() throws IOException {
+        FamilyFile file = new FamilyFile(Kind.QWEN_3_MOE, 8).withHalves().withJoinedExperts();
         file.writeFolder(folder, tokenizerJson());
         assertClose(file, folder);
     }
@@ -197,8 +204,9 @@ class FamilyFilesTest {
     @ParameterizedTest
     @EnumSource(BlockType.class)
     void quantisedMatricesMeanWhatTheirBlocksSay(BlockType blocks) throws IOException {
-        Kind[] kinds =
-                blocks.elements() == 256 ? new Kind[] {Kind.WIDE} : new Kind[] {Kind.LLAMA, Kind.QWEN_3, Kind.PHI_4};
+        Kind[] kinds = blocks.elements() == 256
+                ? new Kind[] {Kind.WIDE}
+                : new Kind[] {Kind.LLAMA, Kind.QWEN_3, Kind.QWEN_3_MOE, Kind.PHI_4};
         for (Kind kind : kinds) {
             FamilyFile file = new FamilyFile(kind, 6);
             assertClose(file, quantised(file, blocks));
