@@ -5,9 +5,11 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 
 /**
- * How byte-level tokenizers divide text into words before pairs merge, by the names that GGUF gives these rules. Each is the model's regular
+ * How byte-level tokenizers divide text into words before pairs merge, by the names that GGUF gives these rules; llama.cpp has one rule under
+ * many names. Each is the model's regular
  * expression, read in one pass. Categories of code points are those of the running JDK.
  */
 public enum WordPattern {
@@ -15,19 +17,71 @@ public enum WordPattern {
     GPT_2(
             () -> new Gpt2Words(false),
             "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+",
-            "gpt-2"),
+            "gpt-2",
+            "phi-2",
+            "mpt",
+            "olmo",
+            "jais",
+            "trillion",
+            "granite-docling",
+            "exaone4",
+            "gigachat",
+            "a.x-4.0",
+            "mellum",
+            "modern-bert",
+            "jina-es",
+            "jina-de",
+            "jina-v2-es",
+            "jina-v2-de"),
     /** SmolLM and SmolLM2: as GPT-2, with each digit alone. */
-    SMOLLM(() -> new Gpt2Words(true), "", "smollm"),
+    SMOLLM(
+            () -> new Gpt2Words(true),
+            "",
+            "smollm",
+            "starcoder",
+            "refact",
+            "command-r",
+            "codeshell",
+            "exaone",
+            "minerva-7b"),
     /** Llama 3: letters with one character before them, up to three digits. */
-    LLAMA_BPE(() -> new Llama3Words(3), llama("\\p{N}{1,3}"), "llama-bpe", "llama3", "llama-v3"),
+    LLAMA_BPE(
+            () -> new Llama3Words(3),
+            llama("\\p{N}{1,3}"),
+            "llama-bpe",
+            "llama3",
+            "llama-v3",
+            "falcon3",
+            "falcon-h1",
+            "pixtral",
+            "midm-2.0",
+            "lfm2",
+            "jina-v5-nano"),
     /** Qwen 2, 2.5 and 3: as Llama 3, with each digit alone. */
-    QWEN_2(() -> new Llama3Words(1), llama("\\p{N}"), "qwen2", "deepseek-r1-qwen"),
+    QWEN_2(
+            () -> new Llama3Words(1),
+            llama("\\p{N}"),
+            "qwen2",
+            "deepseek-r1-qwen",
+            "kormo",
+            "f2llmv2",
+            "megrez",
+            "stablelm2",
+            "hunyuan",
+            "solar-open"),
     /** DeepSeek LLM. */
     DEEPSEEK_LLM(DeepSeekWords::new, "", "deepseek-llm"),
     /** Mistral's Tekken: words end before upper case letters, each digit alone. */
     TEKKEN(() -> new CasedWords(false, 1), cased("", "\\p{N}"), "tekken"),
     /** GPT-4o and Llama 4: as Tekken, with contractions and up to three digits. */
-    GPT_4O(() -> new CasedWords(true, 3), cased("(?i:'s|'t|'re|'ve|'m|'ll|'d)?", "\\p{N}{1,3}"), "gpt-4o", "llama4");
+    GPT_4O(
+            () -> new CasedWords(true, 3),
+            cased("(?i:'s|'t|'re|'ve|'m|'ll|'d)?", "\\p{N}{1,3}"),
+            "gpt-4o",
+            "llama4",
+            "kanana2",
+            "talkie",
+            "minimax-m2");
 
     private final Supplier<WordRule> rule;
     private final String expression;
@@ -75,7 +129,10 @@ public enum WordPattern {
         throw Checks.fail(
                 "tokenizer.ggml.pre",
                 "\"" + name + "\"",
-                "expected gpt-2, smollm, llama-bpe, qwen2, deepseek-llm, tekken or gpt-4o");
+                "expected one of "
+                        + Arrays.stream(values())
+                                .flatMap(pattern -> pattern.names.stream())
+                                .collect(Collectors.joining(", ")));
     }
 
     WordRule rule() {

@@ -15,6 +15,12 @@ import java.io.InterruptedIOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -162,5 +168,44 @@ class LoadFaultsTest {
                 assertTrue(message.startsWith(file + ": tokenizer.ggml." + key + ": " + id), message);
             }
         }
+    }
+
+    /** A setting of the architecture that is not known is no error, as other engines add some that change nothing, but it is said. */
+    @Test
+    void settingsOfGgufThatAreNotKnownAreOneWarning() throws IOException {
+        Path file = folder.resolve("model.gguf");
+        FamilyFile family = new FamilyFile(Kind.QWEN_3, 5);
+        GgufWriter writer = family.metadata()
+                .put("qwen3.attention.sinks", FamilyFile.number(4))
+                .put("qwen3.mystery", GgufValue.ofBool(true));
+        Stream.concat(family.matrices().stream(), family.others().stream())
+                .forEach(name -> writer.tensor(name, family.tensor(name)));
+        writer.write(file);
+        List<String> warnings = Collections.synchronizedList(new ArrayList<>());
+        Handler handler = new Handler() {
+            @Override
+            public void publish(LogRecord line) {
+                warnings.add(line.getMessage());
+            }
+
+            @Override
+            public void flush() {}
+
+            @Override
+            public void close() {}
+        };
+        Logger logger = Logger.getLogger("io.multihead");
+        logger.addHandler(handler);
+        try {
+            LanguageModel.load(cpu, file).close();
+        } finally {
+            logger.removeHandler(handler);
+        }
+        assertEquals(
+                List.of(file + ": settings that are not known and not read: qwen3.attention.sinks (U32 4),"
+                        + " qwen3.mystery (BOOL true)"),
+                warnings.stream()
+                        .filter(line -> line.startsWith(file.toString()))
+                        .toList());
     }
 }
