@@ -264,6 +264,16 @@ public final class KeyValueCache {
     }
 
     /**
+     * Returns the bytes of the pages that some sequences hold; a shared page counts once.
+     *
+     * @param of open sequences
+     * @return at most {@link #usedBytes()}
+     */
+    public long bytesOf(int... of) {
+        return bytesPerToken() * pool.pageTokens * sequences.pages(Checks.notNull(of, "of"));
+    }
+
+    /**
      * Returns how many tokens still fit, of all sequences together, in pages that no sequence holds.
      *
      * @return a multiple of the page size

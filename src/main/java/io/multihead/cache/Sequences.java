@@ -150,6 +150,18 @@ final class Sequences {
         return needed;
     }
 
+    /** Returns how many pages some sequences have together. */
+    int pages(int[] numbers) {
+        BitSet pages = new BitSet();
+        for (int number : numbers) {
+            Sequence sequence = get(number);
+            for (long page = sequence.dropped; page < sequence.dropped + sequence.pageCount; page++) {
+                pages.set(sequence.page(page));
+            }
+        }
+        return pages.cardinality();
+    }
+
     /** Returns how many pages behind the first tokens no other sequence shares. */
     long freed(int number, long length) {
         Sequence sequence = get(number);

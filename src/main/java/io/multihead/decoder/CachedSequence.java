@@ -5,9 +5,10 @@ package io.multihead.decoder;
  * in use has none. Its number is used under the lock of the {@link StepQueue} alone, and until it is closed.
  */
 final class CachedSequence {
-    final int number;
+    /** Under the lock. */
+    int number;
 
-    /** Set by whoever closes it, before its number is free. */
+    /** Set by whoever closes its session, before its number is free. */
     volatile boolean isClosed;
 
     /** The number of the last call that used it, of all calls of the same cache. */
@@ -15,6 +16,9 @@ final class CachedSequence {
 
     /** Whether a call uses it. */
     volatile boolean isUsed;
+
+    /** Whether its session has given it up, and it is kept for others. Under the lock. */
+    boolean isGivenUp;
 
     /** Whether its oldest tokens were dropped, so that those that are left cannot be computed again. Under the lock. */
     boolean hasSlid;

@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class Eviction {
     private final KeyValueCache cache;
-    private final int pageTokens;
-    private final List<CachedSequence> open = new ArrayList<>();
+    final int pageTokens;
+    private final List<CachedSequence> all = new ArrayList<>();
 
     Eviction(KeyValueCache cache, int pageTokens) {
         this.cache = cache;
@@ -23,13 +23,20 @@ final class Eviction {
     /** Adds a sequence that was opened. */
     CachedSequence add(int number) {
         CachedSequence sequence = new CachedSequence(number);
-        open.add(sequence);
+        all.add(sequence);
         return sequence;
     }
 
-    /** Forgets a sequence; returns false if it was not there. */
-    boolean remove(CachedSequence sequence) {
-        return open.remove(sequence);
+    void remove(CachedSequence sequence) {
+        all.remove(sequence);
+    }
+
+    /** Returns the numbers of the sequences that sessions have. */
+    int[] ownedNumbers() {
+        return all.stream()
+                .filter(sequence -> !sequence.isGivenUp)
+                .mapToInt(sequence -> sequence.number)
+                .toArray();
     }
 
     /** Returns how many tokens a sequence has in all layers. */
@@ -63,8 +70,8 @@ final class Eviction {
 
     private @Nullable CachedSequence victim(long turn) {
         CachedSequence best = null;
-        for (int i = 0; i < open.size(); i++) {
-            CachedSequence other = open.get(i);
+        for (int i = 0; i < all.size(); i++) {
+            CachedSequence other = all.get(i);
             boolean mayGo = !other.hasSlid && (!other.isUsed || other.turn > turn) && length(other) > 0;
             if (mayGo && (best == null || isBefore(other, best))) {
                 best = other;

@@ -60,14 +60,14 @@ final class Generations {
     private void runSteps(Scratch scratch) {
         int seen = cache.changes.count();
         steps.clear();
-        for (SessionTask task : List.copyOf(running)) {
-            takeStep(task);
+        for (int i = running.size() - 1; i >= 0; i--) { // backwards, as tasks that end are removed
+            takeStep(running.get(i));
         }
         if (!steps.isEmpty()) {
             cache.run(steps);
             boolean hasMoved = false;
-            for (SessionTask task : List.copyOf(running)) {
-                hasMoved |= settle(task, scratch);
+            for (int i = running.size() - 1; i >= 0; i--) {
+                hasMoved |= settle(running.get(i), scratch);
             }
             if (!hasMoved) {
                 cache.changes.await(seen, cache.maxWait);

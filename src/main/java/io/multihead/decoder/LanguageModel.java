@@ -153,7 +153,7 @@ public final class LanguageModel implements AutoCloseable {
                     cache,
                     new StepRunner(cpu, fitting, cache, SessionCache.BATCH_TOKENS),
                     new ScratchPool(cpu, vocabularySize(), options.cacheFormat()),
-                    new SessionCache.Limits(tokens, options.maxWait()),
+                    new SessionCache.Limits(tokens, options.maxWait(), options.keepsPrefixes()),
                     new SessionCache.Lives(loaded.arena().scope()::isAlive, arena::close));
             Prompts prompts = new Prompts(tokenizer(), this::chatTemplate, vocabularySize());
             PrefixFile files =

@@ -31,6 +31,7 @@ final class SessionCache {
     final Compute cpu;
     final int contextTokens;
     final Duration maxWait;
+    final boolean keepsPrefixes;
     /** What may have made room. */
     final Changes changes = new Changes();
 
@@ -38,6 +39,7 @@ final class SessionCache {
 
     private final KeyValueCache cache;
     private final Eviction eviction;
+    private final KeptPrefixes prefixes;
     private final BooleanSupplier modelIsOpen;
     private final Runnable free;
     private final StepQueue queue = new StepQueue(BATCH_TOKENS, this::compute);
@@ -51,8 +53,9 @@ final class SessionCache {
      *
      * @param contextTokens most tokens of a session
      * @param maxWait most time that a call waits for room
+     * @param keepsPrefixes whether prompts begin with what sessions have left
      */
-    record Limits(int contextTokens, Duration maxWait) {}
+    record Limits(int contextTokens, Duration maxWait, boolean keepsPrefixes) {}
 
     /**
      * The lives of what sessions use.
@@ -78,6 +81,8 @@ final class SessionCache {
         modelIsOpen = lives.modelIsOpen();
         free = lives.freeCache();
         eviction = new Eviction(cache, PAGE);
+        prefixes = new KeptPrefixes(cache, eviction);
+        keepsPrefixes = limits.keepsPrefixes();
     }
 
     /** Begins a call that uses a sequence, unless one does; returns whether this one is to {@link #end} it. */
@@ -129,11 +134,15 @@ final class SessionCache {
     /** Returns whether a step can be computed, and says in it why not. */
     private boolean isReady(Step step, long taken) {
         step.cached = eviction.length(step.sequence);
-        if (step.cached < step.from) {
-            step.outcome = Outcome.EVICTED;
+        if (step.cached >= step.from) {
+            forgetBeyond(step.sequence, step.from);
+            step.cached =
+                    step.from > 0 ? step.from : prefixes.begin(step.sequence, step.tokens, step.count + step.behind);
+        }
+        if (step.cached != step.from) {
+            step.outcome = Outcome.MOVED;
             return false;
         }
-        forgetBeyond(step.sequence, step.from);
         long needed = cache.neededTokens(step.sequence.number, (long) step.count + step.behind);
         if (!eviction.makeRoom(step.sequence.turn, taken + needed)) {
             step.outcome = Outcome.NO_ROOM;
@@ -260,12 +269,18 @@ final class SessionCache {
         return slid[0];
     }
 
-    /** Ends the calls that use a sequence, and frees it when no step is computed; so of two callers that close it, both find it freed. */
-    void close(CachedSequence sequence) {
+    /**
+     * Frees the sequence of a session that is closed when no step is computed; so of two callers that close it, both find it freed.
+     *
+     * @param tokens those in the cache that may be kept for other prompts
+     */
+    void close(CachedSequence sequence, int... tokens) {
         sequence.isClosed = true;
         queue.exclusively(() -> {
-            if (eviction.remove(sequence) && !closed) {
-                cache.close(sequence.number);
+            if (!closed && !sequence.isGivenUp) {
+                sequence.isGivenUp = true;
+                sequence.isUsed = false;
+                prefixes.keep(sequence, tokens);
             }
         });
         changes.add();
@@ -276,7 +291,19 @@ final class SessionCache {
     }
 
     long usedBytes() {
-        return cache.usedBytes();
+        if (prefixes.isEmpty()) {
+            return cache.usedBytes();
+        }
+        long[] bytes = new long[1];
+        queue.exclusively(() -> bytes[0] = cache.bytesOf(eviction.ownedNumbers()));
+        return bytes[0];
+    }
+
+    PrefixReuse prefixReuse() {
+        PrefixReuse[] statistics = new PrefixReuse[1];
+        queue.exclusively(
+                () -> statistics[0] = prefixes.statistics(cache.usedBytes() - cache.bytesOf(eviction.ownedNumbers())));
+        return statistics[0];
     }
 
     void requireOpen(CachedSequence sequence) {

@@ -14,13 +14,16 @@ import java.time.Duration;
  * @param cacheFormat how keys and values are stored
  * @param maxWait most time that a call waits for memory which calls of other sessions use, without a step of its own; zero lets it
  *     fail at once
+ * @param keepsPrefixes whether sessions that are closed leave their keys and values, as long as no other session needs the memory, to those
+ *     whose prompts begin with the same tokens. Texts are the same, and begin sooner; how soon tells whether there was such a session
  */
-public record SessionOptions(int contextTokens, int sessions, CacheFormat cacheFormat, Duration maxWait) {
+public record SessionOptions(
+        int contextTokens, int sessions, CacheFormat cacheFormat, Duration maxWait, boolean keepsPrefixes) {
     /**
      * One session of the model's whole context, with keys and values in f16, as llama.cpp keeps them; calls for which there is no room wait
-     * five minutes.
+     * five minutes, and prefixes are kept.
      */
-    public static final SessionOptions DEFAULT = new SessionOptions(0, 1, CacheFormat.F16, Duration.ofMinutes(5));
+    public static final SessionOptions DEFAULT = new SessionOptions(0, 1, CacheFormat.F16, Duration.ofMinutes(5), true);
 
     /**
      * Checks the numbers.
@@ -42,7 +45,7 @@ public record SessionOptions(int contextTokens, int sessions, CacheFormat cacheF
      * @param newContextTokens most tokens of one session
      */
     public SessionOptions withContextTokens(int newContextTokens) {
-        return new SessionOptions(newContextTokens, sessions, cacheFormat, maxWait);
+        return new SessionOptions(newContextTokens, sessions, cacheFormat, maxWait, keepsPrefixes);
     }
 
     /**
@@ -51,7 +54,7 @@ public record SessionOptions(int contextTokens, int sessions, CacheFormat cacheF
      * @param newSessions how many have room at the same time
      */
     public SessionOptions withSessions(int newSessions) {
-        return new SessionOptions(contextTokens, newSessions, cacheFormat, maxWait);
+        return new SessionOptions(contextTokens, newSessions, cacheFormat, maxWait, keepsPrefixes);
     }
 
     /**
@@ -81,7 +84,16 @@ public record SessionOptions(int contextTokens, int sessions, CacheFormat cacheF
      *     are far larger than others
      */
     public SessionOptions withCacheFormat(CacheFormat newCacheFormat) {
-        return new SessionOptions(contextTokens, sessions, newCacheFormat, maxWait);
+        return new SessionOptions(contextTokens, sessions, newCacheFormat, maxWait, keepsPrefixes);
+    }
+
+    /**
+     * {@return these options with or without prefixes that are kept}
+     *
+     * @param wanted whether sessions leave their keys and values to others that begin alike
+     */
+    public SessionOptions withKeptPrefixes(boolean wanted) {
+        return new SessionOptions(contextTokens, sessions, cacheFormat, maxWait, wanted);
     }
 
     /**
@@ -92,6 +104,6 @@ public record SessionOptions(int contextTokens, int sessions, CacheFormat cacheF
      * @return the options
      */
     public SessionOptions withMaxWait(Duration newMaxWait) {
-        return new SessionOptions(contextTokens, sessions, cacheFormat, newMaxWait);
+        return new SessionOptions(contextTokens, sessions, cacheFormat, newMaxWait, keepsPrefixes);
     }
 }

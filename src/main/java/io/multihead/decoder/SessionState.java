@@ -1,6 +1,7 @@
 package io.multihead.decoder;
 
 import io.multihead.internal.base.Checks;
+import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
@@ -19,6 +20,8 @@ final class SessionState {
     int first;
     /** Where the last text ended with an end token: what follows is another text. */
     int textStart;
+
+    private static final int[] NO_TOKENS = {};
 
     private final AtomicReference<@Nullable Thread> user = new AtomicReference<>();
 
@@ -165,8 +168,12 @@ final class SessionState {
         return slid;
     }
 
+    /** Closes the session, and leaves its tokens to others unless another thread may be about to change them. */
     void close() {
-        cache.close(sequence);
+        sequence.isClosed = true; // first: a call that begins from now on changes no tokens
+        Thread caller = user.get();
+        boolean mayKeep = cache.keepsPrefixes && first == 0 && (caller == null || caller == Thread.currentThread());
+        cache.close(sequence, mayKeep ? Arrays.copyOf(tokens.array(), computed) : NO_TOKENS);
     }
 
     void requireOpen() {

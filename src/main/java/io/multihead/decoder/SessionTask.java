@@ -33,7 +33,7 @@ abstract class SessionTask {
             return false;
         }
         patience.renew();
-        if (step.outcome == Step.Outcome.EVICTED) {
+        if (step.outcome == Step.Outcome.MOVED) {
             session.computed = step.cached;
         } else {
             session.requireOpen();

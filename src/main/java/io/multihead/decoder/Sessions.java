@@ -16,6 +16,10 @@ import java.util.List;
  * recently used first, and then of calls that began later. Whoever lost room computes its tokens again when it goes on, with the same bits.
  * A session that has slid keeps its room, since it cannot be computed again. {@link SessionOptions#maxWait} bounds the wait.
  *
+ * <p>A session that is closed leaves the whole pages of its tokens in memory that no other needs, and a prompt that begins with the same
+ * tokens starts from the longest of them, with the same bits: a chat that is given whole at each turn computes the new turn alone. The ones used
+ * least recently go first.
+ *
  * <p>Thread-safe; a {@link Session} is for one thread at a time. Memory is native, {@link #bytesPerToken} for each token, allocated as
  * sessions grow and freed by {@link #close}.
  */
@@ -151,10 +155,19 @@ public final class Sessions implements AutoCloseable {
     }
 
     /**
-     * {@return the bytes that sessions hold; what they share counts once}
+     * {@return the bytes that open sessions hold; what they share counts once}
      */
     public long usedBytes() {
         return cache.usedBytes();
+    }
+
+    /**
+     * Returns what prompts have gained by beginning with what closed sessions have left ({@link SessionOptions#keepsPrefixes}).
+     *
+     * @return the numbers since these sessions were made
+     */
+    public PrefixReuse prefixReuse() {
+        return cache.prefixReuse();
     }
 
     /**

@@ -10,8 +10,11 @@ final class Step {
     enum Outcome {
         /** Its keys and values are in the cache, and its logits are there. */
         COMPUTED,
-        /** Tokens before it are no longer in the cache, of which there are {@link Step#cached}: those after them must be computed again. */
-        EVICTED,
+        /**
+         * The cache has other tokens of the session than those before the step, {@link Step#cached} of them: fewer, as others have taken room,
+         * or more, which a session before it has left.
+         */
+        MOVED,
         /** There is no room for it now. */
         NO_ROOM
     }

@@ -209,6 +209,8 @@ class KeyValueCacheProperties {
         }
 
         private void check(int sequence) {
+            int[] open = model.keySet().stream().mapToInt(Integer::intValue).toArray();
+            assertEquals(cache.usedBytes(), cache.bytesOf(open));
             CacheModel.Tokens tokens = model.get(sequence);
             assertEquals(tokens.first(), cache.firstKey(sequence));
             for (int layer = 0; layer < LAYERS; layer++) {

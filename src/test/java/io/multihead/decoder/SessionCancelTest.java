@@ -21,7 +21,8 @@ class SessionCancelTest {
 
     private final Compute cpu = Compute.threads(2);
     private final LanguageModel model = TinyDecoder.endless(cpu, 1);
-    private final Sessions sessions = model.sessions(SessionOptions.DEFAULT.withSessions(3), 1);
+    private final Sessions sessions =
+            model.sessions(SessionOptions.DEFAULT.withSessions(3).withKeptPrefixes(false), 1);
 
     @AfterEach
     void close() {

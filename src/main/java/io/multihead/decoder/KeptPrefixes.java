@@ -1,0 +1,118 @@
+package io.multihead.decoder;
+
+import io.multihead.cache.KeyValueCache;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What sessions that were closed have left in the cache, for prompts that begin alike: whole pages, which are shared with the sessions that
+ * begin with them. They have no claim to memory. Used under the lock of the {@link StepQueue}, but for {@link #isEmpty}.
+ */
+final class KeptPrefixes {
+    private final KeyValueCache cache;
+    private final Eviction eviction;
+    private final List<Kept> all = new ArrayList<>();
+    private volatile boolean isEmpty = true;
+    private long hits;
+    private long savedTokens;
+
+    /**
+     * One of them.
+     *
+     * @param tokens of which as many are in the cache as the sequence is long
+     */
+    private record Kept(CachedSequence sequence, int[] tokens) {}
+
+    KeptPrefixes(KeyValueCache cache, Eviction eviction) {
+        this.cache = cache;
+        this.eviction = eviction;
+    }
+
+    /** Keeps the whole pages of a sequence that is closed, unless they are there already; else closes it. */
+    void keep(CachedSequence sequence, int[] tokens) {
+        int length = wholePages(Math.min(tokens.length, eviction.length(sequence)));
+        Kept longest = find(tokens, length);
+        if (longest != null && common(longest, tokens, length) == length) {
+            longest.sequence.turn = sequence.turn;
+            release(sequence);
+        } else if (length == 0) {
+            release(sequence);
+        } else {
+            cache.truncate(sequence.number, length);
+            dropBeginsOf(tokens, length);
+            all.add(new Kept(sequence, Arrays.copyOf(tokens, length)));
+        }
+        isEmpty = all.isEmpty();
+    }
+
+    /** Drops those that are no more than the begin of another one, such as those whose memory was taken. */
+    private void dropBeginsOf(int[] tokens, int length) {
+        for (int i = all.size() - 1; i >= 0; i--) {
+            Kept kept = all.get(i);
+            if (common(kept, tokens, length) == eviction.length(kept.sequence)) {
+                release(kept.sequence);
+                all.remove(i);
+            }
+        }
+    }
+
+    private void release(CachedSequence sequence) {
+        eviction.remove(sequence);
+        cache.close(sequence.number);
+    }
+
+    /**
+     * Lets a sequence without tokens begin with the longest prefix of its prompt that there is, all but the last token.
+     *
+     * @return how many tokens it has now
+     */
+    int begin(CachedSequence sequence, int[] tokens, int count) {
+        Kept longest = find(tokens, count - 1);
+        if (longest == null) {
+            return 0;
+        }
+        int length = common(longest, tokens, count - 1);
+        int fork = cache.fork(longest.sequence.number);
+        cache.truncate(fork, length);
+        cache.close(sequence.number);
+        sequence.number = fork;
+        longest.sequence.turn = sequence.turn;
+        hits++;
+        savedTokens += length;
+        return length;
+    }
+
+    /** Returns the one that has most of the first tokens in common with others; null if none has a page of them. */
+    private @Nullable Kept find(int[] tokens, int count) {
+        Kept best = null;
+        int most = 0;
+        for (int i = 0; i < all.size(); i++) {
+            int common = common(all.get(i), tokens, count);
+            if (common > most) {
+                most = common;
+                best = all.get(i);
+            }
+        }
+        return best;
+    }
+
+    private int common(Kept kept, int[] tokens, int count) {
+        int most = Math.min(eviction.length(kept.sequence), count);
+        int different = Arrays.mismatch(kept.tokens, 0, most, tokens, 0, most);
+        return wholePages(different < 0 ? most : different);
+    }
+
+    private int wholePages(int tokens) {
+        return tokens / eviction.pageTokens * eviction.pageTokens;
+    }
+
+    boolean isEmpty() {
+        return isEmpty;
+    }
+
+    PrefixReuse statistics(long bytes) {
+        return new PrefixReuse(hits, savedTokens, bytes);
+    }
+}
