@@ -35,6 +35,9 @@ public final class Lanes {
      */
     public static final boolean FEW_REGISTERS = COUNT < 16 && isX86();
 
+    private static final int LEAST_BITS = 128;
+    private static final int MOST_BITS = 512;
+
     private Lanes() {}
 
     /** Returns the smallest multiple of {@code step}, a power of two or not, that is at least {@code size}. */
@@ -62,10 +65,9 @@ public final class Lanes {
     private static VectorSpecies<Float> species() {
         VectorApiCheck.requireVectorModule();
         String bits = System.getProperty(VectorApiCheck.LANES);
-        if (bits == null) {
-            VectorSpecies<Float> preferred = FloatVector.SPECIES_PREFERRED;
-            return preferred.vectorBitSize() > 512 ? FloatVector.SPECIES_512 : preferred;
-        }
-        return VectorSpecies.of(float.class, VectorShape.forBitSize(Integer.parseInt(bits)));
+        int width = bits == null ? FloatVector.SPECIES_PREFERRED.vectorBitSize() : Integer.parseInt(bits);
+        // a JVM may prefer 64 bits (-XX:MaxVectorSize=8): no tile has two lanes, and C2 computes those of 128 bits
+        // without vectors
+        return VectorSpecies.of(float.class, VectorShape.forBitSize(Math.clamp(width, LEAST_BITS, MOST_BITS)));
     }
 }
