@@ -27,7 +27,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** The decoder of docs/inference.md, word by word, beside its specification. */
+/** The decoder of docs/inference.md and the parts of docs/parts.md, word by word, beside its specification. */
 @Tag("lanes")
 class LlamaTest {
     private static final int DIM = 64;
@@ -181,10 +181,10 @@ class LlamaTest {
 
     @Test
     void thePageHasThisCode() throws IOException {
-        String page = Files.readString(Path.of("docs/inference.md"));
-        for (String name : List.of("LlamaBlock", "Llama")) {
+        String pages = Files.readString(Path.of("docs/inference.md")) + Files.readString(Path.of("docs/parts.md"));
+        for (String name : List.of("LlamaBlock", "Llama", "Mixture", "ShortConvolution")) {
             String code = Files.readString(Path.of("src/test/java/io/multihead/model/" + name + ".java"));
-            assertTrue(page.contains(code.substring(code.indexOf("/**"))), "docs/inference.md: " + name);
+            assertTrue(pages.contains(code.substring(code.indexOf("/**"))), name);
         }
     }
 }

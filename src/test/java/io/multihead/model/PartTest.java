@@ -16,7 +16,9 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
@@ -151,6 +153,74 @@ class PartTest {
         Transformer model = Transformer.of(EmbeddingTables.of(gaussian(7, DIM)), List.of(third, same, ours));
         assertEquals(3, model.cacheConfig().layers());
         assertArrayEquals(whole(model), byTokens(model));
+    }
+
+    /** The parts of docs/parts.md. */
+    @Test
+    void theConvolutionOfThePageIsCausalAndOfEachSequenceAlone() {
+        float[][] taps = {
+            gaussian(DIM).toArray(), gaussian(DIM).toArray(), gaussian(DIM).toArray()
+        };
+        ShortConvolution part = new ShortConvolution(taps);
+        TokenBatch two = TokenBatch.of(TOKENS);
+        two.begin();
+        two.add(0);
+        batch(two, TOKENS - 1);
+        Tensor y = zeros();
+        part.forward(SERIAL, two, x, y, part.buffers(TOKENS));
+        float[] from = x.toArray();
+        for (int token = 0; token < TOKENS; token++) {
+            for (int i = 0; i < DIM; i++) {
+                float expected = 0;
+                for (int back = 0; back < taps.length && token - back >= (token == 0 ? 0 : 1); back++) {
+                    expected += taps[back][i] * from[(token - back) * DIM + i];
+                }
+                assertEquals(expected, y.toArray()[token * DIM + i]);
+            }
+        }
+        Block block = Block.of(Sublayer.preNorm(norm, part), Sublayer.preNorm(norm, attention));
+        Transformer model = Transformer.of(EmbeddingTables.of(gaussian(7, DIM)), List.of(block));
+        KeyValueCache cache = KeyValueCache.contiguous(model.cacheConfig(), 1, TOKENS);
+        TokenBatch batch = TokenBatch.of(cache, 1);
+        Buffers buffers = model.buffers(1);
+        batch.begin(0);
+        batch.add(0);
+        model.forward(SERIAL, batch, buffers);
+        batch.clear();
+        batch.begin(0);
+        batch.add(1);
+        assertFails("batch: continues a sequence; expected complete ones", () -> model.forward(SERIAL, batch, buffers));
+    }
+
+    @Test
+    void theExpertsOfThePageAreThoseOfTheirMatrices() {
+        Map<String, Tensor> weights = new HashMap<>();
+        weights.put("model.layers.1.mlp.gate.weight", gaussian(3, DIM));
+        for (int i = 0; i < 3; i++) {
+            String expert = "model.layers.1.mlp.experts." + i + ".";
+            weights.put(expert + "gate_proj.weight", gaussian(24, DIM));
+            weights.put(expert + "up_proj.weight", gaussian(24, DIM));
+            weights.put(expert + "down_proj.weight", gaussian(DIM, 24));
+        }
+        Experts all = Mixture.experts(weights::get, 1, 3, 3);
+        float[] logits = new float[TOKENS * 3];
+        all.router().logits().forward(SERIAL, x, Tensor.of(logits, TOKENS, 3));
+        double[] expected = new double[TOKENS * DIM];
+        for (int expert = 0; expert < 3; expert++) {
+            float[] rows = forward(all.experts().get(expert), x);
+            for (int i = 0; i < expected.length; i++) {
+                double sum = 0;
+                for (int other = 0; other < 3; other++) {
+                    sum += Math.exp(logits[i / DIM * 3 + other] - logits[i / DIM * 3 + expert]);
+                }
+                expected[i] += rows[i] / sum;
+            }
+        }
+        float[] actual = forward(all, x);
+        for (int i = 0; i < expected.length; i++) {
+            // three factors and three sums, each rounded once
+            assertEquals(expected[i], actual[i], 9 * 0x1p-24 * 30, "element " + i);
+        }
     }
 
     @Test
