@@ -13,6 +13,7 @@ module io.multihead {
     exports io.multihead.encoder;
     exports io.multihead.format;
     exports io.multihead.gemm;
+    exports io.multihead.grammar;
     exports io.multihead.langchain4j;
     exports io.multihead.model;
     exports io.multihead.nn;

@@ -32,7 +32,7 @@ final class House {
             List.of("internal.base", "internal.random"),
             List.of("tensor"),
             List.of("internal.kernel", "reference", "format", "text"),
-            List.of("internal.layout", "internal.template"),
+            List.of("internal.layout", "internal.template", "grammar"),
             List.of("internal.exec", "internal.gemm"),
             List.of("compute"),
             List.of("internal.call"),

@@ -1,5 +1,6 @@
 package io.multihead.internal.base;
 
+import java.math.BigDecimal;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
@@ -26,12 +27,16 @@ public final class Json {
     private final String source;
     private final String text;
     private final boolean header;
+    /** Whether numbers that are no long keep all their digits. */
+    private final boolean exact;
+
     private int at;
 
-    private Json(String source, String text, boolean header) {
+    private Json(String source, String text, boolean header, boolean exact) {
         this.source = source;
         this.text = text;
         this.header = header;
+        this.exact = exact;
     }
 
     /**
@@ -48,7 +53,7 @@ public final class Json {
     }
 
     private static Map<String, @Nullable Object> read(String source, byte[] utf8, boolean header) {
-        Json json = new Json(source, decode(source, utf8), header);
+        Json json = new Json(source, decode(source, utf8), header, false);
         json.space();
         Map<String, @Nullable Object> result = json.object(1);
         json.end();
@@ -57,9 +62,18 @@ public final class Json {
 
     /** Reads an array of anything. */
     public static List<@Nullable Object> array(String source, byte[] utf8) {
-        Json json = new Json(source, decode(source, utf8), false);
+        Json json = new Json(source, decode(source, utf8), false, false);
         json.space();
         List<@Nullable Object> result = json.array(1);
+        json.end();
+        return result;
+    }
+
+    /** Reads a value of any kind, in which numbers that are no {@link Long} are {@link BigDecimal}. */
+    public static @Nullable Object exact(String source, byte[] utf8) {
+        Json json = new Json(source, decode(source, utf8), false, true);
+        json.space();
+        Object result = json.value(1);
         json.end();
         return result;
     }
@@ -193,7 +207,7 @@ public final class Json {
         return first > start ? -value : value;
     }
 
-    private Double fractional(int start) {
+    private Number fractional(int start) {
         if (at < text.length() && text.charAt(at) == '.') {
             at++;
             digits(start);
@@ -203,7 +217,8 @@ public final class Json {
             at += peek() == '-' || peek() == '+' ? 1 : 0;
             digits(start);
         }
-        return Double.valueOf(text.substring(start, at));
+        String digits = text.substring(start, at);
+        return exact ? (Number) new BigDecimal(digits) : (Number) Double.valueOf(digits);
     }
 
     private void digits(int start) {

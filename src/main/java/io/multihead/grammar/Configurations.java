@@ -1,0 +1,143 @@
+package io.multihead.grammar;
+
+import java.util.HashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The configurations of a machine for one vocabulary, with their masks, as texts reach them. What is kept is bounded: when there is too
+ * much of it, all is forgotten and computed anew. Calls wait for each other.
+ */
+final class Configurations {
+    /** Bytes of all that is kept, about. */
+    private static final long MOST_BYTES = 6L << 20;
+
+    private static final int OBJECT_BYTES = 96;
+    private static final int PLACE_BYTES = 40;
+    private static final int REFERENCE_BYTES = 4;
+    private static final int BYTES = 256;
+
+    private final Machine machine;
+    private final TokenVocabulary vocabulary;
+    private final Closure closure;
+    private final Map<Configuration, Configuration> known = new HashMap<>();
+    private final Configuration start;
+    /** Bytes of one class lead from every state to the same states. */
+    private final int[] classes = new int[BYTES];
+
+    private int classCount;
+    private long kept;
+
+    Configurations(Machine machine, int start, TokenVocabulary vocabulary) {
+        this.machine = machine;
+        this.vocabulary = vocabulary;
+        closure = new Closure(machine);
+        divide();
+        closure.clear();
+        closure.add(start, null);
+        this.start = closure.finish();
+    }
+
+    private void divide() {
+        boolean[] begins = new boolean[BYTES + 1];
+        for (int move = 0; move < machine.moves(); move++) {
+            int label = machine.label(move);
+            if (label >= 0) {
+                begins[label & 0xff] = true;
+                begins[(label >> 8) + 1] = true;
+            }
+        }
+        int current = 0;
+        for (int value = 0; value < BYTES; value++) {
+            if (begins[value] && value > 0) {
+                current++;
+            }
+            classes[value] = current;
+        }
+        classCount = current + 1;
+    }
+
+    Configuration start() {
+        return start;
+    }
+
+    /** Returns where a token leads; dead if its bytes are not allowed. */
+    synchronized Configuration after(Configuration from, int token) {
+        enter(from);
+        Configuration at = from;
+        byte[] bytes = vocabulary.bytes(token);
+        for (int i = 0; i < bytes.length && !at.isDead(); i++) {
+            at = step(at, bytes[i] & 0xff);
+        }
+        return at;
+    }
+
+    /** Returns the tokens that may follow, without those that end a text. Not to be changed. */
+    synchronized TokenMask mask(Configuration from) {
+        enter(from);
+        TokenMask mask = from.mask;
+        if (mask == null) {
+            mask = new TokenMask(vocabulary.size());
+            mask.forbidAll();
+            if (from.plain > 0) {
+                mask.add(vocabulary.plain(from.plain));
+            }
+            boolean counted = from.plain >= TokenVocabulary.MOST_COUNTED;
+            TokenTrie trie = counted ? vocabulary.others() : vocabulary.all();
+            trie.allow(this, from, mask);
+            from.mask = mask;
+            kept += vocabulary.size() / Byte.SIZE;
+        }
+        return mask;
+    }
+
+    /** Returns where a byte leads. Called under the lock alone. */
+    Configuration step(Configuration from, int value) {
+        @Nullable Configuration[] next = from.next;
+        if (next == null) {
+            next = new Configuration[classCount];
+            from.next = next;
+            kept += (long) REFERENCE_BYTES * classCount;
+        }
+        Configuration to = next[classes[value]];
+        if (to == null) {
+            to = compute(from, value);
+            next[classes[value]] = to;
+        }
+        return to;
+    }
+
+    private Configuration compute(Configuration from, int value) {
+        closure.clear();
+        for (int i = 0; i < from.states.length; i++) {
+            int state = from.states[i];
+            for (int move = machine.first(state); move != Machine.NONE; move = machine.next(move)) {
+                if (Machine.reads(machine.label(move), value)) {
+                    closure.add(machine.target(move), from.frames[i]);
+                }
+            }
+        }
+        Configuration made = closure.finish();
+        Configuration same = known.putIfAbsent(made, made);
+        if (same != null) {
+            return same;
+        }
+        kept += OBJECT_BYTES + (long) PLACE_BYTES * made.states.length;
+        return made;
+    }
+
+    /** Forgets all if it is too much; texts keep the configurations that they are in, which are known again when they are used. */
+    private void enter(Configuration from) {
+        if (kept > MOST_BYTES) {
+            for (Configuration configuration : known.keySet()) {
+                configuration.next = null;
+                configuration.mask = null;
+            }
+            known.clear();
+            kept = 0;
+        }
+        if (known.putIfAbsent(from, from) == null) {
+            kept += OBJECT_BYTES + (long) PLACE_BYTES * from.states.length;
+        }
+    }
+}

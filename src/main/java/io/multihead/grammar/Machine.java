@@ -1,0 +1,167 @@
+package io.multihead.grammar;
+
+import io.multihead.internal.base.Checks;
+import java.util.Arrays;
+
+/**
+ * A pushdown automaton over bytes: states with moves that read a byte of a range, that read nothing, or that call the rule which begins
+ * at another state and go on where it ends. Built once, then only read.
+ */
+final class Machine {
+    /** Any number of plain characters may follow. */
+    static final int ANY_LENGTH = Integer.MAX_VALUE;
+
+    static final int EMPTY = -1;
+    static final int CALL = -2;
+    /** A move after which no text can end. */
+    static final int DEAD = -3;
+
+    static final int NONE = -1;
+
+    private final int mostMoves;
+
+    private int states;
+    private int moves;
+    /** The first move of each state, and the next one of the same state. */
+    private int[] first = new int[64];
+
+    private int[] next = new int[64];
+    /** What a move reads: the lowest byte and, times 256, the highest one; or one of the constants above. */
+    private int[] label = new int[64];
+
+    private int[] target = new int[64];
+    private int[] callee = new int[64];
+    private boolean[] end = new boolean[64];
+    /** How many plain characters a state accepts whatever they are. */
+    private int[] plain = new int[64];
+
+    /** Creates a machine without states that may have so many states and moves. */
+    Machine(int mostMoves) {
+        this.mostMoves = mostMoves;
+    }
+
+    int states() {
+        return states;
+    }
+
+    int moves() {
+        return moves;
+    }
+
+    int first(int state) {
+        return first[state];
+    }
+
+    int next(int move) {
+        return next[move];
+    }
+
+    int label(int move) {
+        return label[move];
+    }
+
+    int target(int move) {
+        return target[move];
+    }
+
+    int callee(int move) {
+        return callee[move];
+    }
+
+    boolean isEnd(int state) {
+        return end[state];
+    }
+
+    int plain(int state) {
+        return plain[state];
+    }
+
+    static boolean reads(int label, int value) {
+        return label >= 0 && (label & 0xff) <= value && value <= label >> 8;
+    }
+
+    /** Adds a state without moves. */
+    int state() {
+        if (states == first.length) {
+            int size = 2 * states;
+            first = Arrays.copyOf(first, size);
+            end = Arrays.copyOf(end, size);
+            plain = Arrays.copyOf(plain, size);
+        }
+        require(states);
+        first[states] = NONE;
+        return states++;
+    }
+
+    private void require(int count) {
+        if (count >= mostMoves) {
+            throw Checks.fail("grammar", "more than " + mostMoves + " states or moves", "expected a smaller one");
+        }
+    }
+
+    void setEnd(int state) {
+        end[state] = true;
+    }
+
+    void setPlain(int state, int characters) {
+        plain[state] = characters;
+    }
+
+    /** Reads a byte of a range. */
+    void read(int from, int lowest, int highest, int to) {
+        move(from, highest << 8 | lowest, to, NONE);
+    }
+
+    /** Reads nothing. */
+    void skip(int from, int to) {
+        move(from, EMPTY, to, NONE);
+    }
+
+    /** Reads what the rule that begins at {@code rule} reads. */
+    void call(int from, int rule, int to) {
+        move(from, CALL, to, rule);
+    }
+
+    /** Reads bytes one after the other; returns the state behind them. */
+    int read(int from, byte[] bytes) {
+        int at = from;
+        for (byte value : bytes) {
+            int to = state();
+            read(at, value & 0xff, value & 0xff, to);
+            at = to;
+        }
+        return at;
+    }
+
+    private void move(int from, int what, int to, int rule) {
+        if (moves == next.length) {
+            int size = 2 * moves;
+            next = Arrays.copyOf(next, size);
+            label = Arrays.copyOf(label, size);
+            target = Arrays.copyOf(target, size);
+            callee = Arrays.copyOf(callee, size);
+        }
+        require(moves);
+        label[moves] = what;
+        target[moves] = to;
+        callee[moves] = rule;
+        next[moves] = first[from];
+        first[from] = moves++;
+    }
+
+    /** Removes a move. */
+    void kill(int move) {
+        label[move] = DEAD;
+    }
+
+    /** Gives memory back that was kept for more states. */
+    void trim() {
+        first = Arrays.copyOf(first, states);
+        end = Arrays.copyOf(end, states);
+        plain = Arrays.copyOf(plain, states);
+        next = Arrays.copyOf(next, moves);
+        label = Arrays.copyOf(label, moves);
+        target = Arrays.copyOf(target, moves);
+        callee = Arrays.copyOf(callee, moves);
+    }
+}

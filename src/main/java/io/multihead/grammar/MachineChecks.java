@@ -1,0 +1,184 @@
+package io.multihead.grammar;
+
+import io.multihead.internal.base.Checks;
+import java.util.ArrayDeque;
+import java.util.Arrays;
+
+/**
+ * What must hold before a machine runs: every move leads to an end of the text, and no rule begins with itself. So a text that has begun
+ * can always be ended, and the moves that read nothing come to an end.
+ */
+final class MachineChecks {
+    private final Machine machine;
+    /** The state that a move leaves. */
+    private final int[] source;
+    /** The moves into a state, as target or as callee. */
+    private final int[] firstInto;
+
+    private final int[] nextInto;
+
+    private MachineChecks(Machine machine) {
+        this.machine = machine;
+        source = new int[machine.moves()];
+        firstInto = new int[machine.states()];
+        nextInto = new int[2 * machine.moves()];
+        Arrays.fill(firstInto, Machine.NONE);
+        for (int state = 0; state < machine.states(); state++) {
+            for (int move = machine.first(state); move != Machine.NONE; move = machine.next(move)) {
+                source[move] = state;
+                enter(2 * move, machine.target(move));
+                if (machine.label(move) == Machine.CALL) {
+                    enter(2 * move + 1, machine.callee(move));
+                }
+            }
+        }
+    }
+
+    private void enter(int slot, int state) {
+        nextInto[slot] = firstInto[state];
+        firstInto[state] = slot;
+    }
+
+    /** Removes dead moves, or fails where none is left or a rule begins with itself. */
+    static void run(Machine machine, int start) {
+        MachineChecks checks = new MachineChecks(machine);
+        boolean[] alive = checks.reached(false);
+        if (!alive[start]) {
+            throw Checks.fail("grammar", "no text can end", "expected one that allows at least one text");
+        }
+        for (int move = 0; move < machine.moves(); move++) {
+            boolean called = machine.label(move) != Machine.CALL || alive[machine.callee(move)];
+            if (!called || !alive[machine.target(move)]) {
+                machine.kill(move);
+            }
+        }
+        checks.requireNoLeftRecursion(checks.reached(true));
+        machine.trim();
+    }
+
+    /** Returns the states from which an end of their rule is reached; {@code emptily}: without reading a byte. */
+    private boolean[] reached(boolean emptily) {
+        boolean[] reached = new boolean[machine.states()];
+        ArrayDeque<Integer> waiting = new ArrayDeque<>();
+        for (int state = 0; state < machine.states(); state++) {
+            if (machine.isEnd(state)) {
+                reached[state] = true;
+                waiting.add(state);
+            }
+        }
+        while (!waiting.isEmpty()) {
+            int state = waiting.remove();
+            for (int slot = firstInto[state]; slot != Machine.NONE; slot = nextInto[slot]) {
+                int move = slot >> 1;
+                int label = machine.label(move);
+                boolean counts = label == Machine.EMPTY
+                        || label >= 0 && !emptily
+                        || label == Machine.CALL && reached[machine.callee(move)];
+                if (counts && reached[machine.target(move)] && !reached[source[move]]) {
+                    reached[source[move]] = true;
+                    waiting.add(source[move]);
+                }
+            }
+        }
+        return reached;
+    }
+
+    /** Fails where a call is part of a circle of moves that read nothing; strongly connected parts by Tarjan (1972). */
+    private void requireNoLeftRecursion(boolean[] empty) {
+        int[] part = new Parts(empty).find();
+        for (int move = 0; move < machine.moves(); move++) {
+            if (machine.label(move) == Machine.CALL && part[source[move]] == part[machine.callee(move)]) {
+                throw Checks.fail(
+                        "grammar",
+                        "a rule that begins with itself before it reads a character",
+                        "expected no left recursion");
+            }
+        }
+    }
+
+    private final class Parts {
+        private final boolean[] empty;
+        private final int[] index = new int[machine.states()];
+        private final int[] low = new int[machine.states()];
+        private final int[] part = new int[machine.states()];
+        /** The next move to look at, times two; one more after the callee. */
+        private final int[] slot = new int[machine.states()];
+
+        private final int[] path = new int[machine.states()];
+        private final int[] open = new int[machine.states()];
+        private int depth;
+        private int opened;
+        private int count;
+
+        Parts(boolean[] empty) {
+            this.empty = empty;
+            Arrays.fill(part, Machine.NONE);
+        }
+
+        int[] find() {
+            for (int state = 0; state < machine.states(); state++) {
+                if (index[state] == 0) {
+                    search(state);
+                }
+            }
+            return part;
+        }
+
+        private void search(int root) {
+            enter(root);
+            while (depth > 0) {
+                int state = path[depth - 1];
+                int to = successor(state);
+                if (to == Machine.NONE) {
+                    leave(state);
+                } else if (index[to] == 0) {
+                    enter(to);
+                } else if (part[to] == Machine.NONE) {
+                    low[state] = Math.min(low[state], index[to]);
+                }
+            }
+        }
+
+        private void enter(int state) {
+            count++;
+            index[state] = count;
+            low[state] = count;
+            slot[state] = 2 * machine.first(state);
+            path[depth++] = state;
+            open[opened++] = state;
+        }
+
+        private void leave(int state) {
+            depth--;
+            if (depth > 0) {
+                int parent = path[depth - 1];
+                low[parent] = Math.min(low[parent], low[state]);
+            }
+            if (low[state] == index[state]) {
+                int member;
+                do {
+                    member = open[--opened];
+                    part[member] = state;
+                } while (member != state);
+            }
+        }
+
+        /** Returns the next state that a move reaches without reading; a call reaches its rule, and its target where the rule may be empty. */
+        private int successor(int state) {
+            while (slot[state] >= 0) {
+                int move = slot[state] >> 1;
+                boolean calleeSeen = (slot[state] & 1) != 0;
+                int label = machine.label(move);
+                if (label == Machine.CALL && !calleeSeen) {
+                    slot[state]++;
+                    return machine.callee(move);
+                }
+                slot[state] = 2 * machine.next(move);
+                if (label == Machine.EMPTY || label == Machine.CALL && empty[machine.callee(move)]) {
+                    return machine.target(move);
+                }
+            }
+            return Machine.NONE;
+        }
+    }
+}

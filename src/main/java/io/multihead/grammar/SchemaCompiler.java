@@ -1,0 +1,122 @@
+package io.multihead.grammar;
+
+import io.multihead.internal.base.Checks;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * From a JSON schema to a machine: a rule for each set of schemas that hold at one place, so that recursion is a rule that calls itself.
+ */
+final class SchemaCompiler {
+    private static final int MOST_RULES = 10_000;
+
+    private final Machine machine;
+    private final JsonSpace json;
+    private final SchemaExpander expander;
+    private final SchemaValues named;
+    private final Map<Set<SchemaNode>, Integer> rules = new HashMap<>();
+    private final Deque<Set<SchemaNode>> waiting = new ArrayDeque<>();
+
+    private SchemaCompiler(Machine machine, SchemaNode root) {
+        this.machine = machine;
+        json = JsonSpace.in(machine);
+        expander = new SchemaExpander(root);
+        named = new SchemaValues(expander);
+    }
+
+    /** Adds the texts of a schema to a machine; returns the state at which they begin. */
+    static int compile(Machine machine, SchemaNode root) {
+        SchemaCompiler compiler = new SchemaCompiler(machine, root);
+        int start = compiler.rule(new TreeSet<>(Set.of(root)));
+        while (!compiler.waiting.isEmpty()) {
+            compiler.build(compiler.waiting.remove());
+        }
+        return start;
+    }
+
+    private int rule(Set<SchemaNode> schemas) {
+        Set<SchemaNode> all = new TreeSet<>(schemas);
+        all.removeIf(schema -> Boolean.TRUE.equals(schema.value()));
+        Integer known = rules.get(all);
+        if (known == null) {
+            if (rules.size() == MOST_RULES) {
+                throw Checks.fail("schema", "more than " + MOST_RULES + " combinations of schemas", "expected fewer");
+            }
+            known = machine.state();
+            rules.put(all, known);
+            waiting.add(all);
+        }
+        return known;
+    }
+
+    private void build(Set<SchemaNode> schemas) {
+        int from = rule(schemas);
+        int to = machine.state();
+        machine.setEnd(to);
+        for (Set<SchemaNode> alternative : expander.expand(schemas)) {
+            Facts facts = new Facts(alternative);
+            List<@Nullable Object> values = facts.named();
+            int begin = machine.state();
+            machine.skip(from, begin);
+            if (values == null) {
+                for (JsonType type : facts.types()) {
+                    add(type, facts, begin, to);
+                }
+            } else {
+                values = values.stream()
+                        .filter(value -> named.isValidFor(value, facts))
+                        .toList();
+                new Literals(json).add(values, begin, to);
+            }
+        }
+    }
+
+    private void add(JsonType type, Facts facts, int from, int to) {
+        switch (type) {
+            case NULL -> word(from, "null", to);
+            case BOOLEAN -> {
+                word(from, "true", to);
+                word(from, "false", to);
+            }
+            case INTEGER -> {
+                // numbers include them
+                if (!facts.types().contains(JsonType.NUMBER)) {
+                    JsonNumbers.add(machine, facts.path(), facts.range(), from, to);
+                }
+            }
+            case NUMBER -> JsonNumbers.add(machine, facts.path(), facts.range(), from, to);
+            case STRING -> string(facts, from, to);
+            case ARRAY -> ArrayRules.add(json, this::rule, facts, new int[] {from, to});
+            case OBJECT -> {
+                ObjectParts parts = ObjectParts.of(facts.nodes(), named.patterns());
+                ObjectRules.add(json, this::rule, facts, parts, new int[] {from, to});
+            }
+        }
+    }
+
+    private void word(int from, String word, int to) {
+        machine.skip(machine.read(from, word.getBytes(StandardCharsets.US_ASCII)), to);
+    }
+
+    private void string(Facts facts, int from, int to) {
+        Dfa pattern = facts.pattern();
+        if (pattern != null) {
+            json.strings().matching(from, pattern, to);
+            return;
+        }
+        int least = facts.least("minLength");
+        int most = facts.most("maxLength");
+        facts.requireCount("minLength", least, JsonStrings.MOST_LENGTH);
+        facts.requireCount("maxLength", most, JsonStrings.MOST_LENGTH);
+        if (most < 0 || least <= most) {
+            json.strings().free(from, least, most, to);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+package io.multihead.grammar;
+
+import io.multihead.internal.base.Checks;
+import java.math.BigDecimal;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A schema within a schema, with the JSON pointer that leads to it; equal where the pointers are.
+ *
+ * @param path the pointer, from {@code #} on
+ * @param value the keywords, or a boolean
+ */
+record SchemaNode(String path, Object value) implements Comparable<SchemaNode> {
+    static SchemaNode of(String path, @Nullable Object value) {
+        if (!(value instanceof Map || value instanceof Boolean)) {
+            throw Checks.fail(path, String.valueOf(value), "expected a schema: an object or a boolean");
+        }
+        return new SchemaNode(path, value);
+    }
+
+    @SuppressWarnings("unchecked")
+    Map<String, @Nullable Object> keywords() {
+        return value instanceof Map ? (Map<String, @Nullable Object>) value : new LinkedHashMap<>();
+    }
+
+    boolean isFalse() {
+        return Boolean.FALSE.equals(value);
+    }
+
+    String path(String keyword) {
+        return path + "/" + keyword.replace("~", "~0").replace("/", "~1");
+    }
+
+    IllegalArgumentException fail(String keyword, String expected) {
+        return Checks.fail(path(keyword), String.valueOf(keywords().get(keyword)), expected);
+    }
+
+    boolean has(String keyword) {
+        return keywords().containsKey(keyword);
+    }
+
+    /** Returns the schema of a keyword. */
+    SchemaNode child(String keyword) {
+        return of(path(keyword), keywords().get(keyword));
+    }
+
+    /** Returns one of the schemas that a keyword has by name. */
+    SchemaNode child(String keyword, String name) {
+        return of(
+                path(keyword) + "/" + name.replace("~", "~0").replace("/", "~1"),
+                map(keyword).get(name));
+    }
+
+    /** Returns one of the schemas in an array. */
+    SchemaNode child(String keyword, int index) {
+        return of(path(keyword) + "/" + index, list(keyword).get(index));
+    }
+
+    @SuppressWarnings("unchecked")
+    Map<String, @Nullable Object> map(String keyword) {
+        if (!has(keyword)) {
+            return Map.of();
+        }
+        if (!(keywords().get(keyword) instanceof Map<?, ?> map)) {
+            throw fail(keyword, "expected an object");
+        }
+        return (Map<String, @Nullable Object>) map;
+    }
+
+    @SuppressWarnings("unchecked")
+    List<@Nullable Object> list(String keyword) {
+        if (!(keywords().get(keyword) instanceof List<?> list)) {
+            throw fail(keyword, "expected an array");
+        }
+        return (List<@Nullable Object>) list;
+    }
+
+    String string(String keyword) {
+        if (!(keywords().get(keyword) instanceof String string)) {
+            throw fail(keyword, "expected a string");
+        }
+        return string;
+    }
+
+    /** Returns a length or a count, or {@code absent}. */
+    int count(String keyword, int absent) {
+        if (!has(keyword)) {
+            return absent;
+        }
+        Object value = keywords().get(keyword);
+        if (value instanceof BigDecimal number && number.stripTrailingZeros().scale() <= 0 && number.precision() < 18) {
+            value = number.longValue();
+        }
+        if (!(value instanceof Long number) || number < 0 || number > Integer.MAX_VALUE) {
+            throw fail(keyword, "expected an integer from 0 to " + Integer.MAX_VALUE);
+        }
+        return number.intValue();
+    }
+
+    @Override
+    public int compareTo(SchemaNode other) {
+        return path.compareTo(other.path);
+    }
+
+    @Override
+    public boolean equals(@Nullable Object object) {
+        return object instanceof SchemaNode other && path.equals(other.path);
+    }
+
+    @Override
+    public int hashCode() {
+        return path.hashCode();
+    }
+}

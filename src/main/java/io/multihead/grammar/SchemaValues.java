@@ -1,0 +1,87 @@
+package io.multihead.grammar;
+
+import java.math.BigDecimal;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** Whether a value that a schema names is valid by what else the schema says. */
+final class SchemaValues {
+    private final SchemaExpander expander;
+    private final Map<String, Dfa> patterns = new HashMap<>();
+
+    SchemaValues(SchemaExpander expander) {
+        this.expander = expander;
+    }
+
+    Map<String, Dfa> patterns() {
+        return patterns;
+    }
+
+    private boolean isValid(@Nullable Object value, Set<SchemaNode> schemas) {
+        for (Set<SchemaNode> alternative : expander.expand(schemas)) {
+            if (isValidFor(value, new Facts(alternative))) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Returns whether a value has what schemas without combining keywords want. */
+    boolean isValidFor(@Nullable Object value, Facts facts) {
+        if (!facts.types().contains(JsonType.of(value))) {
+            return false;
+        }
+        List<@Nullable Object> named = facts.named();
+        if (named != null && named.stream().noneMatch(other -> JsonType.same(value, other))) {
+            return false;
+        }
+        return switch (value) {
+            case Number number -> inRange(JsonType.decimal(number), facts.range());
+            case String text -> fits(text, facts);
+            case List<?> list -> fits(list, facts);
+            case Map<?, ?> map -> fits(map, facts);
+            case null, default -> true;
+        };
+    }
+
+    private static boolean inRange(BigDecimal number, JsonNumbers.Range range) {
+        int toLow = range.low() == null ? 1 : number.compareTo(range.low());
+        int toHigh = range.high() == null ? -1 : number.compareTo(range.high());
+        boolean multiple =
+                range.step() == null || number.remainder(range.step()).signum() == 0;
+        return multiple && toLow >= (range.aboveLow() ? 1 : 0) && toHigh <= (range.belowHigh() ? -1 : 0);
+    }
+
+    private static boolean count(int count, Facts facts, String least, String most) {
+        int limit = facts.most(most);
+        return count >= facts.least(least) && (limit < 0 || count <= limit);
+    }
+
+    private static boolean fits(String text, Facts facts) {
+        Dfa pattern = facts.pattern();
+        return count(text.codePointCount(0, text.length()), facts, "minLength", "maxLength")
+                && (pattern == null || pattern.matches(text));
+    }
+
+    private boolean fits(List<?> list, Facts facts) {
+        for (int i = 0; i < list.size(); i++) {
+            if (!isValid(list.get(i), ArrayRules.schemas(facts.nodes(), i))) {
+                return false;
+            }
+        }
+        return count(list.size(), facts, "minItems", "maxItems");
+    }
+
+    private boolean fits(Map<?, ?> map, Facts facts) {
+        ObjectParts parts = ObjectParts.of(facts.nodes(), patterns);
+        for (Map.Entry<?, ?> entry : map.entrySet()) {
+            if (!isValid(entry.getValue(), parts.schemas(String.valueOf(entry.getKey())))) {
+                return false;
+            }
+        }
+        return map.keySet().containsAll(parts.required()) && count(map.size(), facts, "minProperties", "maxProperties");
+    }
+}

@@ -1,0 +1,26 @@
+package io.multihead.grammar;
+
+/**
+ * What restricts the tokens of a text: a {@link Grammar}, {@link TokenRules}, or a class of the user. It makes a {@link TokenFilter} for
+ * each text. Immutable and thread-safe.
+ */
+@FunctionalInterface
+public interface TokenConstraint {
+    /**
+     * Begins a text.
+     *
+     * @param vocabulary the tokens of the model
+     * @return a new filter, before the first token
+     */
+    TokenFilter begin(TokenVocabulary vocabulary);
+
+    /**
+     * Returns a constraint that allows what both allow.
+     *
+     * @param other another constraint
+     * @return a new constraint
+     */
+    default TokenConstraint and(TokenConstraint other) {
+        return vocabulary -> new BothFilters(begin(vocabulary), other.begin(vocabulary));
+    }
+}

@@ -1,0 +1,130 @@
+package io.multihead.grammar;
+
+import io.multihead.internal.base.Checks;
+import java.util.Arrays;
+
+/**
+ * Which tokens of a vocabulary may come next: a bit for each. Not thread-safe.
+ */
+public final class TokenMask {
+    private final int size;
+    private final long[] words;
+
+    /**
+     * Creates a mask in which every token is allowed.
+     *
+     * @param size the number of tokens, at least 1
+     */
+    public TokenMask(int size) {
+        this.size = Math.toIntExact(Checks.atLeast(size, 1, "size"));
+        words = new long[(size + Long.SIZE - 1) / Long.SIZE];
+        allowAll();
+    }
+
+    /**
+     * Returns the number of tokens.
+     *
+     * @return at least 1
+     */
+    public int size() {
+        return size;
+    }
+
+    /**
+     * Returns whether a token is allowed.
+     *
+     * @param token an id; one outside of the mask is not allowed
+     * @return whether its bit is set
+     */
+    public boolean allows(int token) {
+        return token >= 0 && token < size && (words[token >> 6] >>> token & 1) != 0;
+    }
+
+    /**
+     * Returns the first allowed token from an id on.
+     *
+     * @param from an id, at least 0
+     * @return an id, or -1 if there is none
+     */
+    public int next(int from) {
+        if (from >= size) {
+            return -1;
+        }
+        int at = from >> 6;
+        long word = words[at] & -1L << from;
+        while (word == 0) {
+            at++;
+            if (at == words.length) {
+                return -1;
+            }
+            word = words[at];
+        }
+        return at * Long.SIZE + Long.numberOfTrailingZeros(word);
+    }
+
+    /**
+     * Returns how many tokens are allowed.
+     *
+     * @return from 0 to {@link #size}
+     */
+    public int count() {
+        int count = 0;
+        for (long word : words) {
+            count += Long.bitCount(word);
+        }
+        return count;
+    }
+
+    /** Allows every token. */
+    public void allowAll() {
+        Arrays.fill(words, -1);
+        if ((size & Long.SIZE - 1) != 0) {
+            words[words.length - 1] = (1L << size) - 1;
+        }
+    }
+
+    /** Forbids every token. */
+    public void forbidAll() {
+        Arrays.fill(words, 0);
+    }
+
+    /**
+     * Allows a token.
+     *
+     * @param token from 0 to {@code size() - 1}
+     */
+    public void allow(int token) {
+        Checks.index(token, size, "token");
+        words[token >> 6] |= 1L << token;
+    }
+
+    /**
+     * Forbids a token.
+     *
+     * @param token from 0 to {@code size() - 1}
+     */
+    public void forbid(int token) {
+        Checks.index(token, size, "token");
+        words[token >> 6] &= ~(1L << token);
+    }
+
+    /**
+     * Forbids every token that another mask does not allow.
+     *
+     * @param other a mask of any size; tokens beyond its end become forbidden
+     */
+    public void retain(TokenMask other) {
+        int shared = Math.min(words.length, other.words.length);
+        for (int i = 0; i < shared; i++) {
+            words[i] &= other.words[i];
+        }
+        Arrays.fill(words, shared, words.length, 0);
+    }
+
+    /** Allows every token that another mask of the same size allows, too. */
+    void add(TokenMask other) {
+        for (int i = 0; i < words.length; i++) {
+            words[i] |= other.words[i];
+        }
+    }
+}

@@ -1,0 +1,113 @@
+package io.multihead.grammar;
+
+import io.multihead.internal.base.Checks;
+import java.util.Arrays;
+
+/** Constraints that name tokens. */
+public final class TokenRules {
+    private TokenRules() {}
+
+    /**
+     * Returns a constraint that forbids tokens everywhere.
+     *
+     * @param tokens ids; those beyond the model's vocabulary forbid nothing
+     * @return a new constraint
+     */
+    public static TokenConstraint forbidding(int... tokens) {
+        int[] copy = checked(tokens);
+        return vocabulary -> new Forbidding(copy);
+    }
+
+    /**
+     * Returns a constraint that forces the first tokens of a text.
+     *
+     * @param tokens ids of the tokens, the first one first
+     * @return a new constraint
+     */
+    public static TokenConstraint beginningWith(int... tokens) {
+        int[] copy = checked(tokens);
+        return vocabulary -> {
+            Checks.indices(copy, vocabulary.size(), "tokens");
+            return new Beginning(copy, 0);
+        };
+    }
+
+    private static int[] checked(int[] tokens) {
+        int[] copy = Checks.notNull(tokens, "tokens").clone();
+        return Checks.indices(copy, Integer.MAX_VALUE, "tokens");
+    }
+
+    private static final class Forbidding implements TokenFilter {
+        private final int[] tokens;
+
+        Forbidding(int[] tokens) {
+            this.tokens = tokens;
+        }
+
+        @Override
+        public void restrict(TokenMask mask) {
+            for (int token : tokens) {
+                if (token < mask.size()) {
+                    mask.forbid(token);
+                }
+            }
+        }
+
+        @Override
+        public void accept(int token) {
+            if (Arrays.stream(tokens).anyMatch(forbidden -> forbidden == token)) {
+                throw Checks.fail("token", String.valueOf(token), "expected one that is not forbidden");
+            }
+        }
+
+        @Override
+        public void rollBack(int count) {
+            Checks.atLeast(count, 0, "tokens");
+        }
+
+        @Override
+        public TokenFilter fork() {
+            return this;
+        }
+    }
+
+    private static final class Beginning implements TokenFilter {
+        private final int[] tokens;
+        private int accepted;
+
+        Beginning(int[] tokens, int accepted) {
+            this.tokens = tokens;
+            this.accepted = accepted;
+        }
+
+        @Override
+        public void restrict(TokenMask mask) {
+            if (accepted < tokens.length) {
+                boolean allowed = mask.allows(tokens[accepted]);
+                mask.forbidAll();
+                if (allowed) {
+                    mask.allow(tokens[accepted]);
+                }
+            }
+        }
+
+        @Override
+        public void accept(int token) {
+            if (accepted < tokens.length && token != tokens[accepted]) {
+                throw Checks.fail("token", String.valueOf(token), "expected " + tokens[accepted]);
+            }
+            accepted++;
+        }
+
+        @Override
+        public void rollBack(int count) {
+            Checks.index(count, accepted + 1L, "tokens");
+            accepted -= count;
+        }
+
+        @Override
+        public TokenFilter fork() {
+            return new Beginning(tokens, accepted);
+        }
+    }
+}

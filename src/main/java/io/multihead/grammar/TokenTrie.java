@@ -1,0 +1,97 @@
+package io.multihead.grammar;
+
+import java.util.Arrays;
+
+/**
+ * The bytes of tokens as a tree, its nodes in the order of a walk: a node's children stand behind it, and where they end is known, so that
+ * a walk is one loop, and a byte that is not allowed skips all tokens that go on with it.
+ */
+final class TokenTrie {
+    private static final int NONE = -1;
+
+    private final byte[] value;
+    private final int[] depth;
+    /** The node behind all nodes below this one. */
+    private final int[] behind;
+    /** The first token with the bytes down to a node; the others follow in {@link #same}. */
+    private final int[] token;
+
+    private final int[] same;
+    private final int deepest;
+
+    /** Makes the tree of some of the tokens; {@code order} has ids by the order of their bytes, unsigned. */
+    TokenTrie(byte[][] bytes, int[] order) {
+        int most = 0;
+        for (int id : order) {
+            most = Math.addExact(most, bytes[id].length);
+        }
+        byte[] values = new byte[most];
+        int[] depths = new int[most];
+        int[] tokens = new int[most];
+        same = new int[bytes.length];
+        Arrays.fill(same, NONE);
+        int nodes = 0;
+        int longest = 0;
+        byte[] before = new byte[0];
+        for (int id : order) {
+            byte[] now = bytes[id];
+            int shared = Arrays.mismatch(before, now);
+            if (shared < 0) {
+                same[id] = tokens[nodes - 1];
+                tokens[nodes - 1] = id;
+                continue;
+            }
+            for (int i = shared; i < now.length; i++) {
+                values[nodes] = now[i];
+                depths[nodes] = i;
+                tokens[nodes] = NONE;
+                nodes++;
+            }
+            tokens[nodes - 1] = id;
+            longest = Math.max(longest, now.length);
+            before = now;
+        }
+        value = Arrays.copyOf(values, nodes);
+        depth = Arrays.copyOf(depths, nodes);
+        token = Arrays.copyOf(tokens, nodes);
+        behind = ends(depth);
+        deepest = longest;
+    }
+
+    /** Returns for each node the next one that is not deeper. */
+    private static int[] ends(int[] depth) {
+        int[] behind = new int[depth.length];
+        for (int node = depth.length - 1; node >= 0; node--) {
+            int end = node + 1;
+            while (end < depth.length && depth[end] > depth[node]) {
+                end = behind[end];
+            }
+            behind[node] = end;
+        }
+        return behind;
+    }
+
+    int nodes() {
+        return value.length;
+    }
+
+    /** Allows the tokens whose bytes may follow a configuration. */
+    void allow(Configurations configurations, Configuration from, TokenMask mask) {
+        Configuration[] path = new Configuration[deepest + 1];
+        path[0] = from;
+        int node = 0;
+        while (node < value.length) {
+            int level = depth[node];
+            Configuration to = configurations.step(path[level], value[node] & 0xff);
+            if (to.isDead()) {
+                node = behind[node];
+                continue;
+            }
+            path[level + 1] = to;
+            for (int id = token[node]; id != NONE; id = same[id]) {
+                mask.allow(id);
+            }
+            node++;
+        }
+    }
+}

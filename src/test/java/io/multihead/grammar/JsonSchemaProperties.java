@@ -1,0 +1,48 @@
+package io.multihead.grammar;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.support.Tries;
+import java.nio.charset.StandardCharsets;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+/** Every text that ended is valid by an independent validator, and every schema's example can be written. */
+class JsonSchemaProperties {
+    private static final int SCHEMAS = 2000;
+
+    @Test
+    void textsAreValidAndExamplesAreAllowed() throws Exception {
+        TokenVocabulary[] vocabularies = {
+            new TokenVocabulary(new PlainVocabulary(258)),
+            new TokenVocabulary(new PlainVocabulary(512)),
+            new TokenVocabulary(new PlainVocabulary(5000))
+        };
+        int schemas = (int) Math.max(25, SCHEMAS * Tries.factor());
+        int ended = 0;
+        for (int seed = 0; seed < schemas; seed++) {
+            Random random = new Random(seed);
+            RandomSchema.Example example = new RandomSchema(random).root(3);
+            String schema = example.schema().toString();
+            String context = "seed " + seed + ": " + schema;
+            SchemaOracle oracle = new SchemaOracle(schema);
+            String wanted = example.value().toString();
+            assertEquals("", oracle.faults(wanted.getBytes(StandardCharsets.UTF_8)), context);
+            Grammar grammar = Grammar.ofJsonSchema(schema);
+            TokenVocabulary vocabulary = vocabularies[seed % vocabularies.length];
+            assertEquals("", GrammarWalk.force(grammar.begin(vocabulary), vocabulary, wanted), context + "\n" + wanted);
+            for (int text = 0; text < 3; text++) {
+                GrammarWalk walk = new GrammarWalk(vocabulary, random);
+                byte[] bytes = walk.run(grammar.begin(vocabulary), 400);
+                if (walk.ended) {
+                    ended++;
+                    String faults = oracle.faults(bytes);
+                    assertEquals("", faults, () -> context + "\n" + new String(bytes, StandardCharsets.UTF_8));
+                }
+            }
+        }
+        // the others are long strings, numbers and lists
+        assertTrue(ended > schemas * 3 * 0.6, ended + " texts of " + schemas * 3 + " ended");
+    }
+}
