@@ -24,14 +24,15 @@ final class Generation extends SessionTask {
     private final StopTexts stops;
     private final List<GeneratedToken> generated = new ArrayList<>();
     private final StringBuilder text = new StringBuilder();
+    private final TextConstraint constraint;
     private final int[] guesses;
     private final int promptTokens;
     private final long start = System.nanoTime();
     private @Nullable FinishReason finish;
 
-    Generation(SessionState session, Tokenizer tokenizer, GenerationOptions options, TokenListener listener) {
+    Generation(SessionState session, Prompts prompts, GenerationOptions options, TokenListener listener) {
         super(session);
-        this.tokenizer = tokenizer;
+        tokenizer = prompts.tokenizer();
         this.options = Checks.notNull(options, "options");
         this.listener = Checks.notNull(listener, "listener");
         if (session.tokens.size() == 0) {
@@ -41,6 +42,7 @@ final class Generation extends SessionTask {
         stops = new StopTexts(options.stops());
         guesses = new int[options.draftTokens()];
         promptTokens = session.tokens.size();
+        constraint = TextConstraint.begin(options.constraint(), prompts);
     }
 
     /** Returns a stream that has the bytes of the character which the session's tokens end within, if they do. */
@@ -129,7 +131,8 @@ final class Generation extends SessionTask {
     private int choose(Scratch scratch, float[] logits) {
         Compute cpu = scratch.cpu();
         Sampler sampler = scratch.sampler();
-        int id = sampler.choose(cpu, logits, session.seen, options.sampling(), session.tokens.size());
+        int id = sampler.choose(cpu, logits, session.seen, options.sampling(), session.tokens.size(), constraint);
+        constraint.accept(id);
         double logProbability = Double.NaN;
         if (options.logProbabilities()) {
             sampler.measure(cpu, logits);

@@ -1,5 +1,6 @@
 package io.multihead.decoder;
 
+import io.multihead.grammar.TokenConstraint;
 import io.multihead.internal.base.Checks;
 import java.time.Duration;
 import java.util.List;
@@ -12,14 +13,17 @@ import java.util.List;
  * @param logProbabilities whether tokens have their logarithms of probability, which takes a pass over the logits
  * @param draftTokens most tokens that are guessed from the text so far and verified in one step (prompt lookup, Saxena 2023), at most
  *     {@link #MOST_DRAFT_TOKENS}; 0 for none. The text is the same
+ * @param constraint which tokens may be chosen, of which each text has its own filter: JSON by a schema, a grammar, or rules of the
+ *     caller; {@link TokenConstraint#NONE} for all
  */
-public record GenerationOptions(Sampling sampling, TextLimits limits, boolean logProbabilities, int draftTokens) {
+public record GenerationOptions(
+        Sampling sampling, TextLimits limits, boolean logProbabilities, int draftTokens, TokenConstraint constraint) {
     /** Most draft tokens: those that a step has room for beside the token that comes before them. */
     public static final int MOST_DRAFT_TOKENS = 255;
 
     /** Greedy, at most 256 tokens. */
     public static final GenerationOptions DEFAULT =
-            new GenerationOptions(Sampling.GREEDY, TextLimits.DEFAULT, false, 0);
+            new GenerationOptions(Sampling.GREEDY, TextLimits.DEFAULT, false, 0, TokenConstraint.NONE);
 
     /**
      * Checks the number.
@@ -29,6 +33,7 @@ public record GenerationOptions(Sampling sampling, TextLimits limits, boolean lo
     public GenerationOptions {
         Checks.notNull(sampling, "sampling");
         Checks.notNull(limits, "limits");
+        Checks.notNull(constraint, "constraint");
         Checks.index(draftTokens, MOST_DRAFT_TOKENS + 1L, "draftTokens");
     }
 
@@ -66,7 +71,7 @@ public record GenerationOptions(Sampling sampling, TextLimits limits, boolean lo
      * @param newSampling how tokens are chosen
      */
     public GenerationOptions withSampling(Sampling newSampling) {
-        return new GenerationOptions(newSampling, limits, logProbabilities, draftTokens);
+        return new GenerationOptions(newSampling, limits, logProbabilities, draftTokens, constraint);
     }
 
     /**
@@ -75,7 +80,7 @@ public record GenerationOptions(Sampling sampling, TextLimits limits, boolean lo
      * @param newLimits when the text ends
      */
     public GenerationOptions withLimits(TextLimits newLimits) {
-        return new GenerationOptions(sampling, newLimits, logProbabilities, draftTokens);
+        return new GenerationOptions(sampling, newLimits, logProbabilities, draftTokens, constraint);
     }
 
     /**
@@ -114,7 +119,7 @@ public record GenerationOptions(Sampling sampling, TextLimits limits, boolean lo
      * @param wanted whether tokens have them
      */
     public GenerationOptions withLogProbabilities(boolean wanted) {
-        return new GenerationOptions(sampling, limits, wanted, draftTokens);
+        return new GenerationOptions(sampling, limits, wanted, draftTokens, constraint);
     }
 
     /**
@@ -132,6 +137,15 @@ public record GenerationOptions(Sampling sampling, TextLimits limits, boolean lo
      * @param newDraftTokens most tokens that are guessed at once; 0 for none
      */
     public GenerationOptions withDraftTokens(int newDraftTokens) {
-        return new GenerationOptions(sampling, limits, logProbabilities, newDraftTokens);
+        return new GenerationOptions(sampling, limits, logProbabilities, newDraftTokens, constraint);
+    }
+
+    /**
+     * {@return these options with a constraint}
+     *
+     * @param newConstraint which tokens may be chosen
+     */
+    public GenerationOptions withConstraint(TokenConstraint newConstraint) {
+        return new GenerationOptions(sampling, limits, logProbabilities, draftTokens, newConstraint);
     }
 }

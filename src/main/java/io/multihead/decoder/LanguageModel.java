@@ -3,6 +3,7 @@ package io.multihead.decoder;
 import io.multihead.cache.CacheFormat;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.compute.Compute;
+import io.multihead.grammar.TokenVocabulary;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.SlabArena;
 import io.multihead.model.Transformer;
@@ -12,6 +13,7 @@ import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A trained language model: text in, text out.
@@ -42,6 +44,7 @@ public final class LanguageModel implements AutoCloseable {
     private final LoadedDecoder loaded;
     private final ModelIdentity identity;
     private final Optional<ChatTemplate> template;
+    private @Nullable TokenVocabulary tokens;
 
     LanguageModel(Compute cpu, LoadedDecoder loaded) {
         this(
@@ -155,7 +158,7 @@ public final class LanguageModel implements AutoCloseable {
                     new ScratchPool(cpu, vocabularySize(), options.cacheFormat()),
                     new SessionCache.Limits(tokens, options.maxWait(), options.keepsPrefixes()),
                     new SessionCache.Lives(loaded.arena().scope()::isAlive, arena::close));
-            Prompts prompts = new Prompts(tokenizer(), this::chatTemplate, vocabularySize());
+            Prompts prompts = new Prompts(tokenizer(), this::chatTemplate, vocabularySize(), this::tokenVocabulary);
             PrefixFile files =
                     new PrefixFile(identity, ContextRopes.name(loaded.config().layers(), tokens));
             return new Sessions(shared, files, prompts, chunkTokens);
@@ -163,6 +166,20 @@ public final class LanguageModel implements AutoCloseable {
             arena.close();
             throw failed;
         }
+    }
+
+    /**
+     * Returns the tokens of this model as constraints read them. Made at the first call, and kept.
+     *
+     * @return the vocabulary of {@link #tokenizer}
+     */
+    public synchronized TokenVocabulary tokenVocabulary() {
+        TokenVocabulary made = tokens;
+        if (made == null) {
+            made = new TokenVocabulary(tokenizer());
+            tokens = made;
+        }
+        return made;
     }
 
     private static KeyValueCache cache(KeyValueCache.Config config, int tokens, SessionOptions options, Arena arena) {

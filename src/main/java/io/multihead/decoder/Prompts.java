@@ -1,5 +1,6 @@
 package io.multihead.decoder;
 
+import io.multihead.grammar.TokenVocabulary;
 import io.multihead.internal.base.Checks;
 import io.multihead.text.PromptText;
 import io.multihead.text.SpecialIds;
@@ -14,8 +15,9 @@ import java.util.function.Supplier;
  * @param tokenizer of the model
  * @param template of chats, or the error that says why there is none
  * @param vocabulary tokens that the model has
+ * @param tokens the tokenizer's, as constraints read them
  */
-record Prompts(Tokenizer tokenizer, Supplier<ChatTemplate> template, int vocabulary) {
+record Prompts(Tokenizer tokenizer, Supplier<ChatTemplate> template, int vocabulary, Supplier<TokenVocabulary> tokens) {
     /** Returns a text's tokens, in which nothing is a control token; those of the first text after the one that begins texts. */
     int[] encode(String text, boolean first) {
         int[] ids = tokenizer.encode(Checks.notNull(text, "text"));

@@ -62,9 +62,15 @@ final class Sampler {
      * @param index the index of the token in the text
      */
     int choose(Compute cpu, float[] row, SeenTokens seen, Sampling sampling, long index) {
+        return choose(cpu, row, seen, sampling, index, TextConstraint.NONE);
+    }
+
+    /** Chooses a token that a constraint allows. */
+    int choose(Compute cpu, float[] row, SeenTokens seen, Sampling sampling, long index, TextConstraint constraint) {
         requireFinite(row);
         System.arraycopy(row, 0, logits, 0, vocabulary);
         penalise(seen, sampling.penalties());
+        constraint.apply(logits);
         if (sampling.temperature() == 0) {
             return largest();
         }

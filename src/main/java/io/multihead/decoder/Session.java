@@ -146,7 +146,7 @@ public final class Session implements AutoCloseable {
     }
 
     Generation begin(GenerationOptions options, TokenListener listener) {
-        return new Generation(state, prompts.tokenizer(), options, listener);
+        return new Generation(state, prompts, options, listener);
     }
 
     /**

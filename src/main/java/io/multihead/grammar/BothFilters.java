@@ -9,6 +9,12 @@ record BothFilters(TokenFilter first, TokenFilter second) implements TokenFilter
     }
 
     @Override
+    public void adjust(float[] logits) {
+        first.adjust(logits);
+        second.adjust(logits);
+    }
+
+    @Override
     public void accept(int token) {
         first.accept(token);
         try {

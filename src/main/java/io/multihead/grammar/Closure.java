@@ -120,8 +120,7 @@ final class Closure {
                 add(target, frame);
             } else if (label == Machine.CALL) {
                 // without a frame for a call that is the last of its rule, repetition by recursion needs no memory
-                boolean last = machine.isEnd(target) && machine.first(target) == Machine.NONE;
-                add(machine.callee(move), last ? frame : new Frame(target, frame));
+                add(machine.callee(move), machine.isLast(target) ? frame : new Frame(target, frame));
             } else {
                 reads |= label >= 0;
             }

@@ -84,7 +84,7 @@ final class Configurations {
             }
             boolean counted = from.plain >= TokenVocabulary.MOST_COUNTED;
             TokenTrie trie = counted ? vocabulary.others() : vocabulary.all();
-            trie.allow(this, from, mask);
+            trie.allow(this::step, from, mask);
             from.mask = mask;
             kept += vocabulary.size() / Byte.SIZE;
         }

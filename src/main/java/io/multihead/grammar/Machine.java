@@ -17,6 +17,8 @@ final class Machine {
     static final int DEAD = -3;
 
     static final int NONE = -1;
+    /** Moves that read nothing, one after the other, that are followed to find the end of a rule. */
+    private static final int MOST_SKIPS = 64;
 
     private final int mostMoves;
 
@@ -147,6 +149,30 @@ final class Machine {
         callee[moves] = rule;
         next[moves] = first[from];
         first[from] = moves++;
+    }
+
+    /** Returns whether nothing but the end of the rule follows a state. */
+    boolean isLast(int state) {
+        int at = state;
+        for (int steps = 0; steps < MOST_SKIPS; steps++) {
+            int move = alive(first[at]);
+            if (move == NONE) {
+                return end[at];
+            }
+            if (end[at] || label[move] != EMPTY || alive(next[move]) != NONE) {
+                return false;
+            }
+            at = target[move];
+        }
+        return false;
+    }
+
+    private int alive(int move) {
+        int at = move;
+        while (at != NONE && label[at] == DEAD) {
+            at = next[at];
+        }
+        return at;
     }
 
     /** Removes a move. */

@@ -1,7 +1,7 @@
 package io.multihead.grammar;
 
 import io.multihead.internal.base.Checks;
-import java.net.URLDecoder;
+import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -19,6 +19,7 @@ import org.jspecify.annotations.Nullable;
 final class SchemaExpander {
     private static final int MOST_ALTERNATIVES = 1000;
     private static final int DEEPEST = 500;
+    private static final int HEXADECIMAL = 16;
     private static final int MOST_WORK = 200_000;
 
     /** Keywords that say nothing about which values are valid. */
@@ -197,6 +198,28 @@ final class SchemaExpander {
         }
     }
 
+    /** Returns a fragment of a URI without its percent signs. */
+    private static String decoded(SchemaNode node, String fragment) {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        for (int at = 0; at < fragment.length(); ) {
+            int codePoint = fragment.codePointAt(at);
+            if (codePoint != '%') {
+                bytes.writeBytes(Character.toString(codePoint).getBytes(StandardCharsets.UTF_8));
+                at += Character.charCount(codePoint);
+                continue;
+            }
+            int end = Math.min(at + 3, fragment.length());
+            int high = end == at + 3 ? Character.digit(fragment.charAt(at + 1), HEXADECIMAL) : -1;
+            int low = end == at + 3 ? Character.digit(fragment.charAt(at + 2), HEXADECIMAL) : -1;
+            if (high < 0 || low < 0) {
+                throw node.fail("$ref", "expected two hexadecimal digits behind %");
+            }
+            bytes.write(HEXADECIMAL * high + low);
+            at = end;
+        }
+        return bytes.toString(StandardCharsets.UTF_8);
+    }
+
     /** Returns the schema that a reference names. */
     private SchemaNode resolve(SchemaNode node) {
         String reference = node.string("$ref");
@@ -214,7 +237,7 @@ final class SchemaExpander {
         Object value = root.value();
         StringBuilder path = new StringBuilder("#");
         if (reference.length() > 1) {
-            String pointer = URLDecoder.decode(reference.substring(2).replace("+", "%2B"), StandardCharsets.UTF_8);
+            String pointer = decoded(node, reference.substring(2));
             for (String step : pointer.split("/", -1)) {
                 String name = step.replace("~1", "/").replace("~0", "~");
                 value = value instanceof Map<?, ?> map

@@ -6,6 +6,9 @@ package io.multihead.grammar;
  */
 @FunctionalInterface
 public interface TokenConstraint {
+    /** Allows every token. */
+    TokenConstraint NONE = vocabulary -> new FreeTokens();
+
     /**
      * Begins a text.
      *

@@ -18,6 +18,13 @@ public interface TokenFilter {
     void restrict(TokenMask mask);
 
     /**
+     * Changes the model's logits of the next token, before those of forbidden tokens are left out. Does nothing unless it is overridden.
+     *
+     * @param logits a logit for each token of the model's vocabulary; those of allowed tokens have to stay finite
+     */
+    default void adjust(float[] logits) {}
+
+    /**
      * Takes the token that was chosen.
      *
      * @param token an id that {@link #restrict} allowed

@@ -121,6 +121,26 @@ public final class TokenMask {
         Arrays.fill(words, shared, words.length, 0);
     }
 
+    /**
+     * Makes the logits of tokens that are not allowed negative infinity.
+     *
+     * @param logits a logit for each token; more are not changed
+     */
+    public void forbid(float[] logits) {
+        int end = Math.min(size, logits.length);
+        for (int from = 0; from < end; from += Long.SIZE) {
+            long word = words[from >> 6];
+            int behind = Math.min(end, from + Long.SIZE);
+            if (word == 0) {
+                Arrays.fill(logits, from, behind, Float.NEGATIVE_INFINITY);
+            } else if (word != -1) {
+                for (int token = from; token < behind; token++) {
+                    logits[token] = (word >>> token & 1) == 0 ? Float.NEGATIVE_INFINITY : logits[token];
+                }
+            }
+        }
+    }
+
     /** Allows every token that another mask of the same size allows, too. */
     void add(TokenMask other) {
         for (int i = 0; i < words.length; i++) {

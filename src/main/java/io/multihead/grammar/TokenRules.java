@@ -2,9 +2,12 @@ package io.multihead.grammar;
 
 import io.multihead.internal.base.Checks;
 import java.util.Arrays;
+import java.util.Map;
 
 /** Constraints that name tokens. */
 public final class TokenRules {
+    private static final float MOST_BIAS = 1000;
+
     private TokenRules() {}
 
     /**
@@ -30,6 +33,24 @@ public final class TokenRules {
             Checks.indices(copy, vocabulary.size(), "tokens");
             return new Beginning(copy, 0);
         };
+    }
+
+    /**
+     * Returns a constraint that adds numbers to the logits of tokens, before temperature and what follows it: the {@code logit_bias} of
+     * OpenAI.
+     *
+     * @param bias a number from -1000 to 1000 for each id; ids beyond the model's vocabulary have no effect
+     * @return a new constraint
+     */
+    public static TokenConstraint biased(Map<Integer, Float> bias) {
+        Map<Integer, Float> copy = Map.copyOf(Checks.notNull(bias, "bias"));
+        copy.forEach((token, value) -> {
+            Checks.index(token, Integer.MAX_VALUE, "bias");
+            if (!(Math.abs(value) <= MOST_BIAS)) {
+                throw Checks.fail("bias", value + " of token " + token, "expected -1000 to 1000");
+            }
+        });
+        return vocabulary -> new Biased(copy);
     }
 
     private static int[] checked(int[] tokens) {
@@ -58,6 +79,37 @@ public final class TokenRules {
             if (Arrays.stream(tokens).anyMatch(forbidden -> forbidden == token)) {
                 throw Checks.fail("token", String.valueOf(token), "expected one that is not forbidden");
             }
+        }
+
+        @Override
+        public void rollBack(int count) {
+            Checks.atLeast(count, 0, "tokens");
+        }
+
+        @Override
+        public TokenFilter fork() {
+            return this;
+        }
+    }
+
+    private record Biased(Map<Integer, Float> bias) implements TokenFilter {
+        @Override
+        public void restrict(TokenMask mask) {
+            // all tokens stay allowed
+        }
+
+        @Override
+        public void adjust(float[] logits) {
+            bias.forEach((token, value) -> {
+                if (token < logits.length) {
+                    logits[token] += value;
+                }
+            });
+        }
+
+        @Override
+        public void accept(int token) {
+            // nothing depends on it
         }
 
         @Override

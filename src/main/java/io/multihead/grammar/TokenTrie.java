@@ -9,6 +9,13 @@ import java.util.Arrays;
 final class TokenTrie {
     private static final int NONE = -1;
 
+    /** Where bytes lead. */
+    @FunctionalInterface
+    interface Steps {
+        /** Returns the configuration behind a byte. */
+        Configuration step(Configuration from, int value);
+    }
+
     private final byte[] value;
     private final int[] depth;
     /** The node behind all nodes below this one. */
@@ -76,13 +83,13 @@ final class TokenTrie {
     }
 
     /** Allows the tokens whose bytes may follow a configuration. */
-    void allow(Configurations configurations, Configuration from, TokenMask mask) {
+    void allow(Steps steps, Configuration from, TokenMask mask) {
         Configuration[] path = new Configuration[deepest + 1];
         path[0] = from;
         int node = 0;
         while (node < value.length) {
             int level = depth[node];
-            Configuration to = configurations.step(path[level], value[node] & 0xff);
+            Configuration to = steps.step(path[level], value[node] & 0xff);
             if (to.isDead()) {
                 node = behind[node];
                 continue;

@@ -1,0 +1,26 @@
+package io.multihead.grammar;
+
+import io.multihead.internal.base.Checks;
+
+/** Allows every token. */
+record FreeTokens() implements TokenFilter {
+    @Override
+    public void restrict(TokenMask mask) {
+        // all stay allowed
+    }
+
+    @Override
+    public void accept(int token) {
+        // nothing depends on it
+    }
+
+    @Override
+    public void rollBack(int tokens) {
+        Checks.atLeast(tokens, 0, "tokens");
+    }
+
+    @Override
+    public TokenFilter fork() {
+        return this;
+    }
+}
