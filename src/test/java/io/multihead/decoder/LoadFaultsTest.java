@@ -13,11 +13,15 @@ import io.multihead.format.GgufWriter;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.lang.management.ManagementFactory;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
@@ -29,6 +33,18 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Every error of a model's file or folder names the file and what is wrong in it. */
 class LoadFaultsTest {
+    /** Small files of a folder that are changed. */
+    private static final Map<String, String> SMALL = Map.of(
+            "generation_config.json", "{\"eos_token_id\": [2, 7], \"temperature\": 0.5}",
+            "tokenizer_config.json",
+                    "{\"bos_token\": \"<s>\", \"eos_token\": {\"content\": \"</s>\"}, \"add_bos_token\": true}",
+            "1_Pooling/config.json", "{\"pooling_mode_lasttoken\": true, \"pooling_mode_mean_tokens\": false}",
+            "config_sentence_transformers.json",
+                    "{\"prompts\": {\"query\": \"q: \"}, \"default_prompt_name\": \"query\", \"truncate_dim\": null}",
+            "sentence_bert_config.json", "{\"max_seq_length\": 60, \"do_lower_case\": false}");
+
+    private static final byte[] CHARACTERS = "0123456789-.eE\"{}[],:ntf \\".getBytes(StandardCharsets.US_ASCII);
+
     @TempDir
     private Path folder;
 
@@ -207,5 +223,70 @@ class LoadFaultsTest {
                 warnings.stream()
                         .filter(line -> line.startsWith(file.toString()))
                         .toList());
+    }
+
+    /** Whatever bytes a file has, it is refused by a message that names a file, or the model can be used. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "config.json",
+                "generation_config.json",
+                "tokenizer_config.json",
+                "tokenizer.json",
+                "modules.json",
+                "1_Pooling/config.json",
+                "config_sentence_transformers.json",
+                "sentence_bert_config.json",
+                "model.safetensors",
+                "model.gguf"
+            })
+    void filesOfOtherBytesAreRefusedOrUsable(String name) throws IOException {
+        writeFolder();
+        Path file = folder.resolve(name);
+        Files.createDirectories(file.getParent());
+        Files.writeString(
+                folder.resolve("modules.json"),
+                "[{\"path\": \"\", \"type\": \"sentence_transformers.models.Transformer\"},"
+                        + " {\"path\": \"1_Pooling\", \"type\": \"sentence_transformers.models.Pooling\"}]");
+        if (name.endsWith(".gguf")) {
+            new FamilyFile(Kind.QWEN_3, 5).write(file);
+        } else if (!Files.exists(file)) {
+            Files.writeString(file, SMALL.get(name));
+        }
+        byte[] whole = Files.readAllBytes(file);
+        // of weights the header
+        int most = Math.min(whole.length, name.endsWith(".json") ? whole.length : 6000);
+        SplittableRandom random = new SplittableRandom(7);
+        int refused = 0;
+        for (int i = 0; i < 80; i++) {
+            byte[] changed = i % 8 == 0 ? Arrays.copyOf(whole, random.nextInt(most)) : whole.clone();
+            if (i % 8 != 0) {
+                int at = random.nextInt(most);
+                changed[at] = i % 2 == 0 ? CHARACTERS[random.nextInt(CHARACTERS.length)] : (byte) random.nextInt(256);
+            }
+            Files.write(file, changed);
+            refused += isRefused(name.endsWith(".gguf") ? file : folder) ? 1 : 0;
+        }
+        assertTrue(refused > 10, refused + " refused");
+    }
+
+    private boolean isRefused(Path path) {
+        try (LanguageModel model = LanguageModel.load(cpu, path)) {
+            try (Sessions sessions = model.sessions(SessionOptions.DEFAULT.withContextTokens(8));
+                    Session session = sessions.open().append(5, 6)) {
+                session.generate(GenerationOptions.DEFAULT.withMaxTokens(2));
+                model.embedder().embed("ab");
+            } catch (IllegalArgumentException | ArithmeticException named) {
+                // a text that has no tokens any more, or weights of other numbers
+                assertTrue(named.getMessage().contains("expected"), named.getMessage());
+            }
+            return false;
+        } catch (IllegalArgumentException named) {
+            assertTrue(named.getMessage().startsWith(folder.toString()), named.getMessage());
+            return true;
+        } catch (IOException named) {
+            assertTrue(String.valueOf(named.getMessage()).contains(folder.toString()), named.toString());
+            return true;
+        }
     }
 }
