@@ -53,8 +53,7 @@ final class FolderModel implements ModelFile {
     @Override
     public long bytes() {
         return names.stream()
-                .mapToLong(name -> weights.shape(name).elements()
-                        * (weights.elementType(name).equals("F32") ? Float.BYTES : Short.BYTES))
+                .mapToLong(name -> weights.shape(name).elements() * ModelFile.bytesOfElement(weights.elementType(name)))
                 .sum();
     }
 

@@ -38,7 +38,7 @@ record GgufModel(Gguf file) implements ModelFile {
         long elements = file.shape(name).elements();
         return file.blockType(name)
                 .map(blocks -> elements / blocks.elements() * blocks.bytes())
-                .orElse(elements * (file.type(name).equals("F32") ? Float.BYTES : Short.BYTES));
+                .orElse(elements * ModelFile.bytesOfElement(file.type(name)));
     }
 
     @Override

@@ -21,8 +21,17 @@ interface ModelFile {
     /** Returns the sizes of a tensor, whatever its type. */
     Shape shape(String name);
 
-    /** Returns about how many bytes all tensors have. */
+    /** Returns about how many bytes all tensors have; never more than the file. */
     long bytes();
+
+    /** Returns the bytes of an element, 0 of a type that no weights have: its shape is not compared with the file's bytes. */
+    static int bytesOfElement(String type) {
+        return switch (type) {
+            case "F32" -> Float.BYTES;
+            case "F16", "BF16" -> Short.BYTES;
+            default -> 0;
+        };
+    }
 
     /** Returns whether these are the weights of a model for embeddings, which need no output head. */
     default boolean isForEmbeddings() {
