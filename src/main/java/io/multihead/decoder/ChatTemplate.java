@@ -6,6 +6,7 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.template.RaisedException;
 import io.multihead.internal.template.Template;
 import io.multihead.text.PromptText;
+import io.multihead.text.Tokenizer;
 import java.time.LocalDateTime;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -153,14 +154,21 @@ public final class ChatTemplate {
         return new ChatTemplate(name, writer, controlTokens, all);
     }
 
+    /** Returns this template with the names of a model's own tokens, where it has none. */
+    ChatTemplate withTokensOf(Tokenizer tokenizer) {
+        Map<String, Object> all = new LinkedHashMap<>(TemplateVariables.tokens(tokenizer));
+        all.putAll(variables);
+        return new ChatTemplate(name, writer, controlTokens, all);
+    }
+
     /** Returns tokens that a model's vocabulary must have. */
     List<String> controlTokens() {
         return controlTokens;
     }
 
     /**
-     * Writes a chat, up to where the model answers. {@link Session#appendChat(ChatPrompt)} does so, with the variables that name the model's own
-     * tokens, such as {@code bos_token}.
+     * Writes a chat, up to where the model answers. {@link Session#appendChat(ChatPrompt)} does so with the variables that name the model's own
+     * tokens, such as {@code bos_token}, which {@link LanguageModel#chatTemplate} has too where it is that of the file.
      *
      * @param prompt the chat
      * @return the prompt

@@ -218,7 +218,7 @@ public final class LanguageModel implements AutoCloseable {
      *     model takes prompts that are written out: {@code session.append(tokenizer().encodeSpecial(prompt))}
      */
     public ChatTemplate chatTemplate() {
-        return template.orElseGet(loaded.templates()::template);
+        return template.orElseGet(() -> loaded.templates().template().withTokensOf(tokenizer()));
     }
 
     /**

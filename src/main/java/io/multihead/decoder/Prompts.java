@@ -2,11 +2,7 @@ package io.multihead.decoder;
 
 import io.multihead.grammar.TokenVocabulary;
 import io.multihead.internal.base.Checks;
-import io.multihead.text.PromptText;
-import io.multihead.text.SpecialIds;
 import io.multihead.text.Tokenizer;
-import java.util.HashMap;
-import java.util.Map;
 import java.util.function.Supplier;
 
 /**
@@ -38,23 +34,6 @@ record Prompts(Tokenizer tokenizer, Supplier<ChatTemplate> template, int vocabul
                 throw Checks.fail("chat_template", "control token " + token, "expected one of the vocabulary");
             }
         }
-        return tokenizer.encode(chats.render(prompt.withDefaults(specialTokens())));
-    }
-
-    /** Returns the names of the model's own tokens, as variables of templates. */
-    private Map<String, Object> specialTokens() {
-        SpecialIds special = tokenizer.specialIds();
-        Map<String, Object> tokens = new HashMap<>();
-        put(tokens, "bos_token", special.begin());
-        put(tokens, "eos_token", special.end());
-        put(tokens, "unk_token", special.unknown());
-        put(tokens, "pad_token", special.padding());
-        return tokens;
-    }
-
-    private void put(Map<String, Object> to, String name, int id) {
-        if (id != SpecialIds.NONE) {
-            to.put(name, PromptText.template(tokenizer.token(id)));
-        }
+        return tokenizer.encode(chats.render(prompt.withDefaults(TemplateVariables.tokens(tokenizer))));
     }
 }

@@ -3,6 +3,8 @@ package io.multihead.decoder;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.template.Template;
 import io.multihead.text.PromptText;
+import io.multihead.text.SpecialIds;
+import io.multihead.text.Tokenizer;
 import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -30,7 +32,11 @@ final class TemplateVariables {
     private TemplateVariables() {}
 
     static Map<String, @Nullable Object> of(ChatPrompt prompt, Form form) {
-        Map<String, @Nullable Object> all = new LinkedHashMap<>(prompt.variables());
+        Map<String, @Nullable Object> all = new LinkedHashMap<>();
+        // as in transformers, where they are none and not undefined
+        all.put("documents", null);
+        all.put("tools", null);
+        all.putAll(prompt.variables());
         all.put(
                 "messages",
                 prompt.messages().stream().map(each -> of(each, form)).toList());
@@ -39,6 +45,23 @@ final class TemplateVariables {
             all.put("tools", prompt.tools().stream().map(TemplateVariables::of).toList());
         }
         return all;
+    }
+
+    /** Returns the names of a model's own tokens. */
+    static Map<String, Object> tokens(Tokenizer tokenizer) {
+        SpecialIds special = tokenizer.specialIds();
+        Map<String, Object> tokens = new LinkedHashMap<>();
+        put(tokens, "bos_token", special.begin(), tokenizer);
+        put(tokens, "eos_token", special.end(), tokenizer);
+        put(tokens, "unk_token", special.unknown(), tokenizer);
+        put(tokens, "pad_token", special.padding(), tokenizer);
+        return tokens;
+    }
+
+    private static void put(Map<String, Object> to, String name, int id, Tokenizer tokenizer) {
+        if (id != SpecialIds.NONE) {
+            to.put(name, PromptText.template(tokenizer.token(id)));
+        }
     }
 
     private static Map<String, @Nullable Object> of(ChatMessage message, Form form) {

@@ -4,6 +4,7 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.internal.base.JsonWriter;
+import io.multihead.text.PromptText;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -49,7 +50,11 @@ public enum ToolCallFormat {
                 ChatMessage.tool(call, "Result")));
         String text;
         try {
-            text = Checks.notNull(template, "template").render(chat).toString();
+            // templates put these before texts, and know them from their models
+            PromptText token = PromptText.template("<token>");
+            ChatPrompt named = chat.withDefaults(
+                    Map.of("bos_token", token, "eos_token", token, "unk_token", token, "pad_token", token));
+            text = Checks.notNull(template, "template").render(named).toString();
         } catch (IllegalArgumentException refused) {
             return Optional.empty();
         }

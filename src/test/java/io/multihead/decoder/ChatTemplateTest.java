@@ -290,6 +290,14 @@ class ChatTemplateTest {
                 .withReasoning("b"));
     }
 
+    /** As in transformers, where tools and documents are none rather than undefined. */
+    @Test
+    void whatIsNotGivenIsNone() {
+        ChatTemplate template =
+                ChatTemplate.of("{{ tools is none }} {{ documents is none }} {{ enable_thinking is defined }}");
+        assertEquals("True True False", rendered(template, QUESTION));
+    }
+
     @Test
     void familiesHaveTheirNames() {
         assertEquals(9, ChatTemplate.families().size());

@@ -30,6 +30,9 @@ class ToolCallFormatTest {
                 + "{{ '[TOOL_CALLS] [' if loop.first }}{{ c.function | tojson | replace('}}', '}, \"id\": \"' + c.id + '\"}') }}"
                 + "{{ ']' if loop.last }}{% endfor %}{% endfor %}";
         assertEquals(Optional.of(ToolCallFormat.MISTRAL), ToolCallFormat.of(ChatTemplate.of(mistral)));
+        assertEquals(
+                Optional.of(ToolCallFormat.LLAMA_3),
+                ToolCallFormat.of(ChatTemplate.of("{{ bos_token + '' }}" + llama)));
         String other = each + "<call:{{ c.function.name }}{{ c.function.arguments | tojson }}>{% endfor %}{% endfor %}";
         assertEquals(Optional.empty(), ToolCallFormat.of(ChatTemplate.of(other)));
     }

@@ -13,6 +13,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
 /** Prompts as tokens: which characters may be control tokens. */
@@ -46,6 +47,27 @@ class PromptTokensTest {
         assertArrayEquals(
                 tokenizer.encode("ab ab"),
                 tokenizer.encode(PromptText.template("a").plus(PromptText.content("b ab"))));
+    }
+
+    /** What a template and content are put together to is divided as one text. */
+    @Test
+    void tokensAreThoseOfTheWholeText() {
+        SplittableRandom random = new SplittableRandom(11);
+        List<String> content =
+                List.of("a", "b", "ab", " ", "\n", "word", "[s]", "e\u0301", "\ud83d\ude42", "<", "|>", "1");
+        List<Tokenizer> tokenizers = List.of(TokenizersTest.read(BYTES), TokenizersTest.read(TokenizersTest.PIECES));
+        for (int run = 0; run < 3000; run++) {
+            Tokenizer tokenizer = tokenizers.get(run % 2);
+            PromptText.Builder prompt = new PromptText.Builder();
+            for (int i = random.nextInt(12); i >= 0; i--) {
+                boolean mark = random.nextInt(3) == 0;
+                prompt.append(
+                        mark ? run % 2 == 0 ? "<|end|>" : "<s>" : content.get(random.nextInt(content.size())),
+                        !mark && random.nextBoolean());
+            }
+            PromptText text = prompt.build();
+            assertArrayEquals(tokenizer.encodeSpecial(text.toString()), tokenizer.encode(text), text.toString());
+        }
     }
 
     /** Converters took marks of chats for texts: a template means the tokens. */

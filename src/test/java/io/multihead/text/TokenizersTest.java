@@ -55,7 +55,7 @@ class TokenizersTest {
                             .mapToObj(value -> "\"" + quoted(ByteAlphabet.character(value)) + "\": " + value)
                             .collect(Collectors.joining(", ")));
 
-    private static final String PIECES = """
+    static final String PIECES = """
             {"normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "\u2581"},
                {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}]},
              "pre_tokenizer": null,

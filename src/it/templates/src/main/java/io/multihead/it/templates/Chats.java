@@ -92,6 +92,8 @@ final class Chats {
     /** Returns the variables of a chat, by a form. */
     static Map<String, Object> variables(ChatPrompt chat, String form) {
         Map<String, Object> all = new LinkedHashMap<>();
+        all.put("documents", null);
+        all.put("tools", null);
         chat.variables()
                 .forEach((name, value) -> all.put(name, value instanceof PromptText text ? text.toString() : value));
         List<Object> messages = new ArrayList<>();
