@@ -1,5 +1,10 @@
 package io.multihead.demo;
 
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import picocli.CommandLine;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.UnmatchedArgumentException;
@@ -9,6 +14,9 @@ import picocli.CommandLine.UnmatchedArgumentException;
  * be missed.
  */
 final class Commands {
+    /** How errors of the library begin that name an argument. */
+    private static final Pattern ARGUMENT = Pattern.compile("([a-z][A-Za-z]*)(\\[\\d+\\])?: ");
+
     private Commands() {}
 
     /** Returns a program that ends with 1 when it failed, and with 2 when the options were wrong. */
@@ -16,7 +24,7 @@ final class Commands {
         return new CommandLine(command)
                 .setParameterExceptionHandler((wrong, arguments) -> wrong(wrong))
                 .setExecutionExceptionHandler((failure, line, result) -> {
-                    line.getErr().println(line.getCommandName() + ": " + message(failure));
+                    line.getErr().println(line.getCommandName() + ": " + message(line, failure));
                     return line.getCommandSpec().exitCodeOnExecutionException();
                 });
     }
@@ -30,10 +38,26 @@ final class Commands {
         return line.getCommandSpec().exitCodeOnInvalidInput();
     }
 
-    private static String message(Throwable failure) {
-        String kind = failure instanceof IllegalArgumentException
-                ? ""
-                : failure.getClass().getSimpleName() + ": ";
-        return kind + failure.getMessage();
+    /** Returns what a failure says, where an argument of the library has the name of the option that gives it. */
+    static String message(CommandLine line, Throwable failure) {
+        String message = String.valueOf(failure.getMessage());
+        if (!(failure instanceof IllegalArgumentException)) {
+            return failure.getClass().getSimpleName() + ": " + message;
+        }
+        Matcher argument = ARGUMENT.matcher(message);
+        return argument.lookingAt() ? option(line, argument.group(1)) + message.substring(argument.end(1)) : message;
+    }
+
+    /** Returns the one option that is named like an argument, or begins so, or is its begin; without it, the argument. */
+    private static String option(CommandLine line, String argument) {
+        String name = "--" + argument.replaceAll("([A-Z])", "-$1").toLowerCase(Locale.ROOT);
+        Set<String> all = line.getCommandSpec().optionsMap().keySet();
+        if (all.contains(name)) {
+            return name;
+        }
+        List<String> alike = all.stream()
+                .filter(each -> each.startsWith("--") && (each.startsWith(name + "-") || name.startsWith(each)))
+                .toList();
+        return alike.size() == 1 ? alike.get(0) : argument;
     }
 }

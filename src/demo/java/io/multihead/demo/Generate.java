@@ -2,7 +2,6 @@ package io.multihead.demo;
 
 import io.multihead.cache.CacheFormat;
 import io.multihead.compute.Compute;
-import io.multihead.decoder.ChatMessage;
 import io.multihead.decoder.ChatTemplate;
 import io.multihead.decoder.GeneratedText;
 import io.multihead.decoder.GenerationOptions;
@@ -16,17 +15,18 @@ import io.multihead.decoder.SessionOptions;
 import io.multihead.decoder.Sessions;
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ITypeConverter;
@@ -59,7 +59,9 @@ public final class Generate implements Callable<Integer> {
     @Option(names = "--prompt", description = "text to continue; of a chat, the first question")
     private String prompt;
 
-    @Option(names = "--chat", description = "chat by the model's template: questions are lines of the standard input")
+    @Option(
+            names = "--chat",
+            description = "chat by the model's template: questions are lines of the standard input, until it ends")
     private boolean chat;
 
     @Option(
@@ -122,10 +124,13 @@ public final class Generate implements Callable<Integer> {
             description = "show this help and exit")
     private boolean help;
 
+    private final InputStream in;
     private volatile boolean stopped;
 
     /** Started by the command line alone. */
-    private Generate() {}
+    private Generate(InputStream in) {
+        this.in = in;
+    }
 
     /** How tokens are chosen. */
     static final class SamplingArguments {
@@ -182,15 +187,14 @@ public final class Generate implements Callable<Integer> {
      * @param arguments see {@code --help}
      */
     public static void main(String[] arguments) {
-        System.exit(run(
-                new PrintWriter(System.out, false, StandardCharsets.UTF_8),
-                new PrintWriter(System.err, true, StandardCharsets.UTF_8),
-                arguments));
+        PrintWriter err = new PrintWriter(System.err, true, StandardCharsets.UTF_8);
+        PrintWriter out = new PrintWriter(System.out, false, StandardCharsets.UTF_8);
+        System.exit(run(System.in, out, err, Arguments.asGiven(arguments, err)));
     }
 
     /** Generates; returns the exit code. */
-    static int run(PrintWriter out, PrintWriter err, String... arguments) {
-        return Commands.of(new Generate())
+    static int run(InputStream in, PrintWriter out, PrintWriter err, String... arguments) {
+        return Commands.of(new Generate(in))
                 .setOut(out)
                 .setErr(err)
                 .setCaseInsensitiveEnumValuesAllowed(true)
@@ -208,20 +212,18 @@ public final class Generate implements Callable<Integer> {
         if (system != null && !chat) {
             throw new ParameterException(spec.commandLine(), "--system: given without --chat; expected a chat");
         }
-        GenerationOptions options;
-        try {
-            options = sampling.options(maxTokens);
-        } catch (IllegalArgumentException wrong) {
-            throw new ParameterException(spec.commandLine(), wrong.getMessage(), wrong);
-        }
+        GenerationOptions options = option(() -> sampling.options(maxTokens));
+        option(() -> sessionOptions(1)); // before a file is read
         CountDownLatch ended = new CountDownLatch(1);
         Thread hook = new Thread(() -> stop(ended), "generate-stop");
         Runtime.getRuntime().addShutdownHook(hook);
-        try (Compute cpu = Compute.threads(threads);
+        boolean done = true;
+        try (Compute cpu = option(() -> Compute.threads(threads));
                 LanguageModel loaded = load(cpu);
-                Sessions sessions = loaded.sessions(sessionOptions(loaded))) {
+                Sessions sessions = option(() -> loaded.sessions(sessionOptions(loaded.contextTokens())))) {
             if (chat) {
-                converse(loaded, sessions, options);
+                loaded.chatTemplate(); // fails before the first question
+                done = converse(sessions, options);
             } else {
                 try (Session session = sessions.open()) {
                     answer(session.append(prompt), options);
@@ -230,7 +232,17 @@ public final class Generate implements Callable<Integer> {
         } finally {
             ended.countDown();
         }
-        return 0;
+        return done ? 0 : 1;
+    }
+
+    /** Returns what options say, or fails by the name of the option that is wrong. */
+    private <T> T option(Supplier<T> value) {
+        try {
+            return value.get();
+        } catch (IllegalArgumentException wrong) {
+            String message = Commands.message(spec.commandLine(), wrong);
+            throw new ParameterException(spec.commandLine(), message, wrong);
+        }
     }
 
     private LanguageModel load(Compute cpu) throws IOException {
@@ -255,33 +267,38 @@ public final class Generate implements Callable<Integer> {
         }
     }
 
-    private SessionOptions sessionOptions(LanguageModel loaded) {
-        int tokens = context == null ? Math.min(loaded.contextTokens(), 4096) : context;
+    private SessionOptions sessionOptions(int most) {
+        int tokens = context == null ? Math.min(most, 4096) : context;
         return SessionOptions.DEFAULT.withContextTokens(tokens).withCacheFormat(cache);
     }
 
-    private void converse(LanguageModel loaded, Sessions sessions, GenerationOptions options) throws IOException {
-        List<ChatMessage> messages = new ArrayList<>();
-        if (system != null) {
-            messages.add(ChatMessage.system(system));
-        }
-        BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    /** Answers the prompt and then lines of the input until it ends; returns whether each had an answer. */
+    private boolean converse(Sessions sessions, GenerationOptions options) throws IOException {
+        PrintWriter err = spec.commandLine().getErr();
+        Conversation conversation = new Conversation(sessions, system, options.maxTokens(), err);
+        BufferedReader lines = new BufferedReader(new InputStreamReader(in, StandardCharsets.UTF_8));
+        boolean allAnswered = true;
         String question = prompt;
         while (!stopped) {
             if (question == null) {
-                spec.commandLine().getErr().print("> ");
-                spec.commandLine().getErr().flush();
+                err.print("> ");
+                err.flush();
                 question = lines.readLine();
             }
-            if (question == null || question.isBlank()) {
-                return;
+            if (question == null) {
+                break;
             }
-            messages.add(ChatMessage.user(question));
-            try (Session session = sessions.open()) {
-                messages.add(ChatMessage.assistant(answer(session.appendChat(messages), options)));
+            if (!question.isBlank()) {
+                try {
+                    conversation.ask(question, session -> answer(session, options));
+                } catch (IllegalArgumentException refused) {
+                    err.println(Commands.message(spec.commandLine(), refused));
+                    allAnswered = false;
+                }
             }
             question = null;
         }
+        return allAnswered;
     }
 
     private String answer(Session session, GenerationOptions options) {

@@ -1,19 +1,34 @@
 package io.multihead.demo;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.decoder.FamilyModel;
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
+import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class GenerateTest {
+    private static final String TEMPLATE =
+            "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>'"
+                    + " + '\\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+
+    /** A begin token, and the bytes of the marks of two spaces, of four letters and of the euro. */
+    private static final int PROMPT_TOKENS = 1 + 2 * 3 + 5 + 3;
+
     @TempDir
     private Path folder;
 
@@ -21,7 +36,21 @@ class GenerateTest {
     private final StringWriter err = new StringWriter();
 
     private int run(String... arguments) {
-        return Generate.run(new PrintWriter(out), new PrintWriter(err), arguments);
+        return chat("", arguments);
+    }
+
+    /** Runs with lines of the standard input. */
+    private int chat(String lines, String... arguments) {
+        out.getBuffer().setLength(0);
+        err.getBuffer().setLength(0);
+        InputStream in = new ByteArrayInputStream(lines.getBytes(StandardCharsets.UTF_8));
+        return Generate.run(in, new PrintWriter(out), new PrintWriter(err), arguments);
+    }
+
+    private String chatModel() throws IOException {
+        Path file = folder.resolve("chat.gguf");
+        FamilyModel.writeChat(file, TEMPLATE);
+        return file.toString();
     }
 
     private String model() throws IOException {
@@ -49,13 +78,119 @@ class GenerateTest {
                 err.toString().lines().toList());
         err.getBuffer().setLength(0);
         assertEquals(2, run("--model", "a.gguf", "--prompt", "a", "--top-p", "2"));
-        assertTrue(err.toString().startsWith("topP: 2.0; expected 0 to 1"), err.toString());
+        assertTrue(err.toString().startsWith("--top-p: 2.0; expected 0 to 1"), err.toString());
         err.getBuffer().setLength(0);
         assertEquals(2, run("--model", "a.gguf", "--prompt", "a", "--system", "b"));
         assertTrue(err.toString().startsWith("--system: given without --chat"), err.toString());
         err.getBuffer().setLength(0);
         assertEquals(2, run("--model", "a.gguf", "--prompt", "a", "--chat-template", "chatml"));
         assertTrue(err.toString().startsWith("--chat-template: given without --chat"), err.toString());
+    }
+
+    @Test
+    void wrongOptionsAreNamedAsTheyAreGiven() throws IOException {
+        for (String[] each : new String[][] {
+            {"--max-tokens", "0"},
+            {"--temperature", "-1"},
+            {"--top-k", "-1"},
+            {"--min-p", "2"},
+            {"--repetition-penalty", "0"},
+            {"--presence-penalty", "NaN"},
+            {"--draft-tokens", "-1"},
+            {"--context", "-1"},
+            {"--context", "1000000"},
+            {"--threads", "0"}
+        }) {
+            assertEquals(2, run("--model", model(), "--prompt", "a", each[0], each[1]), each[0]);
+            assertTrue(err.toString().lines().anyMatch(line -> line.startsWith(each[0] + ": ")), err.toString());
+        }
+        assertEquals(2, run("--model", model(), "--prompt", "a", "--stop", ""));
+        assertTrue(err.toString().startsWith("--stop[0]: empty"), err.toString());
+    }
+
+    @Test
+    void anEmptyLineEndsNoChat() throws IOException {
+        assertEquals(0, chat("Hi\n\n  \nAnd?\n", "--model", chatModel(), "--chat", "--max-tokens", "4"));
+        assertEquals(2, answers(), err.toString());
+    }
+
+    private long answers() {
+        return err.toString().lines().filter(line -> line.contains("; prompt ")).count();
+    }
+
+    @Test
+    void aFullContextDropsTheOldestMessagesAndSaysSo() throws IOException {
+        String question = "x".repeat(20) + "\n";
+        assertEquals(
+                0,
+                chat(question.repeat(8), "--model", chatModel(), "--chat", "--max-tokens", "4", "--system", "Brief."));
+        assertEquals(8, answers(), err.toString());
+        assertTrue(
+                err.toString().contains("oldest messages dropped: a context of 128 tokens has no room for them"),
+                err.toString());
+    }
+
+    @Test
+    void aQuestionThatIsTooLongIsNamedAndTheChatGoesOn() throws IOException {
+        String lines = "Hi\n" + "x".repeat(500) + "\nAnd?\n";
+        assertEquals(1, chat(lines, "--model", chatModel(), "--chat", "--max-tokens", "4"));
+        assertEquals(2, answers(), err.toString());
+        assertTrue(err.toString().contains("tokens after 0; expected a context of at most 128"), err.toString());
+    }
+
+    @Test
+    void aFileThatCannotChatFailsBeforeAQuestion() throws IOException {
+        assertEquals(1, chat("Hi\n", "--model", model(), "--chat"));
+        assertTrue(err.toString().contains("generate: chat_template: absent"), err.toString());
+        assertTrue(!err.toString().contains("> "), err.toString());
+    }
+
+    @Test
+    void argumentsAreReadInUtf8() throws IOException {
+        String euro = "5 \u20ac";
+        byte[] line = ("java\0-jar\0a.jar\0--prompt\0" + euro + "\0").getBytes(StandardCharsets.UTF_8);
+        assertArrayEquals(new String[] {"--prompt", euro}, Arguments.ofCommandLine(line, "--prompt", "5 ???"));
+        assertThrows(IllegalArgumentException.class, () -> Arguments.ofCommandLine(line, "--other", "5 ???"));
+        assertThrows(IllegalArgumentException.class, () -> Arguments.ofCommandLine(line, new String[9]));
+        byte[] latin = "--prompt\0\u00e9\0".getBytes(StandardCharsets.ISO_8859_1);
+        assertThrows(CharacterCodingException.class, () -> Arguments.ofCommandLine(latin, "--prompt", "?"));
+    }
+
+    /** A JVM of the locale C reads other characters than those that were given. */
+    @Test
+    void theLocaleDoesNotChangeAPrompt() throws Exception {
+        Assumptions.assumeTrue(Files.exists(Path.of("/proc/self/cmdline")));
+        List<String> texts = new ArrayList<>();
+        for (String locale : List.of("C", "C.UTF-8")) {
+            // the shell makes the bytes, whatever this JVM's own locale is: an e with an accent and the euro
+            ProcessBuilder jvm = new ProcessBuilder(
+                    "sh",
+                    "-c",
+                    "exec \"$@\" --prompt \"$(printf 'caf\\303\\251 \\342\\202\\254')\"",
+                    "sh",
+                    Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                    "--add-modules",
+                    "jdk.incubator.vector",
+                    "-cp",
+                    System.getProperty("java.class.path"),
+                    Generate.class.getName(),
+                    "--model",
+                    model(),
+                    "--threads",
+                    "1",
+                    "--max-tokens",
+                    "8");
+            jvm.environment().put("LC_ALL", locale);
+            Path errors = folder.resolve("err-" + locale);
+            Process process = jvm.redirectError(errors.toFile()).start();
+            process.getOutputStream().close();
+            texts.add(new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8));
+            assertEquals(0, process.waitFor(), Files.readString(errors));
+            assertTrue(
+                    Files.readString(errors).contains("; prompt " + PROMPT_TOKENS + " tokens, "),
+                    Files.readString(errors));
+        }
+        assertEquals(texts.get(0), texts.get(1));
     }
 
     @Test
