@@ -222,7 +222,7 @@ public final class Generate implements Callable<Integer> {
                 LanguageModel loaded = load(cpu);
                 Sessions sessions = option(() -> loaded.sessions(sessionOptions(loaded.contextTokens())))) {
             if (chat) {
-                loaded.chatTemplate(); // fails before the first question
+                requireTemplate(loaded);
                 done = converse(sessions, options);
             } else {
                 try (Session session = sessions.open()) {
@@ -233,6 +233,16 @@ public final class Generate implements Callable<Integer> {
             ended.countDown();
         }
         return done ? 0 : 1;
+    }
+
+    /** Fails before the first question if there is no template to write it by. */
+    private static void requireTemplate(LanguageModel loaded) {
+        try {
+            loaded.chatTemplate();
+        } catch (IllegalArgumentException absent) {
+            String message = absent.getMessage().replace("LanguageModel.withChatTemplate", "--chat-template");
+            throw new IllegalArgumentException(message, absent);
+        }
     }
 
     /** Returns what options say, or fails by the name of the option that is wrong. */

@@ -141,7 +141,10 @@ class GenerateTest {
     @Test
     void aFileThatCannotChatFailsBeforeAQuestion() throws IOException {
         assertEquals(1, chat("Hi\n", "--model", model(), "--chat"));
-        assertTrue(err.toString().contains("generate: chat_template: absent"), err.toString());
+        assertTrue(
+                err.toString()
+                        .contains("generate: chat_template: absent; expected one in the file, or --chat-template"),
+                err.toString());
         assertTrue(!err.toString().contains("> "), err.toString());
     }
 

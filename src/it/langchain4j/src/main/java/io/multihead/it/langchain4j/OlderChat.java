@@ -94,10 +94,7 @@ final class OlderChat {
 
     private static void refused(MultiheadChatModel model) {
         refused(model, "parameters: ", ChatRequest.builder().messages(CHAT).parameters(new OfProvider()));
-        refused(
-                model,
-                "frequencyPenalty: ",
-                ChatRequest.builder().messages(CHAT).frequencyPenalty(1.0));
+        refused(model, "modelName: ", ChatRequest.builder().messages(CHAT).modelName("another"));
         refused(model, "name of a USER message: ", ChatRequest.builder().messages(UserMessage.from("Ann", "Hi")));
     }
 
