@@ -128,6 +128,10 @@ public final class Generate implements Callable<Integer> {
     private volatile boolean stopped;
 
     /** Started by the command line alone. */
+    private Generate() {
+        this(System.in);
+    }
+
     private Generate(InputStream in) {
         this.in = in;
     }

@@ -72,6 +72,7 @@ public final class Check {
                 compare(searcher.storedFields(), found, encoder.score(QUERY, encoder.embedDocuments(TEXTS)));
             }
             SparseCheck.run(cpu, TEXTS, QUERY);
+            VectorCheck.run(cpu, TEXTS, QUERY);
         }
         delete(folder);
     }

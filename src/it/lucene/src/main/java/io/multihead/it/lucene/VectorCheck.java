@@ -1,0 +1,53 @@
+package io.multihead.it.lucene;
+
+import io.multihead.compute.Compute;
+import io.multihead.encoder.Neighbour;
+import io.multihead.encoder.Pooling;
+import io.multihead.encoder.SentenceEncoder;
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.List;
+import org.apache.lucene.analysis.standard.StandardAnalyzer;
+import org.apache.lucene.index.DirectoryReader;
+import org.apache.lucene.index.IndexWriter;
+import org.apache.lucene.index.IndexWriterConfig;
+import org.apache.lucene.search.IndexSearcher;
+import org.apache.lucene.search.TopDocs;
+import org.apache.lucene.store.ByteBuffersDirectory;
+import org.apache.lucene.store.Directory;
+
+/** Requires that Lucene finds the neighbours of MiniLM's vectors in their order. */
+final class VectorCheck {
+    /** Two f32 sums of 384 products of a vector of length 1: 384 units in the last place of 1, halved in the score. */
+    private static final double TOLERANCE = 384 * 0x1p-24;
+
+    private VectorCheck() {}
+
+    static void run(Compute cpu, List<String> texts, String query) throws IOException {
+        try (InputStream weights = VectorCheck.class.getResourceAsStream("/all-minilm-l6-v2.onnx");
+                InputStream tokenizer = VectorCheck.class.getResourceAsStream("/all-minilm-l6-v2-tokenizer.json");
+                SentenceEncoder encoder = SentenceEncoder.ofOnnx(cpu, weights, tokenizer, Pooling.MEAN);
+                Directory directory = new ByteBuffersDirectory()) {
+            VectorSearch search = new VectorSearch(encoder);
+            try (IndexWriter writer = new IndexWriter(directory, new IndexWriterConfig(new StandardAnalyzer()))) {
+                search.add(writer, texts);
+            }
+            List<Neighbour> expected = Neighbour.nearest(encoder.embed(query), encoder.embed(texts), texts.size());
+            try (DirectoryReader reader = DirectoryReader.open(directory)) {
+                TopDocs found = search.search(new IndexSearcher(reader), query, texts.size());
+                for (int i = 0; i < texts.size(); i++) {
+                    Neighbour neighbour = expected.get(i);
+                    String text = reader.storedFields()
+                            .document(found.scoreDocs[i].doc)
+                            .get(VectorSearch.TEXT);
+                    double score = (1 + neighbour.similarity()) / 2;
+                    if (!text.equals(texts.get(neighbour.index()))
+                            || Math.abs(found.scoreDocs[i].score - score) > TOLERANCE) {
+                        throw new AssertionError(text + ": " + found.scoreDocs[i].score + "; expected " + neighbour);
+                    }
+                }
+            }
+        }
+        System.out.println("Lucene: nearest vectors, in the order of cosines");
+    }
+}
