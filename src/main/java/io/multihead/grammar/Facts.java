@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -139,15 +140,19 @@ final class Facts {
         return value;
     }
 
-    /** Returns the automaton of what limits a string beyond its length; null if nothing does. */
+    /** Returns the automaton of what limits a string beyond its length, null if nothing does; {@code known} has those of patterns. */
     @Nullable
-    Dfa pattern() {
+    Dfa pattern(Map<String, Dfa> known) {
         Dfa dfa = null;
         for (SchemaNode node : having("pattern")) {
-            dfa = and(node.path("pattern"), dfa, PatternParser.parse(node.path("pattern"), node.string("pattern")));
+            String text = node.string("pattern");
+            Dfa found = known.computeIfAbsent(text, pattern -> PatternParser.parse(node.path("pattern"), pattern));
+            dfa = and(node.path("pattern"), dfa, found);
         }
         for (SchemaNode node : having("format")) {
-            dfa = and(node.path("format"), dfa, Formats.of(node));
+            String text = Formats.pattern(node);
+            Dfa found = known.computeIfAbsent(text, pattern -> PatternParser.parse(node.path("format"), pattern));
+            dfa = and(node.path("format"), dfa, found);
         }
         int least = least("minLength");
         int most = most("maxLength");

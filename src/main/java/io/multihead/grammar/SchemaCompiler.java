@@ -106,7 +106,7 @@ final class SchemaCompiler {
     }
 
     private void string(Facts facts, int from, int to) {
-        Dfa pattern = facts.pattern();
+        Dfa pattern = facts.pattern(named.patterns());
         if (pattern != null) {
             json.strings().matching(from, pattern, to);
             return;

@@ -60,8 +60,8 @@ final class SchemaValues {
         return count >= facts.least(least) && (limit < 0 || count <= limit);
     }
 
-    private static boolean fits(String text, Facts facts) {
-        Dfa pattern = facts.pattern();
+    private boolean fits(String text, Facts facts) {
+        Dfa pattern = facts.pattern(patterns);
         return count(text.codePointCount(0, text.length()), facts, "minLength", "maxLength")
                 && (pattern == null || pattern.matches(text));
     }

@@ -12,7 +12,7 @@ import java.util.Arrays;
 import java.util.List;
 
 /** Real vocabularies beside the repository; tests that need one are skipped where it is not. */
-final class SharedModels {
+public final class SharedModels {
     private static final String SEPARATOR = "\n__ggml_vocab_test__\n";
 
     private SharedModels() {}
@@ -28,7 +28,7 @@ final class SharedModels {
     }
 
     /** Returns the tokenizer of a GGUF file. */
-    static Tokenizer tokenizer(String name) {
+    public static Tokenizer tokenizer(String name) {
         return Tokenizers.of(GgufMetadata.read(file(name)));
     }
 

@@ -1,0 +1,158 @@
+package io.multihead.jmh.bench;
+
+import io.multihead.grammar.Grammar;
+import io.multihead.grammar.TokenFilter;
+import io.multihead.grammar.TokenMask;
+import io.multihead.grammar.TokenVocabulary;
+import io.multihead.text.SentencePieceTokenizer;
+import io.multihead.text.SentencePieceTokenizer.SpacePrefix;
+import io.multihead.text.SpecialIds;
+import io.multihead.text.SpecialIds.AddedEnds;
+import io.multihead.text.TokenType;
+import io.multihead.text.Vocabulary;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Random;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Measurement;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.Warmup;
+
+/**
+ * A schema of 50 properties: compiling it, and the masks of a text of 200 tokens, for a vocabulary of 151,936 tokens. The masks of one token
+ * are a 200th of it.
+ */
+@State(Scope.Benchmark)
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.MILLISECONDS)
+@Warmup(iterations = 5, time = 1)
+@Measurement(iterations = 5, time = 1)
+@Fork(
+        value = 5,
+        jvmArgs = {"--add-modules", "jdk.incubator.vector"})
+public class GrammarBench {
+    private static final int TOKENS = 151_936;
+    private static final int LENGTH = 200;
+    private static final int BYTES = 256;
+    private static final int END = 256;
+
+    /** Whether strings have a limit, so that every character leads to another mask. */
+    @Param({"false", "true"})
+    public boolean limited;
+
+    private String schema = "";
+    private TokenVocabulary vocabulary;
+    private Grammar known;
+    private TokenMask mask;
+    private final List<Integer> text = new ArrayList<>();
+
+    /** Makes the vocabulary, the schema, and a text of random tokens that are allowed. */
+    @Setup(Level.Trial)
+    public void open() {
+        vocabulary = new TokenVocabulary(tokenizer());
+        StringBuilder properties = new StringBuilder();
+        String[] kinds = {
+            limited ? "{\"type\":\"string\",\"maxLength\":200}" : "{\"type\":\"string\"}",
+            "{\"type\":\"integer\",\"minimum\":0}",
+            "{\"type\":\"array\",\"items\":{\"type\":\"number\"}}",
+            "{\"enum\":[\"red\",\"green\",\"blue\"]}",
+            "{\"type\":\"string\",\"format\":\"date\"}"
+        };
+        for (int i = 0; i < 50; i++) {
+            properties
+                    .append(i == 0 ? "" : ",")
+                    .append("\"property")
+                    .append(i)
+                    .append("\":")
+                    .append(kinds[i % 5]);
+        }
+        schema = "{\"type\":\"object\",\"properties\":{" + properties + "},\"required\":[\"property0\",\"property4\"]}";
+        known = Grammar.ofJsonSchema(schema);
+        mask = new TokenMask(TOKENS);
+        Random random = new Random(1);
+        TokenFilter filter = known.begin(vocabulary);
+        while (text.size() < LENGTH) {
+            mask.allowAll();
+            filter.restrict(mask);
+            mask.forbid(new float[TOKENS]);
+            int token = mask.next(random.nextInt(TOKENS));
+            token = token < 0 ? mask.next(0) : token;
+            if (token == END) {
+                break;
+            }
+            filter.accept(token);
+            text.add(token);
+        }
+    }
+
+    private static SentencePieceTokenizer tokenizer() {
+        List<String> tokens = new ArrayList<>();
+        List<TokenType> types = new ArrayList<>();
+        for (int value = 0; value < BYTES; value++) {
+            tokens.add(String.format("<0x%02X>", value));
+            types.add(TokenType.BYTE);
+        }
+        tokens.add("</s>");
+        types.add(TokenType.CONTROL);
+        Random random = new Random(7);
+        Set<String> seen = new HashSet<>();
+        while (tokens.size() < TOKENS) {
+            StringBuilder piece = new StringBuilder(random.nextBoolean() ? "\u2581" : "");
+            int letters = 1 + random.nextInt(9);
+            for (int i = 0; i < letters; i++) {
+                // one letter in forty is a sign of JSON
+                boolean sign = random.nextInt(40) == 0;
+                piece.append(sign ? "\"{}[]:,\\".charAt(random.nextInt(8)) : (char) ('a' + random.nextInt(26)));
+            }
+            if (seen.add(piece.toString())) {
+                tokens.add(piece.toString());
+                types.add(TokenType.NORMAL);
+            }
+        }
+        SpecialIds special =
+                new SpecialIds(SpecialIds.NONE, END, SpecialIds.NONE, SpecialIds.NONE, Set.of(END), AddedEnds.NEITHER);
+        return SentencePieceTokenizer.of(
+                Vocabulary.of(tokens, types).withScores(new float[TOKENS]), special, SpacePrefix.NONE);
+    }
+
+    /** Compiles the schema. */
+    @Benchmark
+    public Grammar compile() {
+        return Grammar.ofJsonSchema(schema);
+    }
+
+    /** Computes all masks of the text, none of which is known. */
+    @Benchmark
+    public int firstText() {
+        return write(Grammar.ofJsonSchema(schema));
+    }
+
+    /** Takes the masks of a text that was written before. */
+    @Benchmark
+    public int sameText() {
+        return write(known);
+    }
+
+    private int write(Grammar grammar) {
+        TokenFilter filter = grammar.begin(vocabulary);
+        int sum = 0;
+        for (int token : text) {
+            mask.allowAll();
+            filter.restrict(mask);
+            sum += mask.next(0);
+            filter.accept(token);
+        }
+        return sum;
+    }
+}
