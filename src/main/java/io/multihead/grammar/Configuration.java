@@ -62,7 +62,10 @@ final class Configuration {
 
     @Override
     public boolean equals(@Nullable Object object) {
-        if (!(object instanceof Configuration other) || hash != other.hash || end != other.end) {
+        if (!(object instanceof Configuration other)
+                || hash != other.hash
+                || end != other.end
+                || plain != other.plain) {
             return false;
         }
         if (!Arrays.equals(states, other.states)) {

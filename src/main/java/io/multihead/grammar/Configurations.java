@@ -12,6 +12,9 @@ final class Configurations {
     /** Bytes of all that is kept, about. */
     private static final long MOST_BYTES = 6L << 20;
 
+    /** One walk over all tokens may keep more, but not without bound: then it computes what it needs each time. */
+    private static final long MOST_OF_A_WALK = 4 * MOST_BYTES;
+
     private static final int OBJECT_BYTES = 96;
     private static final int PLACE_BYTES = 40;
     private static final int REFERENCE_BYTES = 4;
@@ -93,6 +96,9 @@ final class Configurations {
 
     /** Returns where a byte leads. Called under the lock alone. */
     Configuration step(Configuration from, int value) {
+        if (kept > MOST_OF_A_WALK) {
+            return compute(from, value);
+        }
         @Nullable Configuration[] next = from.next;
         if (next == null) {
             next = new Configuration[classCount];
@@ -101,7 +107,7 @@ final class Configurations {
         }
         Configuration to = next[classes[value]];
         if (to == null) {
-            to = compute(from, value);
+            to = remember(compute(from, value));
             next[classes[value]] = to;
         }
         return to;
@@ -117,7 +123,10 @@ final class Configurations {
                 }
             }
         }
-        Configuration made = closure.finish();
+        return closure.finish();
+    }
+
+    private Configuration remember(Configuration made) {
         Configuration same = known.putIfAbsent(made, made);
         if (same != null) {
             return same;

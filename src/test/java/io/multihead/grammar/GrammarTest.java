@@ -443,6 +443,32 @@ class GrammarTest {
     }
 
     @Test
+    @Timeout(60)
+    void aGrammarOfManyPlacesIsWalkedInBoundedMemory() {
+        // each byte of a token leads to another configuration of hundreds of places
+        TokenVocabulary vocabulary = new TokenVocabulary(new PlainVocabulary(20_000));
+        StringBuilder rules = new StringBuilder("root ::= ");
+        for (int i = 0; i < 200; i++) {
+            rules.append(i == 0 ? "" : " | ")
+                    .append("[a-z0-9 ]{")
+                    .append(i)
+                    .append(",} \"")
+                    .append(i)
+                    .append("x\"");
+        }
+        Grammar grammar = Grammar.ofGbnf(rules.toString());
+        TokenFilter filter = grammar.begin(vocabulary);
+        TokenMask mask = new TokenMask(vocabulary.size());
+        for (int i = 0; i < 5; i++) {
+            mask.allowAll();
+            filter.restrict(mask);
+            assertTrue(mask.allows(FIRST_BYTE + 'a'));
+            assertFalse(mask.allows(FIRST_BYTE + 'A'));
+            filter.accept(FIRST_BYTE + 'a');
+        }
+    }
+
+    @Test
     void aSchemaOfFiftyPropertiesIsSmall() {
         StringBuilder schema = new StringBuilder("{\"type\":\"object\",\"properties\":{");
         for (int i = 0; i < 50; i++) {
