@@ -2,9 +2,11 @@ package io.multihead.internal.exec;
 
 import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** The implementation of a Compute: its threads or executor, its workspaces, and the arrays that it keeps for later calls. Thread-safe. */
@@ -16,10 +18,16 @@ public final class Execution implements AutoCloseable {
     private final Thread probe = new Thread(() -> {}, "multihead-access-probe");
 
     private final FloatArrayPool arrays = new FloatArrayPool();
-    private final Workspaces workspaces = new Workspaces(this::isWorker);
-    private final Running running = workspaces::leave;
+    private final Workspaces workspaces;
+    private final Running running;
 
-    private Execution(int parallelism, @Nullable WorkerPool pool, @Nullable Executor executor) {
+    private Execution(
+            int parallelism,
+            @Nullable WorkerPool pool,
+            @Nullable Executor executor,
+            Supplier<Workspace> workspaceMaker) {
+        workspaces = new Workspaces(this::isWorker, workspaceMaker);
+        running = workspaces::leave;
         this.parallelism = parallelism;
         this.pool = pool;
         this.executor = executor;
@@ -34,12 +42,17 @@ public final class Execution implements AutoCloseable {
 
     /** Computes on the calling thread and {@code threads - 1} daemon threads of its own, until closed. */
     public static Execution threads(int threads) {
-        return new Execution(threads, threads == 1 ? null : new WorkerPool(threads - 1), null);
+        return new Execution(threads, threads == 1 ? null : new WorkerPool(threads - 1), null, Workspace::new);
     }
 
     /** Computes on the calling thread and, if it ever runs them, on {@code parallelism - 1} helpers in the executor. */
     public static Execution on(Executor executor, int parallelism) {
-        return new Execution(parallelism, null, parallelism == 1 ? null : executor);
+        return on(executor, parallelism, Workspace::new);
+    }
+
+    /** Does the same with workspaces that are made otherwise. */
+    static Execution on(Executor executor, int parallelism, Supplier<Workspace> workspaceMaker) {
+        return new Execution(parallelism, null, parallelism == 1 ? null : executor, workspaceMaker);
     }
 
     /** Returns how many threads work on one call, the caller included. */
@@ -72,10 +85,14 @@ public final class Execution implements AutoCloseable {
      */
     public Workspace take() {
         workspaces.enter();
+        return takeOrLeave();
+    }
+
+    private Workspace takeOrLeave() {
         try {
             return workspaces.take();
         } catch (Throwable failed) {
-            // no memory for a new workspace: the call has not begun, and close must not wait for it
+            // no memory for a new workspace: the thread does not work here, and close must not wait for it
             workspaces.leave();
             throw failed;
         }
@@ -137,7 +154,7 @@ public final class Execution implements AutoCloseable {
     private void help(ParallelFor loop) {
         if (loop.isOpen()) {
             workspaces.join();
-            Workspace scratch = workspaces.take();
+            Workspace scratch = takeOrLeave();
             try {
                 loop.help(scratch);
             } finally {
@@ -157,14 +174,18 @@ public final class Execution implements AutoCloseable {
         requireAccess(tensor.memory(), argument);
     }
 
+    private static WrongThreadException confinedToAnother(String argument) {
+        return new WrongThreadException(argument
+                + ": memory of an arena confined to another thread; expected an arena that this thread may use");
+    }
+
     /** Fails if this execution's threads could not use memory, of 0 bytes too, as {@link #requireAccess(Tensor, String)} does. */
     public void requireAccess(MemorySegment memory, String argument) {
         if (!memory.scope().isAlive()) {
             throw new IllegalStateException(argument + ": memory of a closed arena; expected one that is open");
         }
         if (!memory.isAccessibleBy(Thread.currentThread())) {
-            throw new WrongThreadException(argument
-                    + ": memory of an arena confined to another thread; expected an arena that this thread may use");
+            throw confinedToAnother(argument);
         }
         if (parallelism > 1 && !memory.isAccessibleBy(probe)) {
             throw Checks.fail(
@@ -172,6 +193,23 @@ public final class Execution implements AutoCloseable {
                     "memory of an arena confined to this thread",
                     "expected a shared, automatic or global arena, as this Compute has " + parallelism + " threads");
         }
+    }
+
+    /** Fails if this execution's threads could not use memory that an arena gives, as the other methods do. */
+    public void requireAccess(Arena arena, String argument) {
+        MemorySegment.Scope scope = arena.scope();
+        // of an arena that another thread confines or that is closed, no memory is to be had; the scope tells which it
+        // is
+        if (!scope.isAlive()) {
+            throw new IllegalStateException(argument + ": closed; expected one that is open");
+        }
+        MemorySegment none;
+        try {
+            none = arena.allocate(0);
+        } catch (WrongThreadException confined) {
+            throw confinedToAnother(argument);
+        }
+        requireAccess(none, argument);
     }
 
     /** Returns the bytes of scratch memory held for later calls. */

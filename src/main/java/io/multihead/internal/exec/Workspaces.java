@@ -4,6 +4,7 @@ import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,10 +20,12 @@ final class Workspaces {
     private boolean closed;
 
     private final BooleanSupplier isWorker;
+    private final Supplier<Workspace> maker;
 
     /** Creates none; on threads where {@code isWorker}, all calls are within a call that began before. */
-    Workspaces(BooleanSupplier isWorker) {
+    Workspaces(BooleanSupplier isWorker, Supplier<Workspace> maker) {
         this.isWorker = isWorker;
+        this.maker = maker;
     }
 
     /**
@@ -67,7 +70,7 @@ final class Workspaces {
     /** Returns the workspace that was given back last, or a new one. */
     synchronized Workspace take() {
         Workspace last = idle.pollLast();
-        return last == null ? new Workspace() : last;
+        return last == null ? maker.get() : last;
     }
 
     synchronized void giveBack(Workspace workspace) {

@@ -344,6 +344,24 @@ class ExecutionTest {
         assertEquals(2, started.size());
     }
 
+    /** A thread that has no memory for scratch does not help, and is not counted among those within a call. */
+    @Test
+    void aHelperWithoutMemoryIsNotCounted() {
+        AtomicInteger made = new AtomicInteger();
+        Execution cpu = Execution.on(Runnable::run, 2, () -> {
+            if (made.incrementAndGet() > 1) {
+                throw new OutOfMemoryError("no room for scratch");
+            }
+            return new Workspace();
+        });
+        assertEquals(
+                "no room for scratch",
+                assertThrows(OutOfMemoryError.class, () -> run(cpu, (task, scratch) -> {}, 2))
+                        .getMessage());
+        cpu.close();
+        assertThrows(IllegalStateException.class, cpu::take, "this thread is within no call that began before");
+    }
+
     private static void assertEveryTaskRunsOnce(Execution cpu, int tasks) {
         for (int strips : new int[] {1, 3}) {
             AtomicIntegerArray runs = new AtomicIntegerArray(tasks + 1);
