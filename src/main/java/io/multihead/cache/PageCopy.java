@@ -155,7 +155,7 @@ final class PageCopy extends Operation implements LoopBody {
             if (way == Way.RESTORE) {
                 slab.storeScale(index, (float) scale.getAt(position));
             } else {
-                scale.setAt(position, slab.scale(index));
+                scale.setAt(slab.scale(index), position);
             }
         }
         if (elements == null) {

@@ -160,7 +160,7 @@ final class StaticTable {
     private void multiply(long row, double factor, Tensor all, long token) {
         int dim = config.dim();
         for (int i = 0; i < dim; i++) {
-            all.setAt(token * dim + i, rows.getAt(row * dim + i) * factor);
+            all.setAt(rows.getAt(row * dim + i) * factor, token * dim + i);
         }
     }
 

@@ -247,12 +247,12 @@ public final class Tensor {
     /**
      * Stores an element at a position of the memory, rounded once to {@link #dtype}; see {@link #getAt}.
      *
+     * @param value the number, first as in {@link #set}
      * @param position elements from the start of {@link #memory}; not checked against the shape of this view
-     * @param value the number
      * @throws IndexOutOfBoundsException if the position is outside the memory
      * @throws IllegalArgumentException if the memory is read-only
      */
-    public void setAt(long position, double value) {
+    public void setAt(double value, long position) {
         view.requireWritable();
         view.write(position, value);
     }

@@ -123,7 +123,7 @@ class AdjacentHeadsTest {
     private static Tensor dense(Arena arena, DType dtype, SplittableRandom random, int tokens, int heads, int dim) {
         Tensor tensor = Tensor.allocate(arena, dtype, Shape.of(BATCH, tokens, heads, dim));
         for (long at = 0; at < tensor.shape().elements(); at++) {
-            tensor.setAt(at, random.nextGaussian());
+            tensor.setAt(random.nextGaussian(), at);
         }
         return tensor;
     }

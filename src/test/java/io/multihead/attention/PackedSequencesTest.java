@@ -57,7 +57,7 @@ class PackedSequencesTest {
     void attentionOverPackedSequencesEqualsAttentionOverEach() {
         Tensor tokens = Tensor.zeros(Arena.ofAuto(), DType.F32, 1, 2, 7, 3);
         for (int i = 0; i < 42; i++) {
-            tokens.setAt(i, Math.sin(i));
+            tokens.setAt(Math.sin(i), i);
         }
         PackedSequences sequences = PackedSequences.ofLengths(3, 4);
         Tensor output = Tensor.zeros(Arena.ofAuto(), DType.F32, 1, 2, 7, 3);

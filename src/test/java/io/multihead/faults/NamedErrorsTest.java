@@ -150,7 +150,7 @@ class NamedErrorsTest {
         Tensor x = tensor(2, 2);
         for (long position : new long[] {1L << 62, -(1L << 62), Long.MIN_VALUE, -1, 4}) {
             assertThrows(IndexOutOfBoundsException.class, () -> x.getAt(position));
-            assertThrows(IndexOutOfBoundsException.class, () -> x.setAt(position, 1));
+            assertThrows(IndexOutOfBoundsException.class, () -> x.setAt(1, position));
         }
         assertArrayEquals(new float[4], x.toArray());
     }
@@ -160,7 +160,7 @@ class NamedErrorsTest {
         MemorySegment memory = MemorySegment.ofArray(new float[4]).asReadOnly();
         Tensor x = Tensor.view(memory, DType.F32, Shape.of(4));
         named("tensor", () -> x.set(1, 0));
-        named("tensor", () -> x.setAt(0, 1));
+        named("tensor", () -> x.setAt(1, 0));
     }
 
     private static Map<String, Tensor> holding(String name) {

@@ -99,7 +99,7 @@ class SequenceInferenceTest {
         @Override
         public void forward(Compute cpu, Tensor from, Tensor to) {
             for (long at = 0; at < from.shape().elements(); at++) {
-                to.setAt(at, from.getAt(at) / 2);
+                to.setAt(from.getAt(at) / 2, at);
             }
         }
 

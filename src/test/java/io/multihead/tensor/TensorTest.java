@@ -206,7 +206,7 @@ class TensorTest {
         MemorySegment memory = MemorySegment.ofArray(new float[] {3}).asReadOnly();
         Tensor fixed = Tensor.view(memory, DType.F32, Shape.of(1));
         Named.message("tensor: read-only memory; expected memory that can be written", () -> fixed.set(1, 0));
-        Named.message("tensor: read-only memory; expected memory that can be written", () -> fixed.setAt(0, 1));
+        Named.message("tensor: read-only memory; expected memory that can be written", () -> fixed.setAt(1, 0));
         assertEquals(3, fixed.get(0));
     }
 
@@ -251,9 +251,9 @@ class TensorTest {
         Tensor column = whole.select(1, 2);
         long position = column.offset() + column.stride(0);
         assertEquals(5, column.getAt(position));
-        column.setAt(position, 0.1);
+        column.setAt(0.1, position);
         assertEquals(0.1f, whole.get(1, 2));
         assertThrows(IndexOutOfBoundsException.class, () -> column.getAt(6));
-        assertThrows(IndexOutOfBoundsException.class, () -> column.setAt(-1, 0));
+        assertThrows(IndexOutOfBoundsException.class, () -> column.setAt(0, -1));
     }
 }

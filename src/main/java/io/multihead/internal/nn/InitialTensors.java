@@ -29,7 +29,7 @@ public final class InitialTensors {
     public Tensor uniform(double bound, Shape shape) {
         Tensor tensor = Tensor.allocate(arena, DType.F32, shape);
         for (long i = 0; i < shape.elements(); i++) {
-            tensor.setAt(i, bound * (2 * random.nextUnit() - 1));
+            tensor.setAt(bound * (2 * random.nextUnit() - 1), i);
         }
         return tensor;
     }
@@ -39,7 +39,7 @@ public final class InitialTensors {
         Tensor tensor = Tensor.allocate(arena, DType.F32, shape);
         for (long i = 0; i < shape.elements(); i++) {
             double radius = StrictMath.sqrt(-2 * StrictMath.log(1 - random.nextUnit()));
-            tensor.setAt(i, deviation * radius * StrictMath.cos(2 * Math.PI * random.nextUnit()));
+            tensor.setAt(deviation * radius * StrictMath.cos(2 * Math.PI * random.nextUnit()), i);
         }
         return tensor;
     }

@@ -145,7 +145,7 @@ final class BackwardWorker {
                 }
             }
         }
-        to.setAt(to.offset() + head * to.stride(0), sum);
+        to.setAt(sum, to.offset() + head * to.stride(0));
     }
 
     /** Returns a query block of this group, packed now unless this thread has packed it before. */

@@ -83,7 +83,7 @@ final class BiasGradient {
         for (int r = 0; r < part.rows(); r++) {
             long at = schedule.position(to, part, r);
             for (int c = 0; c < part.columns(); c++) {
-                to.setAt(at + c * schedule.keyStride(), sums[r * part.columns() + c]);
+                to.setAt(sums[r * part.columns() + c], at + c * schedule.keyStride());
             }
         }
     }

@@ -30,7 +30,7 @@ final class OutputWriter {
             for (int r = row; r < row + run; r++) {
                 divisors[r] = softmax.normalise(r, sink);
                 if (lse != null) {
-                    lse.setAt(queries.position(lse, r), softmax.logSumExp(r, sink));
+                    lse.setAt(softmax.logSumExp(r, sink), queries.position(lse, r));
                 }
             }
             packer.write(

@@ -104,7 +104,7 @@ public final class SoftmaxCall extends Operation implements LoopBody {
             kernel.softmax(scratch.packer(), from, f0, to, start(to, r), next);
             f0 = next;
             if (logSumExp != null) {
-                logSumExp.setAt(start(logSumExp, r), kernel.logSumExp());
+                logSumExp.setAt(kernel.logSumExp(), start(logSumExp, r));
             }
         }
     }
@@ -144,7 +144,7 @@ public final class SoftmaxCall extends Operation implements LoopBody {
             finish(row, staging, padded, shift, total);
             scratch.packer().write(row, 0, 0, 1, keys, to, start(to, batch, head, query), 0, to.stride(-1));
             if (logSumExp != null) {
-                logSumExp.setAt(start(logSumExp, batch, head, query), max + StrictMath.log(total));
+                logSumExp.setAt(max + StrictMath.log(total), start(logSumExp, batch, head, query));
             }
         }
     }

@@ -105,7 +105,7 @@ public final class StateMerge extends Operation implements LoopBody {
         }
         write(scratch, output, batch, head, query, row);
         Tensor logSumExp = Checks.notNull(merged.logSumExp(), "logSumExp");
-        logSumExp.setAt(Positions.of(logSumExp, batch, head, query), sum);
+        logSumExp.setAt(sum, Positions.of(logSumExp, batch, head, query));
     }
 
     /** Leaves the sum of both outputs, each times its share, in a row. */

@@ -144,7 +144,7 @@ final class TinyModel {
 
     private void fill(Tensor weights, double mean, double deviation) {
         for (long i = 0; i < weights.shape().elements(); i++) {
-            weights.setAt(i, mean + deviation * random.nextGaussian());
+            weights.setAt(mean + deviation * random.nextGaussian(), i);
         }
     }
 }
