@@ -77,7 +77,7 @@ class DropInTest {
 
     private static PackedWeights pack(
             MemorySegment file, long offset, BlockType type, long[] outputsAndInputs, Arena arena) {
-        return PackedWeights.of(BlockTensor.view(file, type, Shape.of(outputsAndInputs), offset), arena);
+        return PackedWeights.ofOutputRows(BlockTensor.view(file, type, Shape.of(outputsAndInputs), offset), arena);
     }
 
     private static void multiply(Compute cpu, PackedWeights weights, float[] x, float[] out, int tokens) {

@@ -104,7 +104,7 @@ class FreedMemoryTest {
             a = zeros(arena, 100, 300);
             b = zeros(arena, 300, 200);
             c = zeros(arena, 100, 200);
-            packed = PackedWeights.of(b, arena);
+            packed = PackedWeights.ofInputRows(b, arena);
             x = zeros(arena, 2, 40, 64);
             y = zeros(arena, 2, 40, 64);
             block = TransformerBlock.initialise(TransformerBlock.Config.of(64, 4, 128), 1, arena);
@@ -239,7 +239,7 @@ class FreedMemoryTest {
                     int sequence = paged.open();
                     fill(cpu, paged, sequence, tokens, out);
                     fill(cpu, paged, paged.fork(sequence), tokens, out);
-                    PackedWeights weights = PackedWeights.of(matrix.transpose(0, 1), arena);
+                    PackedWeights weights = PackedWeights.ofOutputRows(matrix, arena);
                     Gemm.multiply(cpu, matrix, weights, product, GemmOptions.DEFAULT);
                     kept.addAll(List.of(contiguous, paged, weights));
                 };

@@ -79,7 +79,7 @@ class NativeMemoryTest {
         long most = 0;
         for (int i = 0; i < CREATIONS; i++) {
             Gemm.multiply(Compute.serial(), x, x, y, GemmOptions.DEFAULT);
-            PackedWeights.of(Tensor.of(new float[1024 * 1024], 1024, 1024));
+            PackedWeights.ofInputRows(Tensor.of(new float[1024 * 1024], 1024, 1024));
             KeyValueCache.contiguous(config, 1, 2048);
             most = Math.max(most, NativeMemory.allocated());
         }

@@ -70,7 +70,7 @@ class OtherFileSystemTest {
         Path tensors = inside.resolve("tensors");
         Path weights = inside.resolve("weights");
         Safetensors.write(tensors, Map.of("matrix", matrix), Map.of());
-        PackedWeights packed = PackedWeights.of(matrix);
+        PackedWeights packed = PackedWeights.ofInputRows(matrix);
         packed.write(weights);
         try (Arena arena = Arena.ofShared()) {
             assertArrayEquals(

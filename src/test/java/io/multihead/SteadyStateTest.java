@@ -63,7 +63,7 @@ class SteadyStateTest {
             Tensor b = Tensor.allocate(arena, DType.F32, Shape.of(40, 50));
             Tensor c = Tensor.allocate(arena, DType.F32, Shape.of(9, 50));
             Tensor c2 = Tensor.allocate(arena, DType.F32, Shape.of(9, 50));
-            PackedWeights packed = PackedWeights.of(b);
+            PackedWeights packed = PackedWeights.ofInputRows(b);
             Rope rope = Rope.of(Rope.Config.of(40));
             settles("attention", () -> Attention.forward(serial, q, k, k, out, AttentionOptions.CAUSAL));
             settles("masked attention", () -> Attention.forward(serial, q, k, k, out, masked));
@@ -209,7 +209,7 @@ class SteadyStateTest {
             Tensor a = Tensor.allocate(arena, DType.F32, Shape.of(9, 40));
             Tensor b = Tensor.allocate(arena, DType.F32, Shape.of(40, 50));
             Tensor c = Tensor.allocate(arena, DType.F32, Shape.of(9, 50));
-            PackedWeights packed = PackedWeights.of(b);
+            PackedWeights packed = PackedWeights.ofInputRows(b);
             for (Activation activation : Activation.values()) {
                 GemmOptions options = GemmOptions.DEFAULT.withActivation(activation);
                 settles("gemm with " + activation, () -> Gemm.multiply(serial, a, b, c, options));

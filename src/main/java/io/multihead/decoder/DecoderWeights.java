@@ -93,13 +93,13 @@ final class DecoderWeights {
     }
 
     private PackedWeights pack(BlockTensor part) {
-        PackedWeights packed = PackedWeights.of(cpu, part, arena);
+        PackedWeights packed = PackedWeights.ofOutputRows(cpu, part, arena);
         FileMemory.release(part.memory(), part.offset(), part.bytes());
         return counted(packed);
     }
 
     private PackedWeights pack(String name, Tensor part) {
-        PackedWeights packed = PackedWeights.of(cpu, part.permute(1, 0), formatOf(name, part), arena);
+        PackedWeights packed = PackedWeights.ofOutputRows(cpu, part, formatOf(name, part), arena);
         int bytes = part.dtype().bytes();
         FileMemory.release(part.memory(), part.offset() * bytes, part.shape().elements() * bytes);
         return counted(packed);

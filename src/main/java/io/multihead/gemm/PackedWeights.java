@@ -5,7 +5,9 @@ import static io.multihead.internal.gemm.Blocking.KC;
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.VectorApiCheck;
+import io.multihead.internal.call.Operation;
 import io.multihead.internal.call.RowLoop;
+import io.multihead.internal.exec.Execution;
 import io.multihead.internal.gemm.PackedMatrix;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.layout.PanelFormat;
@@ -27,6 +29,9 @@ import java.util.Locale;
  * with the weights any more; or, where none is given, the garbage collector frees it, and the JVM's limit of direct memory holds
  * ({@code -XX:MaxDirectMemorySize}, else {@code -Xmx}).
  *
+ * <p>Which axis comes first is in the name of the method that packs: {@code ofInputRows} takes {@code [inputs, outputs]}, the right operand
+ * of a product, and {@code ofOutputRows} {@code [outputs, inputs]}, as PyTorch, safetensors and GGUF store weights.
+ *
  * <p>Packed weights can be written to a file and mapped again: then a process starts without packing, and all processes that map
  * the file share its memory. The layout is the same for all processors and vector widths of little-endian machines; a later version
  * of the library may use another, and then refuses the file.
@@ -38,6 +43,8 @@ import java.util.Locale;
  * has an infinity or NaN, or elements whose sum times 128 is not finite, results of that row may be NaN.
  */
 public final class PackedWeights {
+    private static final String OUTPUT_ROWS = "[outputs, inputs]";
+
     private final PackedMatrix matrix;
 
     private PackedWeights(PackedMatrix matrix) {
@@ -45,37 +52,35 @@ public final class PackedWeights {
     }
 
     /**
-     * Packs a matrix.
+     * Packs a matrix whose rows are inputs, as a product {@code x matrix} has it.
      *
-     * @param matrix {@code [inputs, outputs]}, any element type and strides; a PyTorch weight {@code [outputs, inputs]} is
-     *     given as {@code weight.permute(1, 0)}
+     * @param matrix {@code [inputs, outputs]}, any element type and strides
      * @return the packed copy
      * @throws IllegalArgumentException if the matrix has not two axes, 512 of its rows have more than 2^31 elements, or it has more than
      *     2^40 rows
      * @throws OutOfMemoryError if the JVM has too little direct memory
      */
-    public static PackedWeights of(Tensor matrix) {
-        return of(matrix, Arena.ofAuto());
+    public static PackedWeights ofInputRows(Tensor matrix) {
+        return ofInputRows(matrix, WeightFormat.F32, Arena.ofAuto());
     }
 
     /**
-     * Packs a matrix into memory of an arena. The JVM's flags do not limit it. The weights must not be used once the arena is
-     * closed.
+     * Packs a matrix whose rows are inputs, as f32 into memory of an arena.
      *
      * @param matrix {@code [inputs, outputs]}, any element type and strides
      * @param arena allocates native memory; a shared one if several threads are to multiply
      * @return the packed copy
-     * @throws IllegalArgumentException if the matrix has not two axes, 512 of its rows have more than 2^31 elements, or it has more than
-     *     2^40 rows
+     * @throws IllegalArgumentException as {@link #ofInputRows(Tensor)} does
      * @throws OutOfMemoryError if the system has too little memory
      */
-    public static PackedWeights of(Tensor matrix, Arena arena) {
-        return of(matrix, WeightFormat.F32, arena);
+    public static PackedWeights ofInputRows(Tensor matrix, Arena arena) {
+        return ofInputRows(matrix, WeightFormat.F32, arena);
     }
 
     /**
-     * Packs a matrix in a format, rounding each element to the nearest of the format, ties to even; one of f64 to f32 first. Nothing is
-     * lost where the matrix has the format's type. The weights must not be used once the arena is closed.
+     * Packs a matrix whose rows are inputs, in a format, into memory of an arena, which the JVM's flags do not limit. Each element is
+     * rounded to the nearest of the format, ties to even; one of f64 to f32 first. Nothing is lost where the matrix has the format's type.
+     * The weights must not be used once the arena is closed.
      *
      * @param matrix {@code [inputs, outputs]}, any element type and strides
      * @param format how elements are stored; blocks are rounded by {@link BlockTensor#quantise}
@@ -85,47 +90,81 @@ public final class PackedWeights {
      *     rows or no whole number of blocks of them, or the format cannot hold an element: F16 and blocks hold finite ones alone
      * @throws OutOfMemoryError if the system has too little memory
      */
-    public static PackedWeights of(Tensor matrix, WeightFormat format, Arena arena) {
-        return of(matrix, format, arena, PackedMatrix.Loop.SERIAL);
+    public static PackedWeights ofInputRows(Tensor matrix, WeightFormat format, Arena arena) {
+        return of(requireMatrix(matrix, "[inputs, outputs]"), format, arena, PackedMatrix.Loop.SERIAL);
     }
 
     /**
-     * Packs a matrix as {@link #of(Tensor, WeightFormat, Arena)} does, with the same bits, on the threads of a Compute.
+     * Packs a matrix as {@link #ofInputRows(Tensor, WeightFormat, Arena)} does, with the same bits, on the threads of a Compute.
      *
      * @param cpu threads
-     * @param matrix {@code [inputs, outputs]}, any element type and strides
+     * @param matrix {@code [inputs, outputs]}, any element type and strides, in memory that all threads may read
      * @param format how elements are stored
      * @param arena allocates native memory; a shared or automatic one, if the Compute has several threads
+     * @return the packed copy
+     * @throws IllegalArgumentException as that method does, or if the matrix or the arena is confined to this thread and there are several
+     * @throws OutOfMemoryError if the system has too little memory
+     */
+    public static PackedWeights ofInputRows(Compute cpu, Tensor matrix, WeightFormat format, Arena arena) {
+        requireAccess(cpu, Checks.notNull(matrix, "matrix").memory(), "matrix", arena);
+        return of(requireMatrix(matrix, "[inputs, outputs]"), format, arena, on(cpu));
+    }
+
+    /**
+     * Packs a matrix whose rows are outputs, as the weights of PyTorch's linear layers and of files are: the weights of
+     * {@link #ofInputRows(Tensor) ofInputRows(matrix.permute(1, 0))}.
+     *
+     * @param matrix {@code [outputs, inputs]}, any element type and strides
+     * @return the packed copy
+     * @throws IllegalArgumentException as that method does
+     * @throws OutOfMemoryError if the JVM has too little direct memory
+     */
+    public static PackedWeights ofOutputRows(Tensor matrix) {
+        return ofOutputRows(matrix, WeightFormat.F32, Arena.ofAuto());
+    }
+
+    /**
+     * Packs a matrix whose rows are outputs, as f32 into memory of an arena.
+     *
+     * @param matrix {@code [outputs, inputs]}, any element type and strides
+     * @param arena allocates native memory; a shared one if several threads are to multiply
+     * @return the packed copy
+     * @throws IllegalArgumentException as {@link #ofOutputRows(Tensor)} does
+     * @throws OutOfMemoryError if the system has too little memory
+     */
+    public static PackedWeights ofOutputRows(Tensor matrix, Arena arena) {
+        return ofOutputRows(matrix, WeightFormat.F32, arena);
+    }
+
+    /**
+     * Packs a matrix whose rows are outputs, in a format, into memory of an arena, as
+     * {@link #ofInputRows(Tensor, WeightFormat, Arena) ofInputRows(matrix.permute(1, 0), format, arena)} does.
+     *
+     * @param matrix {@code [outputs, inputs]}, any element type and strides
+     * @param format how elements are stored
+     * @param arena allocates native memory; a shared one if several threads are to multiply
      * @return the packed copy
      * @throws IllegalArgumentException as that method does
      * @throws OutOfMemoryError if the system has too little memory
      */
-    public static PackedWeights of(Compute cpu, Tensor matrix, WeightFormat format, Arena arena) {
-        return of(matrix, format, arena, on(cpu));
+    public static PackedWeights ofOutputRows(Tensor matrix, WeightFormat format, Arena arena) {
+        return of(requireMatrix(matrix, OUTPUT_ROWS).permute(1, 0), format, arena, PackedMatrix.Loop.SERIAL);
     }
 
-    private static PackedMatrix.Loop on(Compute cpu) {
-        Checks.notNull(cpu, "cpu");
-        return (tasks, body) -> RowLoop.run(cpu, tasks, (task, scratch) -> body.accept(task));
-    }
-
-    private static PackedWeights of(Tensor matrix, WeightFormat format, Arena arena, PackedMatrix.Loop loop) {
-        VectorApiCheck.requireVectorModule();
-        if (Checks.notNull(matrix, "matrix").rank() != 2) {
-            throw Checks.fail("matrix", "shape " + matrix.shape(), "expected two axes [inputs, outputs]");
-        }
-        PanelFormat panels = Checks.notNull(format, "format").panels;
-        Checks.notNull(arena, "arena");
-        if (matrix.dim(1) > PackedMatrix.MOST_COLUMNS) {
-            throw Checks.fail(
-                    "matrix", "shape " + matrix.shape(), "expected at most " + PackedMatrix.MOST_COLUMNS + " columns");
-        }
-        PackedMatrix.requireSizes(panels, matrix.dim(0), matrix.dim(1));
-        if (panels.isQuantised()) {
-            BlockType type = BlockType.valueOf(format.name());
-            return new PackedWeights(PackedMatrix.rounded(panels, type, matrix, arena, loop));
-        }
-        return new PackedWeights(PackedMatrix.of(panels, matrix, arena, loop));
+    /**
+     * Packs a matrix as {@link #ofOutputRows(Tensor, WeightFormat, Arena)} does, with the same bits, on the threads of a Compute.
+     *
+     * @param cpu threads
+     * @param matrix {@code [outputs, inputs]}, any element type and strides, in memory that all threads may read
+     * @param format how elements are stored
+     * @param arena allocates native memory; a shared or automatic one, if the Compute has several threads
+     * @return the packed copy
+     * @throws IllegalArgumentException as that method does, or if the matrix or the arena is confined to this thread and there are several
+     * @throws OutOfMemoryError if the system has too little memory
+     */
+    public static PackedWeights ofOutputRows(Compute cpu, Tensor matrix, WeightFormat format, Arena arena) {
+        requireAccess(cpu, Checks.notNull(matrix, "matrix").memory(), "matrix", arena);
+        return of(requireMatrix(matrix, OUTPUT_ROWS).permute(1, 0), format, arena, on(cpu));
     }
 
     /**
@@ -138,28 +177,63 @@ public final class PackedWeights {
      * @throws IllegalArgumentException if the tensor has not two axes, 512 times its rows are more than 2^31, or a scale is not finite
      * @throws OutOfMemoryError if the system has too little memory
      */
-    public static PackedWeights of(BlockTensor blocks, Arena arena) {
+    public static PackedWeights ofOutputRows(BlockTensor blocks, Arena arena) {
         return of(blocks, arena, PackedMatrix.Loop.SERIAL);
     }
 
     /**
-     * Packs quantised blocks as {@link #of(BlockTensor, Arena)} does, on the threads of a Compute.
+     * Packs quantised blocks as {@link #ofOutputRows(BlockTensor, Arena)} does, on the threads of a Compute.
      *
      * @param cpu threads
      * @param blocks {@code [outputs, inputs]}, in memory that all threads may read: of a shared or automatic arena, or on the heap
      * @param arena allocates native memory; a shared or automatic one, if the Compute has several threads
      * @return the packed copy
-     * @throws IllegalArgumentException as that method does
+     * @throws IllegalArgumentException as that method does, or if the blocks or the arena are confined to this thread and there are several
      * @throws OutOfMemoryError if the system has too little memory
      */
-    public static PackedWeights of(Compute cpu, BlockTensor blocks, Arena arena) {
+    public static PackedWeights ofOutputRows(Compute cpu, BlockTensor blocks, Arena arena) {
+        requireAccess(cpu, Checks.notNull(blocks, "blocks").memory(), "blocks", arena);
         return of(blocks, arena, on(cpu));
+    }
+
+    private static PackedMatrix.Loop on(Compute cpu) {
+        return (tasks, body) -> RowLoop.run(cpu, tasks, (task, scratch) -> body.accept(task));
+    }
+
+    /** Fails unless all threads may read the numbers and write to memory of the arena. */
+    private static void requireAccess(Compute cpu, MemorySegment numbers, String argument, Arena arena) {
+        Execution execution = Operation.execution(cpu);
+        execution.requireAccess(numbers, argument);
+        execution.requireAccess(Checks.notNull(arena, "arena"), "arena");
+    }
+
+    private static Tensor requireMatrix(Tensor matrix, String axes) {
+        VectorApiCheck.requireVectorModule();
+        if (Checks.notNull(matrix, "matrix").rank() != 2) {
+            throw Checks.fail("matrix", "shape " + matrix.shape(), "expected two axes " + axes);
+        }
+        return matrix;
+    }
+
+    /** Packs a matrix {@code [inputs, outputs]}. */
+    private static PackedWeights of(Tensor matrix, WeightFormat format, Arena arena, PackedMatrix.Loop loop) {
+        PanelFormat panels = Checks.notNull(format, "format").panels;
+        Checks.notNull(arena, "arena");
+        if (matrix.dim(1) > PackedMatrix.MOST_COLUMNS) {
+            throw Checks.fail("matrix", matrix.dim(1) + " outputs", "expected at most " + PackedMatrix.MOST_COLUMNS);
+        }
+        PackedMatrix.requireSizes(panels, matrix.dim(0), matrix.dim(1));
+        if (panels.isQuantised()) {
+            BlockType type = BlockType.valueOf(format.name());
+            return new PackedWeights(PackedMatrix.rounded(panels, type, matrix, arena, loop));
+        }
+        return new PackedWeights(PackedMatrix.of(panels, matrix, arena, loop));
     }
 
     private static PackedWeights of(BlockTensor blocks, Arena arena, PackedMatrix.Loop loop) {
         VectorApiCheck.requireVectorModule();
         if (Checks.notNull(blocks, "blocks").shape().rank() != 2) {
-            throw Checks.fail("blocks", blocks.toString(), "expected two axes [outputs, inputs]");
+            throw Checks.fail("blocks", blocks.toString(), "expected two axes " + OUTPUT_ROWS);
         }
         PanelFormat panels = WeightFormat.of(blocks.type()).panels;
         Checks.notNull(arena, "arena");

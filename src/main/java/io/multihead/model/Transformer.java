@@ -96,7 +96,7 @@ public final class Transformer {
     }
 
     /**
-     * Returns this stack with an output head. A tied one is made of the embedding table: {@code PackedWeights.of(words.permute(1, 0))}.
+     * Returns this stack with an output head. A tied one is made of the embedding table: {@code PackedWeights.ofOutputRows(words)}.
      *
      * @param newHead {@code dim} inputs, as many outputs as there are logits; its scale is that of the logits
      * @return the changed stack

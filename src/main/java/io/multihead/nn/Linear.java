@@ -140,6 +140,14 @@ public final class Linear implements Layer {
         return of(weight, bias ? random.linearPart(inputs, Shape.of(outputs)) : null);
     }
 
+    long inputs() {
+        return inputs;
+    }
+
+    long outputs() {
+        return outputs;
+    }
+
     @Override
     public Map<String, Tensor> parameters() {
         return parameters;
@@ -170,7 +178,7 @@ public final class Linear implements Layer {
         LayerChecks.forward(cpu, this, x, y);
         PackedWeights weights = packed;
         if (weights == null) {
-            weights = PackedWeights.of(requireWeight().permute(1, 0));
+            weights = PackedWeights.ofOutputRows(requireWeight());
             packed = weights;
         }
         boolean flat = Views.flattens(x) && Views.flattens(y);

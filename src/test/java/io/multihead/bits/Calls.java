@@ -29,7 +29,7 @@ final class Calls {
     }
 
     static void packedGemm(Bits bits, String name, Tensor a, Tensor b, Tensor c, GemmOptions options) {
-        Gemm.multiply(bits.cpu, a, PackedWeights.of(b), c, options);
+        Gemm.multiply(bits.cpu, a, PackedWeights.ofInputRows(b), c, options);
         bits.add("gemm " + name, c);
     }
 

@@ -99,7 +99,7 @@ final class MixedJvm {
         Tensor output = tensor(arena, nativeMemory, 1, 4, 128, 64);
         Tensor a = tensor(arena, nativeMemory, 200, 200);
         Tensor c = tensor(arena, nativeMemory, 200, 200);
-        PackedWeights packed = PackedWeights.of(a);
+        PackedWeights packed = PackedWeights.ofInputRows(a);
         AttentionOptions window = AttentionOptions.CAUSAL
                 .withMask(Mask.CAUSAL.and(Mask.window(40, 0)))
                 .withScores(ScoreOptions.NONE.withSoftCap(30));

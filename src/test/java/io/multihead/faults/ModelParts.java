@@ -31,7 +31,7 @@ final class ModelParts {
     private ModelParts() {}
 
     private static PackedLinear linear(int seed) {
-        return PackedLinear.of(PackedWeights.of(gaussian(seed, WIDTH, WIDTH)));
+        return PackedLinear.of(PackedWeights.ofInputRows(gaussian(seed, WIDTH, WIDTH)));
     }
 
     private static Norm norm(int seed) {

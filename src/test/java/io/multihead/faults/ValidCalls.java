@@ -164,7 +164,7 @@ final class ValidCalls {
                         "multiply",
                         CPU,
                         t(m, 3, 4),
-                        PackedWeights.of(t(m, 4, 2)),
+                        PackedWeights.ofInputRows(t(m, 4, 2)),
                         t(m, 3, 2),
                         GemmOptions.DEFAULT.withBias(t(m, 2))),
                 m -> ValidCall.of(
@@ -172,17 +172,21 @@ final class ValidCalls {
                         "multiply",
                         CPU,
                         t(m, 3, 4),
-                        List.of(PackedWeights.of(t(m, 4, 2)), PackedWeights.of(t(m, 4, 5))),
+                        List.of(PackedWeights.ofInputRows(t(m, 4, 2)), PackedWeights.ofInputRows(t(m, 4, 5))),
                         List.of(t(m, 3, 2), t(m, 3, 5)),
                         List.of(GemmOptions.DEFAULT, GemmOptions.DEFAULT.withBias(t(m, 5)))),
-                m -> ValidCall.of(PackedWeights.class, "of", t(m, 4, 2)),
-                m -> ValidCall.of(PackedWeights.class, "of", t(m, 4, 2), Arena.ofAuto()),
-                m -> ValidCall.of(PackedWeights.class, "of", t(m, 4, 2), WeightFormat.BF16, Arena.ofAuto()),
+                m -> ValidCall.of(PackedWeights.class, "ofInputRows", t(m, 4, 2)),
+                m -> ValidCall.of(PackedWeights.class, "ofInputRows", t(m, 4, 2), Arena.ofAuto()),
+                m -> ValidCall.of(PackedWeights.class, "ofInputRows", t(m, 4, 2), WeightFormat.BF16, Arena.ofAuto()),
                 m -> ValidCall.of(
-                        PackedWeights.class,
-                        "of",
-                        BlockTensor.view(MemorySegment.ofArray(new byte[68]), BlockType.Q8_0, Shape.of(2, 32), 0),
-                        Arena.ofAuto()),
+                        PackedWeights.class, "ofInputRows", CPU, t(m, 4, 2), WeightFormat.BF16, Arena.ofAuto()),
+                m -> ValidCall.of(PackedWeights.class, "ofOutputRows", t(m, 2, 4)),
+                m -> ValidCall.of(PackedWeights.class, "ofOutputRows", t(m, 2, 4), Arena.ofAuto()),
+                m -> ValidCall.of(PackedWeights.class, "ofOutputRows", t(m, 2, 4), WeightFormat.BF16, Arena.ofAuto()),
+                m -> ValidCall.of(
+                        PackedWeights.class, "ofOutputRows", CPU, t(m, 2, 4), WeightFormat.BF16, Arena.ofAuto()),
+                m -> ValidCall.of(PackedWeights.class, "ofOutputRows", blocks(), Arena.ofAuto()),
+                m -> ValidCall.of(PackedWeights.class, "ofOutputRows", CPU, blocks(), Arena.ofAuto()),
                 m -> ValidCall.on(rope(), "apply", CPU, k(m), k(m), 5L),
                 m -> ValidCall.on(rope(), "apply", CPU, k(m), k(m), new long[] {3, 1, 2}),
                 m -> ValidCall.on(rope(), "apply", new float[8], 2, 5L),
@@ -304,6 +308,10 @@ final class ValidCalls {
 
     private static Tensor t(Memory memory, long... dims) {
         return Tensor.view(memory.of(Memory.Kind.HEAP, new SplittableRandom(1)), DType.F32, Shape.of(dims));
+    }
+
+    private static BlockTensor blocks() {
+        return BlockTensor.view(MemorySegment.ofArray(new byte[68]), BlockType.Q8_0, Shape.of(2, 32), 0);
     }
 
     private static Tensor q(Memory memory) {

@@ -74,7 +74,7 @@ class BlockWeightsProperties {
             Tensor a = Numbers.gaussian(Layout.DENSE.allocate(arena, DType.F32, c.m, c.k()), random, c.mean, c.scale);
             Tensor result = Layout.DENSE.allocate(arena, DType.F32, c.m, c.n);
             ReferenceGemm.Result expected = ReferenceBlockGemm.multiply(a, blocks);
-            Gemm.multiply(SERIAL, a, PackedWeights.of(blocks, arena), result, GemmOptions.DEFAULT);
+            Gemm.multiply(SERIAL, a, PackedWeights.ofOutputRows(blocks, arena), result, GemmOptions.DEFAULT);
             double ratio = Tolerance.ratio(Numbers.of(result), expected.values(), expected.errorScale(), DType.F32);
             assertTrue(ratio <= 1, "R = " + ratio);
         }
@@ -91,7 +91,7 @@ class BlockWeightsProperties {
                 a.slice(1, 0, 32).fill(0);
                 a.slice(1, 32, 64).fill(1e-38);
             }
-            PackedWeights packed = PackedWeights.of(blocks, arena).withEightBitInputs();
+            PackedWeights packed = PackedWeights.ofOutputRows(blocks, arena).withEightBitInputs();
             Tensor result = Layout.DENSE.allocate(arena, DType.F32, c.m, c.n);
             ReferenceGemm.Result expected = ReferenceBlockGemm.multiplyRounded(a, blocks);
             Gemm.multiply(SERIAL, a, packed, result, GemmOptions.DEFAULT);
@@ -125,7 +125,8 @@ class BlockWeightsProperties {
                     a.fill(-3);
                     Tensor result = Tensor.of(new float[64], 1, 64);
                     ReferenceGemm.Result expected = ReferenceBlockGemm.multiplyRounded(a, blocks);
-                    PackedWeights packed = PackedWeights.of(blocks, arena).withEightBitInputs();
+                    PackedWeights packed =
+                            PackedWeights.ofOutputRows(blocks, arena).withEightBitInputs();
                     Gemm.multiply(SERIAL, a, packed, result, GemmOptions.DEFAULT);
                     double ratio =
                             Tolerance.ratio(Numbers.of(result), expected.values(), expected.errorScale(), DType.F32);
@@ -138,7 +139,8 @@ class BlockWeightsProperties {
     @Test
     void otherWeightsDoNotRoundInputs() {
         for (WeightFormat format : WeightFormat.values()) {
-            PackedWeights packed = PackedWeights.of(Tensor.of(new float[256 * 3], 256, 3), format, Arena.ofAuto());
+            PackedWeights packed =
+                    PackedWeights.ofInputRows(Tensor.of(new float[256 * 3], 256, 3), format, Arena.ofAuto());
             if (format.allowsEightBitInputs()) {
                 assertEquals(format, packed.withEightBitInputs().format());
                 continue;
@@ -155,7 +157,7 @@ class BlockWeightsProperties {
     void rowsThreadsAndMemoryChangeNoBit(@ForAll("cases") Case c, @ForAll Layout layout) {
         try (Arena arena = Arena.ofShared()) {
             SplittableRandom random = new SplittableRandom(c.seed);
-            PackedWeights packed = PackedWeights.of(Blocks.random(c.type, c.n, c.k(), random), arena);
+            PackedWeights packed = PackedWeights.ofOutputRows(Blocks.random(c.type, c.n, c.k(), random), arena);
             Tensor a = Numbers.gaussian(Layout.DENSE.allocate(arena, DType.F32, c.m, c.k()), random, c.mean, c.scale);
             Tensor all = Layout.DENSE.allocate(arena, DType.F32, c.m, c.n);
             Tensor threads = Layout.DENSE.allocate(arena, DType.F32, c.m, c.n);
@@ -177,8 +179,10 @@ class BlockWeightsProperties {
     void rowsThatAreNotKeptHaveTheSameBits() {
         SplittableRandom random = new SplittableRandom(7);
         Tensor a = Numbers.gaussian(Tensor.of(new float[200 * 20_000], 200, 20_000), random, 1, 1);
-        PackedWeights rounding = PackedWeights.of(Blocks.random(BlockType.Q4_1, 64, 20_000, random), Arena.ofAuto());
-        assertRowsAreTheSame(a, PackedWeights.of(Blocks.random(BlockType.Q8_0, 64, 20_000, random), Arena.ofAuto()));
+        PackedWeights rounding =
+                PackedWeights.ofOutputRows(Blocks.random(BlockType.Q4_1, 64, 20_000, random), Arena.ofAuto());
+        assertRowsAreTheSame(
+                a, PackedWeights.ofOutputRows(Blocks.random(BlockType.Q8_0, 64, 20_000, random), Arena.ofAuto()));
         assertRowsAreTheSame(a, rounding.withEightBitInputs());
     }
 
@@ -204,7 +208,7 @@ class BlockWeightsProperties {
         SplittableRandom random = new SplittableRandom(seed);
         int hash = 0;
         for (BlockType type : types) {
-            PackedWeights packed = PackedWeights.of(Blocks.random(type, 100, 1280, random), Arena.ofAuto());
+            PackedWeights packed = PackedWeights.ofOutputRows(Blocks.random(type, 100, 1280, random), Arena.ofAuto());
             Tensor a = Numbers.gaussian(Tensor.of(new float[30 * 1280], 30, 1280), random, 1, 1);
             Tensor c = Tensor.of(new float[30 * 100], 30, 100);
             Gemm.multiply(SERIAL, a, packed, c, GemmOptions.DEFAULT);
@@ -220,7 +224,7 @@ class BlockWeightsProperties {
         SplittableRandom random = new SplittableRandom(6);
         int hash = 0;
         for (BlockType type : new BlockType[] {BlockType.Q4_0, BlockType.Q4_K, BlockType.Q4_1}) {
-            PackedWeights packed = PackedWeights.of(Blocks.random(type, 100, 1280, random), Arena.ofAuto());
+            PackedWeights packed = PackedWeights.ofOutputRows(Blocks.random(type, 100, 1280, random), Arena.ofAuto());
             Tensor a = Numbers.gaussian(Tensor.of(new float[30 * 1280], 30, 1280), random, 1, 1);
             Tensor c = Tensor.of(new float[30 * 100], 30, 100);
             Gemm.multiply(SERIAL, a, packed.withEightBitInputs(), c, GemmOptions.DEFAULT);
@@ -238,7 +242,7 @@ class BlockWeightsProperties {
         Path folder = Files.createTempDirectory("blocks");
         for (BlockType type : BlockType.values()) {
             try (Arena arena = Arena.ofShared()) {
-                PackedWeights packed = PackedWeights.of(Blocks.random(type, 70, 1280, random), arena);
+                PackedWeights packed = PackedWeights.ofOutputRows(Blocks.random(type, 70, 1280, random), arena);
                 Path file = folder.resolve(type.name());
                 packed.write(file);
                 PackedWeights mapped = PackedWeights.map(file, arena);
@@ -268,8 +272,8 @@ class BlockWeightsProperties {
             try (Arena arena = Arena.ofConfined()) {
                 Tensor matrix = Numbers.gaussian(Tensor.of(new float[512 * 40], 512, 40), random, 0.5, 1);
                 BlockTensor blocks = BlockTensor.quantise(matrix.transpose(0, 1), type, arena);
-                byte[] expected = bytes(PackedWeights.of(blocks, arena));
-                assertArrayEquals(expected, bytes(PackedWeights.of(matrix, WeightFormat.of(type), arena)));
+                byte[] expected = bytes(PackedWeights.ofOutputRows(blocks, arena));
+                assertArrayEquals(expected, bytes(PackedWeights.ofInputRows(matrix, WeightFormat.of(type), arena)));
             }
         }
     }
@@ -281,14 +285,14 @@ class BlockWeightsProperties {
         for (BlockType type : BlockType.values()) {
             BlockTensor blocks = Blocks.random(type, 300, 1280, random);
             assertArrayEquals(
-                    bytes(PackedWeights.of(blocks, Arena.ofAuto())),
-                    bytes(PackedWeights.of(THREADS, blocks, Arena.ofAuto())));
+                    bytes(PackedWeights.ofOutputRows(blocks, Arena.ofAuto())),
+                    bytes(PackedWeights.ofOutputRows(THREADS, blocks, Arena.ofAuto())));
         }
         Tensor matrix = Numbers.gaussian(Tensor.of(new float[1280 * 300], 1280, 300), random, 0.5, 1);
         for (WeightFormat format : WeightFormat.values()) {
             assertArrayEquals(
-                    bytes(PackedWeights.of(matrix, format, Arena.ofAuto())),
-                    bytes(PackedWeights.of(THREADS, matrix, format, Arena.ofAuto())));
+                    bytes(PackedWeights.ofInputRows(matrix, format, Arena.ofAuto())),
+                    bytes(PackedWeights.ofInputRows(THREADS, matrix, format, Arena.ofAuto())));
         }
     }
 
@@ -301,9 +305,9 @@ class BlockWeightsProperties {
             for (Compute cpu : List.of(SERIAL, THREADS)) {
                 String message = assertThrows(
                                 IllegalArgumentException.class,
-                                () -> PackedWeights.of(cpu, matrix, WeightFormat.Q4_K, Arena.ofAuto()))
+                                () -> PackedWeights.ofInputRows(cpu, matrix, WeightFormat.Q4_K, Arena.ofAuto()))
                         .getMessage();
-                assertTrue(message.startsWith("matrix, columns 128 to 199: from: "), message);
+                assertTrue(message.startsWith("matrix, outputs 128 to 199: from: "), message);
             }
         }
     }
@@ -317,7 +321,7 @@ class BlockWeightsProperties {
     void memoryIsThatOfTheFormat() {
         for (BlockType type : BlockType.values()) {
             BlockTensor blocks = Blocks.random(type, 64, 512, new SplittableRandom(1));
-            long bytes = PackedWeights.of(blocks, Arena.ofAuto()).bytes();
+            long bytes = PackedWeights.ofOutputRows(blocks, Arena.ofAuto()).bytes();
             assertTrue(bytes >= blocks.bytes() && bytes <= blocks.bytes() * 1.03, type + " " + bytes);
         }
     }
@@ -329,8 +333,8 @@ class BlockWeightsProperties {
             long block = infinite.offset() + 39 * infinite.rowBytes() + 512 / type.elements() * type.bytes();
             infinite.memory()
                     .set(Blocks.SHORT, block + Blocks.scaleAt(type), Float.floatToFloat16(Float.NEGATIVE_INFINITY));
-            IllegalArgumentException refused =
-                    assertThrows(IllegalArgumentException.class, () -> PackedWeights.of(infinite, Arena.ofAuto()));
+            IllegalArgumentException refused = assertThrows(
+                    IllegalArgumentException.class, () -> PackedWeights.ofOutputRows(infinite, Arena.ofAuto()));
             assertEquals(
                     "blocks: a scale that is not finite at row 39, column 512; expected finite scales",
                     refused.getMessage());

@@ -76,7 +76,7 @@ class FewRowsProperties {
             assertArrayEquals(bits(first), bits(floats(threads)), "threads");
 
             Tensor packed = Tensor.zeros(arena, DType.F32, c.m, c.n);
-            PackedWeights weights = PackedWeights.of(c.transposed ? b.permute(1, 0) : b);
+            PackedWeights weights = PackedWeights.ofInputRows(c.transposed ? b.permute(1, 0) : b);
             Gemm.multiply(SERIAL, a, weights, packed, GemmOptions.DEFAULT);
             assertArrayEquals(bits(first), bits(floats(packed)), "packed weights");
         }
@@ -100,7 +100,7 @@ class FewRowsProperties {
             Tensor expected = Tensor.zeros(arena, DType.F32, 1, c.n);
             for (int batch = 0; batch < batches; batch++) {
                 Tensor right = shared ? b : b.select(0, batch);
-                PackedWeights weights = PackedWeights.of(c.transposed ? right.permute(1, 0) : right);
+                PackedWeights weights = PackedWeights.ofInputRows(c.transposed ? right.permute(1, 0) : right);
                 Gemm.multiply(SERIAL, a.select(0, batch), weights, expected, GemmOptions.DEFAULT);
                 assertArrayEquals(bits(floats(expected)), bits(floats(actual.select(0, batch))));
             }

@@ -107,7 +107,7 @@ class GemmGroupProperties {
     void groupsOfRowsThatDoNotFitAreNamed() {
         Tensor a = rows(3, 4);
         Tensor c = rows(3, 2);
-        PackedWeights b = PackedWeights.of(rows(4, 2));
+        PackedWeights b = PackedWeights.ofInputRows(rows(4, 2));
         List<PackedWeights> two = List.of(b, b);
         List<GemmOptions> options = List.of(GemmOptions.DEFAULT, GemmOptions.DEFAULT);
         assertNamed(
@@ -135,7 +135,7 @@ class GemmGroupProperties {
                         List.of(c),
                         List.of(GemmOptions.DEFAULT, GemmOptions.DEFAULT.withTransposeA(true))));
         float[] before = c.toArray();
-        PackedWeights other = PackedWeights.of(rows(5, 2));
+        PackedWeights other = PackedWeights.ofInputRows(rows(5, 2));
         assertThrows(
                 IllegalArgumentException.class,
                 () -> Gemm.multiplyGroups(SERIAL, a, new int[] {0, 1, 3}, List.of(b, other), List.of(c), options));
@@ -153,7 +153,7 @@ class GemmGroupProperties {
     }
 
     private static PackedWeights random(Tensor matrix, WeightFormat format, SplittableRandom random) {
-        PackedWeights packed = PackedWeights.of(matrix, format, Arena.ofAuto());
+        PackedWeights packed = PackedWeights.ofInputRows(matrix, format, Arena.ofAuto());
         return format.allowsEightBitInputs() && random.nextBoolean() ? packed.withEightBitInputs() : packed;
     }
 
@@ -210,7 +210,7 @@ class GemmGroupProperties {
         for (int i = 0; i < 2; i++) {
             int depth = i == 0 ? 32 : 96;
             Tensor matrix = Numbers.gaussian(Tensor.of(new float[depth * 40], depth, 40), random, 0.1, 1);
-            weights.add(PackedWeights.of(matrix, WeightFormat.Q8_0, Arena.ofAuto()));
+            weights.add(PackedWeights.ofInputRows(matrix, WeightFormat.Q8_0, Arena.ofAuto()));
             results.add(Tensor.of(new float[(128 - depth) * 40], 128 - depth, 40));
             Gemm.multiply(SERIAL, a, weights.get(i), results.get(i), options.get(i));
             expected.add(results.get(i).toArray());
@@ -270,7 +270,7 @@ class GemmGroupProperties {
     }
 
     private static PackedWeights weights(int columns) {
-        return PackedWeights.of(Tensor.of(new float[8 * columns], 8, columns));
+        return PackedWeights.ofInputRows(Tensor.of(new float[8 * columns], 8, columns));
     }
 
     private static Tensor row(int columns) {

@@ -92,7 +92,7 @@ class GemmProperties {
             Gemm.multiply(SERIAL, x.a, x.b, serial, x.options);
             Tensor a = Numbers.copy(x.a, arena, layout, c.storage.a);
             Gemm.multiply(THREADS, a, Numbers.copy(x.b, arena, layout, c.storage.b), threads, x.options);
-            PackedWeights weights = PackedWeights.of(c.factors.transposeB ? x.b.permute(1, 0) : x.b);
+            PackedWeights weights = PackedWeights.ofInputRows(c.factors.transposeB ? x.b.permute(1, 0) : x.b);
             Gemm.multiply(THREADS, x.a, weights, packed, x.options.withTransposeB(false));
             assertArrayEquals(Numbers.of(serial), Numbers.of(threads), "threads and layout");
             assertArrayEquals(Numbers.of(serial), Numbers.of(packed), "packed weights");

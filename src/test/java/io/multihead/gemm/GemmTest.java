@@ -11,6 +11,8 @@ import io.multihead.internal.layout.Panels;
 import io.multihead.support.Golden;
 import io.multihead.support.Numbers;
 import io.multihead.support.TestTensors;
+import io.multihead.tensor.BlockTensor;
+import io.multihead.tensor.BlockType;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -21,6 +23,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Assertions;
 import org.junit.jupiter.api.DynamicTest;
@@ -66,7 +69,7 @@ class GemmTest {
         Tensor a = Numbers.gaussian(matrix(200, depth), random, 0, 1);
         Tensor b = Numbers.gaussian(matrix(depth, columns), random, 0, 1);
         Tensor expected = matrix(200, columns);
-        Gemm.multiply(CPU, a, PackedWeights.of(b), expected, GemmOptions.DEFAULT);
+        Gemm.multiply(CPU, a, PackedWeights.ofInputRows(b), expected, GemmOptions.DEFAULT);
         for (int threads = 1; threads <= 2; threads++) {
             Tensor c = matrix(200, columns);
             try (Compute cpu = Compute.threads(threads)) {
@@ -83,7 +86,7 @@ class GemmTest {
         Tensor a = Numbers.gaussian(matrix(200, 300), random, 0, 1);
         Tensor b = Numbers.gaussian(matrix(300, 1), random, 0, 1).broadcast(300, 1500);
         Tensor expected = matrix(200, 1500);
-        Gemm.multiply(CPU, a, PackedWeights.of(b), expected, GemmOptions.DEFAULT);
+        Gemm.multiply(CPU, a, PackedWeights.ofInputRows(b), expected, GemmOptions.DEFAULT);
         Tensor c = matrix(200, 1500);
         Gemm.multiply(CPU, a, b, c, GemmOptions.DEFAULT);
         Assertions.assertArrayEquals(expected.toArray(), c.toArray());
@@ -108,7 +111,7 @@ class GemmTest {
     @CsvSource({"255, 64", "257, 96", "512, 65", "513, 64", "800, 64", "1100, 130"})
     void aRowAloneHasTheBitsThatItHasAmongOthers(int k, int n) {
         Tensor a = random(7, k);
-        PackedWeights b = PackedWeights.of(random(k, n));
+        PackedWeights b = PackedWeights.ofInputRows(random(k, n));
         Tensor all = matrix(7, n);
         Gemm.multiply(CPU, a, b, all, GemmOptions.DEFAULT);
         for (int row = 0; row < 7; row++) {
@@ -146,7 +149,7 @@ class GemmTest {
     }
 
     private static WeakReference<Object> used() {
-        PackedWeights weights = PackedWeights.of(matrix(3, 4));
+        PackedWeights weights = PackedWeights.ofInputRows(matrix(3, 4));
         Gemm.multiply(CPU, matrix(2, 3), weights, matrix(2, 4), GemmOptions.DEFAULT);
         Panels panels = new Panels();
         weights.matrix().block(0, 3, 0, panels);
@@ -165,7 +168,7 @@ class GemmTest {
                 () -> run(a, matrix(5, 4), c));
         Named.message(
                 "b: packed with 3 rows and 5 columns; expected 3 rows as a has columns, and 4 columns, as in c [2, 4]",
-                () -> Gemm.multiply(CPU, a, PackedWeights.of(matrix(3, 5)), c, GemmOptions.DEFAULT));
+                () -> Gemm.multiply(CPU, a, PackedWeights.ofInputRows(matrix(3, 5)), c, GemmOptions.DEFAULT));
         Named.message(
                 "b: shape [2, 3, 4]; expected batch axes as in c [2, 4], or 1",
                 () -> run(a, Tensor.of(new float[24], 2, 3, 4), c));
@@ -175,10 +178,10 @@ class GemmTest {
         Named.message("bias: F32 [2, 2]; expected one axis", () -> GemmOptions.DEFAULT.withBias(matrix(2, 2)));
         Named.message(
                 "options: transposeB with packed weights; expected them packed as [inputs, outputs]",
-                () -> Gemm.multiply(CPU, a, PackedWeights.of(b), c, GemmOptions.DEFAULT.withTransposeB(true)));
+                () -> Gemm.multiply(CPU, a, PackedWeights.ofInputRows(b), c, GemmOptions.DEFAULT.withTransposeB(true)));
         Named.message(
                 "matrix: shape [3]; expected two axes [inputs, outputs]",
-                () -> PackedWeights.of(Tensor.of(new float[3])));
+                () -> PackedWeights.ofInputRows(Tensor.of(new float[3])));
     }
 
     /** Not the shapes that the options make of them. */
@@ -192,7 +195,7 @@ class GemmTest {
                 () -> Gemm.multiply(CPU, matrix(3, 5), matrix(3, 4), c, left));
         Named.message(
                 "a: shape [3, 5] transposed; expected 2 rows, as in c [2, 4]",
-                () -> Gemm.multiply(CPU, matrix(3, 5), PackedWeights.of(matrix(3, 4)), c, left));
+                () -> Gemm.multiply(CPU, matrix(3, 5), PackedWeights.ofInputRows(matrix(3, 4)), c, left));
         Named.message(
                 "b: shape [4, 5] transposed with 5 rows and 4 columns; expected 3 rows as a has columns, and 4 columns, "
                         + "as in c [2, 4]",
@@ -228,10 +231,78 @@ class GemmTest {
         assertThrows(IllegalStateException.class, () -> run(gone, matrix(3, 4), matrix(2, 4)));
     }
 
+    /** Packing on several threads refuses what they cannot use before one of them fails. */
+    @Test
+    void packingNamesMemoryThatItsThreadsCannotUse() throws InterruptedException {
+        Arena closed = Arena.ofShared();
+        closed.close();
+        Tensor matrix = matrix(64, 64);
+        BlockTensor blocks = BlockTensor.quantise(matrix, BlockType.Q8_0, Arena.ofAuto());
+        String of = "memory of an arena confined to ";
+        String here = of + "this thread; expected a shared, automatic or global arena, as this Compute has 2 threads";
+        try (Arena confined = Arena.ofConfined();
+                Compute two = Compute.threads(2)) {
+            Tensor own = Tensor.allocate(confined, DType.F32, Shape.of(64, 64));
+            BlockTensor ownBlocks = BlockTensor.quantise(matrix, BlockType.Q8_0, confined);
+            WeightFormat format = WeightFormat.F32;
+            Arena auto = Arena.ofAuto();
+            Named.message("matrix: " + here, () -> PackedWeights.ofInputRows(two, own, format, auto));
+            Named.message("matrix: " + here, () -> PackedWeights.ofOutputRows(two, own, format, auto));
+            Named.message("blocks: " + here, () -> PackedWeights.ofOutputRows(two, ownBlocks, auto));
+            Named.message("arena: " + here, () -> PackedWeights.ofInputRows(two, matrix, format, confined));
+            Named.message("arena: " + here, () -> PackedWeights.ofOutputRows(two, matrix, format, confined));
+            Named.message("arena: " + here, () -> PackedWeights.ofOutputRows(two, blocks, confined));
+            String gone = "arena: closed; expected one that is open";
+            Assertions.assertEquals(
+                    gone,
+                    assertThrows(
+                                    IllegalStateException.class,
+                                    () -> PackedWeights.ofInputRows(two, matrix, format, closed))
+                            .getMessage());
+            AtomicReference<Throwable> thrown = new AtomicReference<>();
+            Thread other = Thread.ofPlatform()
+                    .start(() -> thrown.set(assertThrows(
+                            WrongThreadException.class,
+                            () -> PackedWeights.ofInputRows(two, matrix, format, confined))));
+            other.join();
+            Assertions.assertEquals(
+                    "arena: " + of + "another thread; expected an arena that this thread may use",
+                    thrown.get().getMessage());
+            // one thread may use its own
+            Assertions.assertEquals(
+                    64, PackedWeights.ofInputRows(CPU, own, format, confined).outputs());
+        }
+    }
+
+    /** The name of the method says which axis is first; a forgotten transposition of a square matrix cannot be silent. */
+    @Test
+    void rowsAreInputsOrOutputsByName() {
+        Tensor a = random(2, 3);
+        Tensor square = random(3, 3);
+        Tensor byInputs = matrix(2, 3);
+        Tensor byOutputs = matrix(2, 3);
+        multiply(a, PackedWeights.ofInputRows(square), byInputs);
+        Tensor expected = matrix(2, 3);
+        run(a, square, expected);
+        Assertions.assertArrayEquals(expected.toArray(), byInputs.toArray());
+        multiply(a, PackedWeights.ofOutputRows(square), byOutputs);
+        Gemm.multiply(CPU, a, square, expected, GemmOptions.DEFAULT.withTransposeB(true));
+        Assertions.assertArrayEquals(expected.toArray(), byOutputs.toArray());
+        Tensor wide = random(3, 4);
+        Assertions.assertEquals(3, PackedWeights.ofInputRows(wide).inputs());
+        Assertions.assertEquals(4, PackedWeights.ofOutputRows(wide).inputs());
+        BlockTensor blocks = BlockTensor.quantise(random(5, 32), BlockType.Q8_0, Arena.ofAuto());
+        Assertions.assertEquals(
+                32, PackedWeights.ofOutputRows(blocks, Arena.ofAuto()).inputs());
+        Named.message(
+                "matrix: shape [3]; expected two axes [outputs, inputs]",
+                () -> PackedWeights.ofOutputRows(Tensor.of(new float[3])));
+    }
+
     @Test
     void everyOperandIsAMatrixWithBatchAxesOfC() {
         Tensor vector = Tensor.of(new float[3]);
-        PackedWeights packed = PackedWeights.of(matrix(3, 4));
+        PackedWeights packed = PackedWeights.ofInputRows(matrix(3, 4));
         Named.message("a: shape [3]; expected [..., rows, columns]", () -> multiply(vector, packed, matrix(2, 4)));
         Named.message("b: shape [3]; expected [..., rows, columns]", () -> run(matrix(2, 3), vector, matrix(2, 4)));
         Named.message("c: shape [3]; expected [..., rows, columns]", () -> run(matrix(2, 3), matrix(3, 4), vector));

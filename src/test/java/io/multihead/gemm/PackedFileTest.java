@@ -36,7 +36,7 @@ class PackedFileTest {
     void mappedWeightsHaveTheSameBits(int inputs, int outputs) throws IOException {
         Tensor matrix = random(inputs, outputs);
         Path file = folder.resolve("weights");
-        PackedWeights packed = PackedWeights.of(matrix);
+        PackedWeights packed = PackedWeights.ofInputRows(matrix);
         packed.write(file);
         try (Arena arena = Arena.ofShared();
                 Compute cpu = Compute.threads(2)) {
@@ -58,7 +58,7 @@ class PackedFileTest {
     @ParameterizedTest
     @CsvSource({"1, 1", "513, 33", "1100, 130", "0, 5", "5, 0"})
     void panelsInMemoryOfTheCallersHaveTheSameBits(int inputs, int outputs) {
-        PackedWeights packed = PackedWeights.of(random(inputs, outputs));
+        PackedWeights packed = PackedWeights.ofInputRows(random(inputs, outputs));
         long elements = PackedWeights.panelElements(inputs, outputs);
         assertEquals(elements, packed.panels().shape().elements());
         assertTrue(packed.panels().memory().isReadOnly());
@@ -109,7 +109,7 @@ class PackedFileTest {
         int outputs = 16_500;
         Tensor matrix = random(256, outputs);
         Path file = folder.resolve("large");
-        PackedWeights packed = PackedWeights.of(matrix);
+        PackedWeights packed = PackedWeights.ofInputRows(matrix);
         packed.write(file);
         Tensor a = random(1, 256);
         Tensor expected = random(1, outputs);
@@ -132,7 +132,7 @@ class PackedFileTest {
             })
     void sizesEndWherePanelsCanNoLongerBeAddressed(int at, long number, String message) throws IOException {
         Path file = folder.resolve("weights");
-        PackedWeights.of(random(256, 32)).write(file);
+        PackedWeights.ofInputRows(random(256, 32)).write(file);
         byte[] bytes = Files.readAllBytes(file);
         ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).putLong(at, number);
         Files.write(file, bytes);
@@ -143,7 +143,7 @@ class PackedFileTest {
     @Test
     void sizesWhosePanelsNoLongCountsAreRefused() throws IOException {
         Path file = folder.resolve("weights");
-        PackedWeights.of(random(256, 32)).write(file);
+        PackedWeights.ofInputRows(random(256, 32)).write(file);
         byte[] bytes = Files.readAllBytes(file);
         ByteBuffer header = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
         Files.write(
@@ -153,7 +153,7 @@ class PackedFileTest {
 
     @Test
     void aPathWithoutAFileNameIsRefused() {
-        PackedWeights weights = PackedWeights.of(random(1, 1));
+        PackedWeights weights = PackedWeights.ofInputRows(random(1, 1));
         for (Path path : new Path[] {Path.of(""), folder.getRoot()}) {
             IllegalArgumentException refused = assertThrows(IllegalArgumentException.class, () -> weights.write(path));
             assertEquals("file: \"" + path + "\"; expected a path that ends in a file name", refused.getMessage());
@@ -164,7 +164,8 @@ class PackedFileTest {
     @Test
     void matricesOfMoreBytesThanALongHoldsAreRefused() {
         Tensor huge = Tensor.of(new float[1]).broadcast(1099511627263L, 4194272);
-        IllegalArgumentException refused = assertThrows(IllegalArgumentException.class, () -> PackedWeights.of(huge));
+        IllegalArgumentException refused =
+                assertThrows(IllegalArgumentException.class, () -> PackedWeights.ofInputRows(huge));
         assertEquals("inputs: 1099511627263; expected at most 274880004112 with 4194272 outputs", refused.getMessage());
     }
 
@@ -172,13 +173,13 @@ class PackedFileTest {
     void matricesWithRowsThatNoArrayHoldsAreRefused() {
         assertEquals(
                 4_194_272,
-                PackedWeights.of(Tensor.of(new float[0], 0, 4_194_272)).outputs());
+                PackedWeights.ofInputRows(Tensor.of(new float[0], 0, 4_194_272)).outputs());
         // the last two times 512 overflow to small numbers
         for (long columns : new long[] {4_194_273, 1L << 54, 1L << 56, (1L << 56) - 31}) {
             Tensor wide = Tensor.of(new float[1]).broadcast(1, columns);
             IllegalArgumentException refused =
-                    assertThrows(IllegalArgumentException.class, () -> PackedWeights.of(wide));
-            assertEquals("matrix: shape [1, " + columns + "]; expected at most 4194272 columns", refused.getMessage());
+                    assertThrows(IllegalArgumentException.class, () -> PackedWeights.ofInputRows(wide));
+            assertEquals("matrix: " + columns + " outputs; expected at most 4194272", refused.getMessage());
         }
     }
 
@@ -186,14 +187,14 @@ class PackedFileTest {
     @Test
     void writingReplacesTheFile() throws IOException {
         Path file = folder.resolve("weights");
-        PackedWeights.of(random(40, 40)).write(file);
+        PackedWeights.ofInputRows(random(40, 40)).write(file);
         try (Arena arena = Arena.ofShared()) {
             PackedWeights first = PackedWeights.map(file, arena);
             Tensor a = random(2, 40);
             Tensor before = random(2, 40);
             Tensor after = random(2, 40);
             Gemm.multiply(Compute.serial(), a, first, before, GemmOptions.DEFAULT);
-            PackedWeights.of(Tensor.of(new float[1600], 40, 40)).write(file);
+            PackedWeights.ofInputRows(Tensor.of(new float[1600], 40, 40)).write(file);
             Gemm.multiply(Compute.serial(), a, first, after, GemmOptions.DEFAULT);
             assertArrayEquals(before.toArray(), after.toArray());
         }
@@ -220,7 +221,7 @@ class PackedFileTest {
     })
     void anotherLayoutIsRefusedByField(int at, int number, String field) throws IOException {
         Path file = folder.resolve("weights");
-        PackedWeights.of(random(40, 32)).write(file);
+        PackedWeights.ofInputRows(random(40, 32)).write(file);
         byte[] bytes = Files.readAllBytes(file);
         ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).putInt(at, number);
         Files.write(file, bytes);
@@ -258,7 +259,7 @@ class PackedFileTest {
     @CsvSource({"40, 1", "41, 255", "2047, 32", "4095, 128"})
     void aHeaderWithMoreThanItsFieldsIsRefused(int at, int value) throws IOException {
         Path file = folder.resolve("weights");
-        PackedWeights.of(random(40, 32)).write(file);
+        PackedWeights.ofInputRows(random(40, 32)).write(file);
         byte[] bytes = Files.readAllBytes(file);
         bytes[at] = (byte) value;
         Files.write(file, bytes);
@@ -269,7 +270,7 @@ class PackedFileTest {
     @CsvSource({"0", "4095", "4096", "5000"})
     void aShorterFileIsRefused(int length) throws IOException {
         Path file = folder.resolve("weights");
-        PackedWeights.of(random(40, 32)).write(file);
+        PackedWeights.ofInputRows(random(40, 32)).write(file);
         Files.write(file, Arrays.copyOf(Files.readAllBytes(file), length));
         assertRefused(file, "file: ");
     }
@@ -279,7 +280,7 @@ class PackedFileTest {
     void rowsWithoutColumnsTakeNoMemory() throws IOException {
         long inputs = Integer.MAX_VALUE * 512L - 1;
         Path file = folder.resolve("weights");
-        PackedWeights.of(random(5, 0)).write(file);
+        PackedWeights.ofInputRows(random(5, 0)).write(file);
         byte[] bytes = Files.readAllBytes(file);
         ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).putLong(24, inputs);
         Files.write(file, bytes);
@@ -297,13 +298,13 @@ class PackedFileTest {
         Tensor c = random(2, 4);
         float[] before = c.toArray();
         Arena closed = Arena.ofShared();
-        PackedWeights gone = PackedWeights.of(random(3, 4), closed);
+        PackedWeights gone = PackedWeights.ofInputRows(random(3, 4), closed);
         closed.close();
         assertThrows(
                 IllegalStateException.class, () -> Gemm.multiply(Compute.serial(), a, gone, c, GemmOptions.DEFAULT));
         try (Arena confined = Arena.ofConfined();
                 Compute cpu = Compute.threads(2)) {
-            PackedWeights own = PackedWeights.of(random(3, 4), confined);
+            PackedWeights own = PackedWeights.ofInputRows(random(3, 4), confined);
             IllegalArgumentException refused = assertThrows(
                     IllegalArgumentException.class, () -> Gemm.multiply(cpu, a, own, c, GemmOptions.DEFAULT));
             assertTrue(refused.getMessage().startsWith("b: "), refused.getMessage());

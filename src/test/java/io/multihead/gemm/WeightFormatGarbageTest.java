@@ -44,10 +44,10 @@ class WeightFormatGarbageTest {
             Tensor product = products.slice(0, 0, 1);
             for (WeightFormat format : WeightFormat.values()) {
                 PackedWeights weights = format.name().startsWith("Q")
-                        ? PackedWeights.of(
+                        ? PackedWeights.ofOutputRows(
                                 Blocks.random(BlockType.valueOf(format.name()), FEATURES, FEATURES, new Random(1)),
                                 arena)
-                        : PackedWeights.of(wide, format, arena);
+                        : PackedWeights.ofInputRows(wide, format, arena);
                 List<PackedWeights> kinds = format.allowsEightBitInputs()
                         ? List.of(weights, weights.withEightBitInputs())
                         : List.of(weights);
@@ -72,7 +72,7 @@ class WeightFormatGarbageTest {
                 Tensor row = Tensor.allocate(arena, DType.F32, Shape.of(1, SIZE));
                 Tensor product = Tensor.allocate(arena, DType.F32, Shape.of(1, SIZE));
                 for (WeightFormat format : WeightFormat.values()) {
-                    PackedWeights weights = PackedWeights.of(zeros, format, arena);
+                    PackedWeights weights = PackedWeights.ofInputRows(zeros, format, arena);
                     long before = threads.getCurrentThreadAllocatedBytes();
                     Gemm.multiply(serial, row, weights, product, GemmOptions.DEFAULT);
                     System.out.println(format + " " + (threads.getCurrentThreadAllocatedBytes() - before));

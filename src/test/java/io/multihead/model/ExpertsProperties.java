@@ -112,7 +112,7 @@ class ExpertsProperties {
             float[] weight = draw(outputs * inputs, 0.3 / Math.sqrt(inputs), 1 / Math.sqrt(inputs));
             float[] bias = biases ? draw(outputs, 0.1, 0.2) : null;
             Tensor columns = Tensor.of(weight, outputs, inputs).permute(1, 0);
-            PackedWeights packed = PackedWeights.of(columns, as, Arena.ofAuto());
+            PackedWeights packed = PackedWeights.ofInputRows(columns, as, Arena.ofAuto());
             to[0] = PackedLinear.of(packed, bias == null ? null : Tensor.of(bias));
             Tensor stored = packed.unpack(Arena.ofAuto()).permute(1, 0);
             return new ReferenceTransformer.Linear(
@@ -313,12 +313,12 @@ class ExpertsProperties {
 
     private static FeedForward network(int dim, int inner) {
         return FeedForward.of(
-                PackedLinear.of(PackedWeights.of(Tensor.of(new float[dim * inner], dim, inner))),
-                PackedLinear.of(PackedWeights.of(Tensor.of(new float[dim * inner], inner, dim))));
+                PackedLinear.of(PackedWeights.ofInputRows(Tensor.of(new float[dim * inner], dim, inner))),
+                PackedLinear.of(PackedWeights.ofInputRows(Tensor.of(new float[dim * inner], inner, dim))));
     }
 
     private static PackedLinear zeros(int outputs) {
-        return PackedLinear.of(PackedWeights.of(Tensor.of(new float[8 * outputs], 8, outputs)));
+        return PackedLinear.of(PackedWeights.ofInputRows(Tensor.of(new float[8 * outputs], 8, outputs)));
     }
 
     private static void assertRefused(String message, Runnable call) {

@@ -25,6 +25,6 @@ public class LlamaBlock {
     }
 
     static PackedLinear linear(Tensor weight) {
-        return PackedLinear.of(PackedWeights.of(weight.permute(1, 0)));
+        return PackedLinear.of(PackedWeights.ofOutputRows(weight));
     }
 }

@@ -238,7 +238,7 @@ final class ModelCase {
     }
 
     private static PackedWeights packed(float[] weight, int outputs, int inputs) {
-        return PackedWeights.of(Tensor.of(weight, outputs, inputs).permute(1, 0));
+        return PackedWeights.ofOutputRows(Tensor.of(weight, outputs, inputs));
     }
 
     private LinearGroup group(List<BothLinears> linears, int inputs) {

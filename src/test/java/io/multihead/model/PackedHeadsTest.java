@@ -78,7 +78,7 @@ class PackedHeadsTest {
     }
 
     private static PackedWeights pack(Tensor matrix, WeightFormat format) {
-        return PackedWeights.of(matrix, format, Arena.ofAuto());
+        return PackedWeights.ofInputRows(matrix, format, Arena.ofAuto());
     }
 
     private static int[] elements(int[] heads, int dim) {

@@ -341,7 +341,7 @@ class PartTest {
     }
 
     private PackedLinear linear(int inputs, int outputs) {
-        return PackedLinear.of(PackedWeights.of(gaussian(inputs, outputs)));
+        return PackedLinear.of(PackedWeights.ofInputRows(gaussian(inputs, outputs)));
     }
 
     private Tensor gaussian(long... dims) {

@@ -411,7 +411,7 @@ class TransformerTest {
 
     private static PackedLinear linear(int inputs, int outputs) {
         try (Arena arena = Arena.ofConfined()) {
-            return PackedLinear.of(PackedWeights.of(Tensor.zeros(arena, DType.F32, inputs, outputs)));
+            return PackedLinear.of(PackedWeights.ofInputRows(Tensor.zeros(arena, DType.F32, inputs, outputs)));
         }
     }
 

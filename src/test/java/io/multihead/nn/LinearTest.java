@@ -141,7 +141,7 @@ class LinearTest {
         Tensor bias = TestTensors.random(random, 5);
         Tensor x = TestTensors.random(random, 2, 3, 256);
         for (WeightFormat format : WeightFormat.values()) {
-            PackedWeights packed = PackedWeights.of(matrix, format, Arena.ofAuto());
+            PackedWeights packed = PackedWeights.ofInputRows(matrix, format, Arena.ofAuto());
             Linear layer = Linear.of(packed, bias);
             Tensor expected = Tensor.of(new float[30], 6, 5);
             Gemm.multiply(SERIAL, x.reshape(6, 256), packed, expected, GemmOptions.DEFAULT.withBias(bias));
@@ -156,7 +156,7 @@ class LinearTest {
             assertEquals(
                     "weights: packed ones alone; expected a tensor where gradients are asked of the layer", message);
         }
-        PackedWeights packed = PackedWeights.of(matrix);
+        PackedWeights packed = PackedWeights.ofInputRows(matrix);
         assertEquals(
                 "bias: shape [6]; expected [5], as weights of 5 outputs",
                 assertThrows(IllegalArgumentException.class, () -> Linear.of(packed, TestTensors.random(random, 6)))

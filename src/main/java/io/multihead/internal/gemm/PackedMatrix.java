@@ -162,7 +162,7 @@ public final class PackedMatrix {
         try (Arena arena = Arena.ofConfined()) {
             Tensor some = rows.slice(0, first, end);
             BlockTensor blocks = Checks.in(
-                    "matrix, columns " + first + " to " + (end - 1), () -> BlockTensor.quantise(some, type, arena));
+                    "matrix, outputs " + first + " to " + (end - 1), () -> BlockTensor.quantise(some, type, arena));
             pack(blocks, first, first);
         }
     }

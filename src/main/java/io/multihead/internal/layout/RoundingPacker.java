@@ -51,7 +51,7 @@ public final class RoundingPacker {
     private void requireFinite(PanelFormat format, int depth, long firstRow, int firstColumn) {
         for (int i = 0; i < depth * PANEL; i++) {
             if (!Float.isFinite(Float.float16ToFloat(Float.floatToFloat16(rows[i])))) {
-                String place = "row " + (firstRow + i / PANEL) + ", column " + (firstColumn + i % PANEL);
+                String place = "input " + (firstRow + i / PANEL) + ", output " + (firstColumn + i % PANEL);
                 throw Checks.fail("matrix", rows[i] + " at " + place, "expected what is finite in " + format);
             }
         }

@@ -173,11 +173,11 @@ public final class Weights {
         WeightFormat format = loading.format() == null ? weight.format() : loading.format();
         BlockTensor blocks = weight.blocks();
         if (blocks != null && weight.format() == format) {
-            return given(layer, PackedWeights.of(loading.cpu(), blocks, loading.arena()));
+            return given(layer, PackedWeights.ofOutputRows(loading.cpu(), blocks, loading.arena()));
         }
         try (Arena temporary = Arena.ofShared()) {
             Tensor numbers = weight.numbers(temporary);
-            return given(layer, PackedWeights.of(loading.cpu(), numbers.permute(1, 0), format, loading.arena()));
+            return given(layer, PackedWeights.ofOutputRows(loading.cpu(), numbers, format, loading.arena()));
         }
     }
 

@@ -106,7 +106,7 @@ final class PackedProjector implements Projector {
 
     /** Packs a weight {@code [outputs, inputs]}, as PyTorch's are. */
     private static PackedWeights pack(Tensor weight) {
-        return PackedWeights.of(weight.transpose(0, 1));
+        return PackedWeights.ofOutputRows(weight);
     }
 
     /** Returns the weights of all three input projections as one matrix: the layer's own, or a copy. */

@@ -27,7 +27,7 @@ class VectorApiCheckTest {
         FIRST_CALLS.put("serial", Compute::serial);
         FIRST_CALLS.put("threads", () -> Compute.threads(2));
         FIRST_CALLS.put("executor", () -> Compute.on(Runnable::run, 2));
-        FIRST_CALLS.put("packed", () -> PackedWeights.of(Tensor.of(new float[4], 2, 2)));
+        FIRST_CALLS.put("packed", () -> PackedWeights.ofInputRows(Tensor.of(new float[4], 2, 2)));
         FIRST_CALLS.put("contiguous", () -> KeyValueCache.contiguous(config, 1, 1));
         FIRST_CALLS.put("paged", () -> KeyValueCache.paged(config, 1 << 20));
         FIRST_CALLS.put("rope", () -> Rope.of(Rope.Config.of(2)).apply(new float[2], 0, 1));
@@ -55,8 +55,8 @@ class VectorApiCheckTest {
 
     @Test
     void aVectorWidthThatDoesNotExistIsNamed() throws IOException, InterruptedException {
-        String expected = "java.lang.IllegalStateException: io.multihead.lanes: 64; expected 128, 256 or 512";
-        assertAll(expected, List.of("--add-modules", "jdk.incubator.vector", "-Dio.multihead.lanes=64"));
+        String expected = "java.lang.IllegalStateException: io.multihead.lanes: 32; expected 64, 128, 256 or 512";
+        assertAll(expected, List.of("--add-modules", "jdk.incubator.vector", "-Dio.multihead.lanes=32"));
     }
 
     @Test

@@ -93,7 +93,7 @@ public class ExpertsBench extends Comparison {
             all.add(FeedForward.gated(Activation.SILU, gateAndUp, linear(INNER, DIM, 3 * expert + 2)));
         }
         Tensor logits = view(Data.gaussian(DIM * COUNT, -1), DIM, COUNT);
-        return Experts.of(Router.of(PackedLinear.of(PackedWeights.of(logits)), used), all);
+        return Experts.of(Router.of(PackedLinear.of(PackedWeights.ofInputRows(logits)), used), all);
     }
 
     private static Tensor view(FloatBuffer buffer, int height, int width) {
@@ -102,6 +102,6 @@ public class ExpertsBench extends Comparison {
 
     private PackedLinear linear(int inputs, int outputs, int seed) {
         Tensor matrix = view(Data.gaussian(inputs * outputs, seed), outputs, inputs);
-        return PackedLinear.of(PackedWeights.of(matrix.permute(1, 0), WeightFormat.valueOf(format)));
+        return PackedLinear.of(PackedWeights.ofOutputRows(matrix, WeightFormat.valueOf(format)));
     }
 }

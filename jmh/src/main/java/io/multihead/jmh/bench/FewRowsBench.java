@@ -48,7 +48,7 @@ public class FewRowsBench extends Comparison {
         FloatBuffer expected = Data.zeros(rows * features);
         cpu = Compute.threads(threads);
         Tensor matrix = view(weight, features);
-        PackedWeights packed = PackedWeights.of(transposed ? matrix.permute(1, 0) : matrix);
+        PackedWeights packed = PackedWeights.ofInputRows(transposed ? matrix.permute(1, 0) : matrix);
         Gemm.multiply(cpu, view(x, rows), packed, view(expected, rows), GemmOptions.DEFAULT);
         load(impl, () -> make(x, weight, y, packed));
         // n roundings of 2^-24 each, of which random signs leave about the square root

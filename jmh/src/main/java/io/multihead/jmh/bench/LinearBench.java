@@ -62,7 +62,7 @@ public class LinearBench extends Comparison {
     private Runnable make(FloatBuffer x, FloatBuffer weight, FloatBuffer y) throws Exception {
         return switch (impl) {
             case "multihead" -> {
-                PackedWeights packed = PackedWeights.of(view(weight, features));
+                PackedWeights packed = PackedWeights.ofInputRows(view(weight, features));
                 Tensor input = view(x, rows);
                 Tensor output = view(y, rows);
                 yield () -> Gemm.multiply(cpu, input, packed, output, GemmOptions.DEFAULT);

@@ -64,7 +64,7 @@ public class MaxSimBench extends Comparison {
             case "packed" -> {
                 Tensor rows = view(tokens, passages * TOKENS, DIM);
                 Tensor products = view(Data.zeros(passages * TOKENS * QUERY), passages * TOKENS, QUERY);
-                PackedWeights packed = PackedWeights.of(view(query, QUERY, DIM).permute(1, 0));
+                PackedWeights packed = PackedWeights.ofOutputRows(view(query, QUERY, DIM));
                 yield () -> Gemm.multiply(cpu, rows, packed, products, GemmOptions.DEFAULT);
             }
             case "scalar" -> {

@@ -94,7 +94,7 @@ enum MixedCall {
     }
 
     private static Runnable linear(Compute cpu, boolean nativeMemory, int rows) {
-        PackedWeights packed = PackedWeights.of(tensor(nativeMemory, FEATURES, FEATURES));
+        PackedWeights packed = PackedWeights.ofInputRows(tensor(nativeMemory, FEATURES, FEATURES));
         Tensor input = tensor(nativeMemory, rows, FEATURES);
         Tensor output = tensor(nativeMemory, rows, FEATURES);
         return () -> Gemm.multiply(cpu, input, packed, output, GemmOptions.DEFAULT);

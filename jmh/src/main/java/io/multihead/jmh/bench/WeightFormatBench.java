@@ -85,7 +85,7 @@ public class WeightFormatBench extends Comparison {
         FloatBuffer expected = Data.zeros(rows * outputs);
         cpu = Compute.threads(threads);
         Tensor matrix = view(weight, outputs, inputs);
-        PackedWeights wide = PackedWeights.of(widened(matrix).permute(1, 0));
+        PackedWeights wide = PackedWeights.ofOutputRows(widened(matrix));
         Gemm.multiply(cpu, view(x, rows, inputs), wide, view(expected, rows, outputs), GemmOptions.DEFAULT);
         load(impl, () -> make(x, matrix, y));
         // a chain of block sums begins at 128 times the sum of its inputs, which loses up to seven bits of 24, of
@@ -133,7 +133,7 @@ public class WeightFormatBench extends Comparison {
 
     private Runnable own(WeightFormat weights, FloatBuffer x, Tensor matrix, FloatBuffer y) {
         Arena arena = Arena.ofAuto();
-        PackedWeights first = PackedWeights.of(matrix.permute(1, 0), weights, arena);
+        PackedWeights first = PackedWeights.ofOutputRows(matrix, weights, arena);
         PackedWeights[] copies = new PackedWeights[copies(first.bytes())];
         for (int i = 0; i < copies.length; i++) {
             Tensor panels = Tensor.allocate(

@@ -118,7 +118,7 @@ public final class PackedWeightsFuzz {
             sameRows(weights);
             return;
         }
-        PackedWeights expected = PackedWeights.of(matrix(file, inputs, outputs));
+        PackedWeights expected = PackedWeights.ofInputRows(matrix(file, inputs, outputs));
         for (int rows = 1; rows <= 7; rows += 3) {
             Oracle.require(
                     Arrays.equals(multiply(rows, expected), multiply(rows, weights)),

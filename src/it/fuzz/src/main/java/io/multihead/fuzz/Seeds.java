@@ -206,7 +206,7 @@ public final class Seeds {
     private byte[] packed(WeightFormat format, int inputs, int outputs) throws IOException {
         Path file = Scratch.folder("seed").resolve("weights");
         try (Arena arena = Arena.ofConfined()) {
-            PackedWeights.of(ramp(1, inputs, outputs).reshape(inputs, outputs), format, arena)
+            PackedWeights.ofInputRows(ramp(1, inputs, outputs).reshape(inputs, outputs), format, arena)
                     .write(file);
         }
         return Files.readAllBytes(file);

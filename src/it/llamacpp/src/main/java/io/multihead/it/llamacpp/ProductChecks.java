@@ -68,7 +68,7 @@ final class ProductChecks {
                 layout = product.layout();
             }
             float[] actual = new float[expected.length];
-            PackedWeights packed = PackedWeights.of(matrix.permute(1, 0), format, arena);
+            PackedWeights packed = PackedWeights.ofOutputRows(matrix, format, arena);
             Gemm.multiply(
                     cpu, Tensor.of(x, rows, INPUTS), packed, Tensor.of(actual, rows, OUTPUTS), GemmOptions.DEFAULT);
             double largest = 0;
