@@ -58,10 +58,10 @@ public final class MaxSimProblem {
         if (task == tasks) {
             return passages();
         }
-        // as many tokens in each task as whole passages allow; no product of a token's number and a task's may overflow
-        long token = Math.multiplyHigh(tokens().dim(0), task) == 0
-                ? tokens().dim(0) * task / tasks
-                : tokens().dim(0) / tasks * task;
+        // as many tokens in each task as whole passages allow: count * task / tasks, without a product that may
+        // overflow
+        long count = tokens().dim(0);
+        long token = count / tasks * task + count % tasks * task / tasks;
         int found = Arrays.binarySearch(offsets, 0, passages(), token);
         return found >= 0 ? found : -found - 1;
     }
