@@ -59,7 +59,7 @@ public final class FeedForward extends ComposedLayer {
      * @param hidden features in between
      * @param activation the function of the gate
      * @param dropout rate behind the gate, in training
-     * @param parameters gives the tensor of a name, null for a bias that there is not; shared, not copied
+     * @param parameters gives the tensor of a name, or null for a bias that there is not, as {@code Map::get} does; shared, not copied
      * @return the network
      * @throws IllegalArgumentException if a weight is missing, a shape or element type does not fit, a size is below 1, or the rate is no
      *     probability

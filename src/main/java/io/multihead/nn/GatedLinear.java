@@ -41,24 +41,22 @@ public final class GatedLinear extends ComposedLayer {
      * @param function what is applied to the gate: a layer without parameters that keeps the shape, such as {@link Silu}
      * @param up the other layer, of the same inputs and outputs
      * @return the layer
-     * @throws IllegalArgumentException if the layers differ in shape, or the function has parameters
+     * @throws IllegalArgumentException if the layers differ in inputs or outputs, or the function has parameters
      */
     public static GatedLinear of(Linear gate, Layer function, Linear up) {
-        Shape shape = Checks.notNull(gate, "gate")
-                .parameters()
-                .values()
-                .iterator()
-                .next()
-                .shape();
-        Shape other =
-                Checks.notNull(up, "up").parameters().values().iterator().next().shape();
-        if (!shape.equals(other)) {
-            throw Checks.fail("up", "weight " + other, "expected " + shape + ", as of gate");
+        // not by parameters: a layer of packed weights has none, or a bias alone
+        if (Checks.notNull(up, "up").inputs() != Checks.notNull(gate, "gate").inputs()
+                || up.outputs() != gate.outputs()) {
+            throw Checks.fail("up", "weight " + sizes(up), "expected " + sizes(gate) + ", as of gate");
         }
         if (!Checks.notNull(function, "function").parameters().isEmpty()) {
             throw Checks.fail("function", function.parameters().keySet().toString(), "expected no parameters");
         }
         return new GatedLinear(gate, function, up);
+    }
+
+    private static Shape sizes(Linear layer) {
+        return Shape.of(layer.outputs(), layer.inputs());
     }
 
     @Override

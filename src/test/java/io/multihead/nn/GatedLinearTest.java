@@ -1,10 +1,12 @@
 package io.multihead.nn;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.multihead.compute.Compute;
 import io.multihead.gemm.Activation;
+import io.multihead.gemm.PackedWeights;
 import io.multihead.reference.ReferenceActivation;
 import io.multihead.reference.ReferenceLinear;
 import io.multihead.support.Layout;
@@ -22,6 +24,8 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The gated linear unit and the network with a gate: outputs and gradients beside their formulas in double. */
 class GatedLinearTest {
@@ -163,5 +167,30 @@ class GatedLinearTest {
                 assertThrows(IllegalArgumentException.class, () -> GatedLinear.of(one, Silu.of(), other))
                         .getMessage());
         assertThrows(IllegalArgumentException.class, () -> GatedLinear.of(one, one, one));
+    }
+
+    /** Packed weights are no parameters: layers without a bias have none, and biases alone say nothing about inputs. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void packedLayersAreGatedToo(boolean hasBias) {
+        SplittableRandom random = new SplittableRandom(3);
+        Trained.Storage storage = new Trained.Storage(Arena.ofAuto(), Layout.DENSE, DType.F32);
+        Tensor bias = hasBias ? positive(storage, random, 5) : null;
+        Tensor first = positive(storage, random, 5, 3);
+        Tensor second = positive(storage, random, 5, 3);
+        Tensor x = positive(storage, random, 2, 3);
+        Tensor expected = storage.allocate(Shape.of(2, 5));
+        Tensor actual = storage.allocate(Shape.of(2, 5));
+        GatedLinear.of(Linear.of(first, bias), Silu.of(), Linear.of(second, bias))
+                .forward(SERIAL, x, expected);
+        Linear packed = Linear.of(PackedWeights.ofOutputRows(first), bias);
+        GatedLinear.of(packed, Silu.of(), Linear.of(PackedWeights.ofOutputRows(second), bias))
+                .forward(SERIAL, x, actual);
+        assertArrayEquals(expected.toArray(), actual.toArray());
+        Linear moreInputs = Linear.of(PackedWeights.ofOutputRows(positive(storage, random, 5, 4)), bias);
+        assertEquals(
+                "up: weight [5, 4]; expected [5, 3], as of gate",
+                assertThrows(IllegalArgumentException.class, () -> GatedLinear.of(packed, Silu.of(), moreInputs))
+                        .getMessage());
     }
 }

@@ -44,7 +44,7 @@ public final class GatedCrossAttention {
      * {@return a block with given parameters}
      *
      * @param config what the block computes
-     * @param parameters gives the tensor of a name; shared, not copied
+     * @param parameters gives the tensor of a name, or null where there is none, as {@link MultiHeadAttention#of} asks; shared, not copied
      * @throws IllegalArgumentException if a parameter is missing, or a shape or element type does not fit
      */
     public static GatedCrossAttention of(Config config, Function<String, @Nullable Tensor> parameters) {

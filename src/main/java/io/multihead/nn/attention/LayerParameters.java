@@ -31,7 +31,7 @@ record LayerParameters(MultiHeadConfig config, Map<String, Tensor> byName) {
     /** Collects and checks the parameters. The weight of the inputs may be fused. */
     static LayerParameters of(MultiHeadConfig config, Function<String, @Nullable Tensor> source) {
         boolean fused = fusable(config)
-                && (source.apply(FUSED_WEIGHT) != null || source.apply(Projection.QUERY.weightName()) == null);
+                && (find(source, FUSED_WEIGHT) != null || find(source, Projection.QUERY.weightName()) == null);
         Map<String, Shape> shapes = shapes(config, fused);
         Map<String, Tensor> found = new LinkedHashMap<>();
         shapes.forEach(
@@ -51,10 +51,22 @@ record LayerParameters(MultiHeadConfig config, Map<String, Tensor> byName) {
     private static void requireNoOther(
             List<String> names, Map<String, Shape> used, Function<String, @Nullable Tensor> source, String reason) {
         for (String name : names) {
-            Tensor surplus = used.containsKey(name) ? null : source.apply(name);
+            Tensor surplus = used.containsKey(name) ? null : find(source, name);
             if (surplus != null) {
                 throw Checks.fail(name, "shape " + surplus.shape(), "expected none" + reason);
             }
+        }
+    }
+
+    /** Asks for a parameter that there may not be. A source that refuses names would say no more than that one is missing. */
+    private static @Nullable Tensor find(Function<String, @Nullable Tensor> source, String name) {
+        try {
+            return source.apply(name);
+        } catch (IllegalArgumentException refused) {
+            throw new IllegalArgumentException(
+                    "parameters: failed for " + name + ", which the layer need not have (" + refused.getMessage()
+                            + "); expected null for a name without a tensor, as Safetensors.find returns",
+                    refused);
         }
     }
 

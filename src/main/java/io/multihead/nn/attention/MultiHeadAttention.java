@@ -39,7 +39,9 @@ public final class MultiHeadAttention implements Layer {
      * {@code [out, in]} as in PyTorch; the fused one holds the rows for query, key and value in this order.
      *
      * @param config what the layer computes
-     * @param parameters gives the parameter of a name, or null when there is none; the layer shares its memory
+     * @param parameters gives the parameter of a name, or null where there is none, as {@code file::find} of a
+     *     {@link io.multihead.format.Safetensors} and {@code Map::get} do; also asked for those that the configuration lacks, which must not
+     *     exist. The layer shares its memory
      * @return the layer
      * @throws IllegalArgumentException if a parameter is missing, has another shape or is I8
      */

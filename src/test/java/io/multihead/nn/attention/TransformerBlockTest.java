@@ -10,6 +10,7 @@ import io.multihead.attention.Mask;
 import io.multihead.attention.ScoreOptions;
 import io.multihead.compute.Compute;
 import io.multihead.faults.Named;
+import io.multihead.format.Safetensors;
 import io.multihead.gemm.Activation;
 import io.multihead.nn.Gradients;
 import io.multihead.nn.Pass;
@@ -21,7 +22,9 @@ import io.multihead.support.TestTensors;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
+import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
@@ -33,6 +36,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -45,6 +49,23 @@ class TransformerBlockTest {
         List<String> names = Golden.names("layer/encoder_").toList();
         assertEquals(2, names.size());
         return names.stream().map(name -> DynamicTest.dynamicTest(name, () -> check(Golden.open(name))));
+    }
+
+    /** A file that refuses names which it has not is told from one that lacks a parameter; with {@code find} the block is made. */
+    @Test
+    void parametersThatMustNotExistAreAskedOfAFileByFind(@TempDir Path folder) throws IOException {
+        TransformerBlock.Config config = TransformerBlock.Config.of(8, 2, 16);
+        Path path = folder.resolve("block.safetensors");
+        TransformerBlock block = TransformerBlock.initialise(config, 1, Arena.ofAuto());
+        Safetensors.write(path, block.parameters(), Map.of());
+        Safetensors file = Safetensors.map(path, Arena.ofAuto());
+        assertEquals(
+                block.parameters().keySet(),
+                TransformerBlock.of(config, file::find).parameters().keySet());
+        String message = assertThrows(IllegalArgumentException.class, () -> TransformerBlock.of(config, file::get))
+                .getMessage();
+        assertTrue(message.startsWith("parameters: failed for q_norm.weight, which the layer need not have"), message);
+        assertTrue(message.endsWith("expected null for a name without a tensor, as Safetensors.find returns"), message);
     }
 
     /** The order in which PyTorch's constructor registers them, whatever the order of computation. */
