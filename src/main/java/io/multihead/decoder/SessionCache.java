@@ -184,7 +184,13 @@ final class SessionCache {
             CachedSequence fork = eviction.add(cache.fork(other.number));
             fork.turn = turns.incrementAndGet();
             fork.hasSlid = other.hasSlid;
-            forgetBeyond(fork, length);
+            try {
+                forgetBeyond(fork, length);
+            } catch (Throwable failed) {
+                eviction.remove(fork);
+                cache.close(fork.number);
+                throw failed;
+            }
             sequence[0] = fork;
         });
         return sequence[0];

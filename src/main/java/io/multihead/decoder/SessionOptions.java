@@ -8,6 +8,10 @@ import java.time.Duration;
 /**
  * How much sessions may keep. Immutable.
  *
+ * <p>Keys and values are native memory, {@link LanguageModel#bytesPerToken} for each token. Besides, a session takes four to eight bytes of
+ * heap for each token, and a call that runs takes the logits of its step, four bytes for each token of the vocabulary and each draft token, and
+ * twelve bytes for each token of the vocabulary to choose from them; both are kept for the next calls.
+ *
  * @param contextTokens most tokens of one session, at least 1; 0 for as many as the model was trained for
  * @param sessions how many sessions of that length have room at the same time, at least 1. Any number may be open: where they need more
  *     together, calls wait for each other, and sessions that no call uses are computed again when they go on

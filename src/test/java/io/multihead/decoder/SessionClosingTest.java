@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.CountDownLatch;
@@ -263,6 +264,60 @@ class SessionClosingTest {
             assertArrayEquals(whole, session.tokens());
             thread.submit(() -> session.append("a")).get();
             assertEquals(whole.length + 1, session.length());
+        }
+    }
+
+    /** One call for several sessions, of which one is closed while another one has its turn. */
+    @Test
+    void othersOfTheSameCallGoOn() {
+        GenerationOptions options = GenerationOptions.DEFAULT.withMaxTokens(40).withDraftTokens(2);
+        try (Sessions sessions = model.sessions(SessionOptions.DEFAULT.withSessions(2))) {
+            int[] whole = tokensOf(sessions, options, TokenListener.NONE);
+            for (int at = 1; at < 40; at += 3) {
+                int last = 12 + at;
+                Session other = sessions.open().append("abc");
+                try (Session good = sessions.open().append("abcdabcdabc")) {
+                    Generation closing = good.begin(options, token -> {
+                        if (good.length() == last) {
+                            other.close();
+                        }
+                        return true;
+                    });
+                    Generation closed = other.begin(options, TokenListener.NONE);
+                    String message = assertThrows(
+                                    IllegalStateException.class,
+                                    () -> Generations.run(
+                                            good.state.cache, List.of(closing, closed), Generations.CHUNK_TOKENS))
+                            .getMessage();
+                    assertEquals(CLOSED, message);
+                    assertArrayEquals(whole, good.tokens());
+                }
+            }
+            assertEquals(0, sessions.usedBytes());
+        }
+    }
+
+    @Test
+    void forksOfATextThatSlidesLeaveNothing() {
+        GenerationOptions options = GenerationOptions.DEFAULT.withMaxTokens(60).withWhenFull(WhenFull.SLIDE);
+        try (Sessions sessions = model.sessions(SessionOptions.DEFAULT.withContextTokens(40))) {
+            int[] whole;
+            try (Session session = sessions.open().append("abcdabcdabc")) {
+                session.generate(options);
+                whole = session.tokens();
+            }
+            try (Session session = sessions.open().append("abcdabcdabc")) {
+                session.generate(options, token -> {
+                    try (Session fork = session.fork()) {
+                        fork.generate(options.withMaxTokens(2));
+                        int length = Math.min(whole.length, fork.length());
+                        assertArrayEquals(Arrays.copyOf(whole, length), Arrays.copyOf(fork.tokens(), length));
+                    }
+                    return true;
+                });
+                assertArrayEquals(whole, session.tokens());
+            }
+            assertEquals(0, sessions.usedBytes());
         }
     }
 
