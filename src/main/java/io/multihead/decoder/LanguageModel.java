@@ -42,26 +42,16 @@ public final class LanguageModel implements AutoCloseable {
 
     private final Compute cpu;
     private final LoadedDecoder loaded;
-    private final ModelIdentity identity;
     private final Optional<ChatTemplate> template;
     private @Nullable TokenVocabulary tokens;
 
     LanguageModel(Compute cpu, LoadedDecoder loaded) {
-        this(
-                cpu,
-                loaded,
-                new ModelIdentity(
-                        loaded.description(),
-                        loaded.vocabularySize(),
-                        ModelSettings.of(loaded.config(), loaded.weights().eightBitInputs()),
-                        loaded.weights().file()),
-                Optional.empty());
+        this(cpu, loaded, Optional.empty());
     }
 
-    private LanguageModel(Compute cpu, LoadedDecoder loaded, ModelIdentity identity, Optional<ChatTemplate> template) {
+    private LanguageModel(Compute cpu, LoadedDecoder loaded, Optional<ChatTemplate> template) {
         this.cpu = cpu;
         this.loaded = loaded;
-        this.identity = identity;
         this.template = template;
     }
 
@@ -110,13 +100,37 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
+     * Returns a model that a program has made of parts, with parts of its own if it likes: it has sessions, batches, chats and embeddings as one
+     * of a file. Its sessions cannot be saved, since no file says which model they are of.
+     *
+     * @param cpu threads of every call; stays the caller's
+     * @param model the stack; its weights stay the caller's, and must be open as long as this model is
+     * @param tokenizer whose tokens are rows of its embeddings
+     * @param contextTokens most tokens of a text that it was trained for
+     * @return the model, which {@link #withChatTemplate} gives a chat's template
+     * @throws IllegalArgumentException if the tokenizer has more tokens than the embeddings have rows, or there are fewer positions than
+     *     tokens of a text
+     */
+    public static LanguageModel of(Compute cpu, Transformer model, Tokenizer tokenizer, int contextTokens) {
+        Checks.notNull(cpu, "cpu");
+        GgufLoader.requireRows(Checks.notNull(model, "model"), Checks.notNull(tokenizer, "tokenizer"));
+        if (contextTokens < 1 || contextTokens > model.positions()) {
+            throw Checks.fail(
+                    "contextTokens",
+                    String.valueOf(contextTokens),
+                    "expected 1 to the model's " + model.positions() + " positions");
+        }
+        return new LanguageModel(cpu, LoadedDecoder.ofOwn(model, tokenizer, contextTokens, Arena.ofShared()));
+    }
+
+    /**
      * Returns this model with a chat template of the program's choice.
      *
      * @param chosen the template
      * @return a model that shares the weights; closing one closes both
      */
     public LanguageModel withChatTemplate(ChatTemplate chosen) {
-        return new LanguageModel(cpu, loaded, identity, Optional.of(Checks.notNull(chosen, "chosen")));
+        return new LanguageModel(cpu, loaded, Optional.of(Checks.notNull(chosen, "chosen")));
     }
 
     /**
@@ -159,8 +173,8 @@ public final class LanguageModel implements AutoCloseable {
                     new SessionCache.Limits(tokens, options.maxWait(), options.keepsPrefixes()),
                     new SessionCache.Lives(loaded.arena().scope()::isAlive, arena::close));
             Prompts prompts = new Prompts(tokenizer(), this::chatTemplate, vocabularySize(), this::tokenVocabulary);
-            PrefixFile files =
-                    new PrefixFile(identity, ContextRopes.name(loaded.config().layers(), tokens));
+            PrefixFile files = new PrefixFile(
+                    loaded.identity(), ContextRopes.name(loaded.facts().layers(), tokens));
             return new Sessions(shared, files, prompts, chunkTokens);
         } catch (Throwable failed) {
             arena.close();
@@ -239,7 +253,7 @@ public final class LanguageModel implements AutoCloseable {
      * {@return most tokens of a text that the model was trained for}
      */
     public int contextTokens() {
-        return loaded.config().sizes().context();
+        return loaded.facts().context();
     }
 
     /**
@@ -253,17 +267,17 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
-     * {@return the bytes of packed weights, which this process holds for itself}
+     * {@return the bytes of packed weights that this model frees when it is closed; 0 of one made of parts}
      */
     public long ownBytes() {
-        return loaded.weights().packedBytes();
+        return loaded.facts().packedBytes();
     }
 
     /**
      * {@return the bytes of tables that are read from the mapped file}
      */
     public long mappedBytes() {
-        return loaded.weights().tableBytes();
+        return loaded.facts().tableBytes();
     }
 
     /**
@@ -271,7 +285,7 @@ public final class LanguageModel implements AutoCloseable {
      */
     @Override
     public String toString() {
-        return loaded.description();
+        return loaded.facts().description();
     }
 
     /**

@@ -23,10 +23,10 @@ final class ModelIdentity {
     private final String name;
     private final int vocabulary;
     private final String settings;
-    private final ModelFile file;
+    private final @Nullable ModelFile file;
     private @Nullable String checksum;
 
-    ModelIdentity(String name, int vocabulary, String settings, ModelFile file) {
+    ModelIdentity(String name, int vocabulary, String settings, @Nullable ModelFile file) {
         this.name = name;
         this.vocabulary = vocabulary;
         this.settings = settings;
@@ -50,12 +50,17 @@ final class ModelIdentity {
     }
 
     private String compute() {
+        ModelFile tensors = file;
+        if (tensors == null) {
+            throw new IllegalStateException(
+                    "model: made of parts; expected one of a file, whose tensors a saved session is bound to");
+        }
         MessageDigest digest = sha256();
         add(digest, settings);
         Crc32c crc = new Crc32c();
-        for (String tensor : new TreeSet<>(file.names())) {
-            BlockTensor blocks = file.findBlocks(tensor);
-            add(digest, tensor + " " + (blocks != null ? line(blocks, crc) : line(file.tensor(tensor), crc)));
+        for (String tensor : new TreeSet<>(tensors.names())) {
+            BlockTensor blocks = tensors.findBlocks(tensor);
+            add(digest, tensor + " " + (blocks != null ? line(blocks, crc) : line(tensors.tensor(tensor), crc)));
         }
         return HexFormat.of().formatHex(digest.digest()).substring(0, DIGITS);
     }

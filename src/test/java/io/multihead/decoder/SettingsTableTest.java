@@ -236,7 +236,7 @@ class SettingsTableTest {
                 SlabArena arena = new SlabArena()) {
             LoadedDecoder model = FolderLoader.load(cpu, folder, arena, LoadOptions.DEFAULT, "a folder");
             int[] tokens = model.tokenizer().withEnds(model.tokenizer().encode("a <s> b"));
-            return ModelSettings.of(model.config(), false)
+            return model.facts().settings()
                     + model.embedder()
                     + template(model.templates())
                     + model.tokenizer().specialIds()
