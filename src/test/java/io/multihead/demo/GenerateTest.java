@@ -85,6 +85,9 @@ class GenerateTest {
         err.getBuffer().setLength(0);
         assertEquals(2, run("--model", "a.gguf", "--prompt", "a", "--chat-template", "chatml"));
         assertTrue(err.toString().startsWith("--chat-template: given without --chat"), err.toString());
+        err.getBuffer().setLength(0);
+        assertEquals(2, run("--model", "a.gguf", "--chat", "--chat-template", "gpt"));
+        assertTrue(err.toString().contains("expected one of [llama_3, llama_3_1, chatml, "), err.toString());
     }
 
     @Test
