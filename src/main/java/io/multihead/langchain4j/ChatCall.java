@@ -45,9 +45,10 @@ final class ChatCall {
             ChatRequest request,
             GenerationOptions defaults,
             String modelName,
+            ResponseGrammars grammars,
             TokenListener listener) {
         try {
-            GenerationOptions options = ChatParameters.options(request.parameters(), defaults, modelName);
+            GenerationOptions options = ChatParameters.options(request.parameters(), defaults, modelName, grammars);
             List<ChatMessage> messages =
                     request.messages().stream().map(ChatCall::message).toList();
             try (Session session = sessions.open()) {

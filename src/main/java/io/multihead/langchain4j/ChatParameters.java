@@ -4,6 +4,7 @@ import dev.langchain4j.exception.InvalidRequestException;
 import dev.langchain4j.exception.UnsupportedFeatureException;
 import dev.langchain4j.model.chat.request.ChatRequestParameters;
 import dev.langchain4j.model.chat.request.DefaultChatRequestParameters;
+import dev.langchain4j.model.chat.request.ResponseFormat;
 import dev.langchain4j.model.chat.request.ResponseFormatType;
 import io.multihead.decoder.GenerationOptions;
 import io.multihead.decoder.Penalties;
@@ -23,8 +24,10 @@ final class ChatParameters {
      * Returns the options of a request.
      *
      * @param defaults what holds where the request has no parameter
+     * @param grammars of formats of responses
      */
-    static GenerationOptions options(ChatRequestParameters parameters, GenerationOptions defaults, String modelName) {
+    static GenerationOptions options(
+            ChatRequestParameters parameters, GenerationOptions defaults, String modelName, ResponseGrammars grammars) {
         if (parameters.getClass() != DefaultChatRequestParameters.class && parameters != NoParameters.INSTANCE) {
             throw unsupported(
                     "parameters",
@@ -35,13 +38,14 @@ final class ChatParameters {
             refuse(parameters.toolChoice(), "toolChoice");
         }
         refuseSome(parameters.toolSpecifications(), "toolSpecifications");
-        if (parameters.responseFormat() != null && parameters.responseFormat().type() != ResponseFormatType.TEXT) {
-            refuse(parameters.responseFormat(), "responseFormat");
-        }
         if (parameters.modelName() != null && !parameters.modelName().equals(modelName)) {
             throw unsupported("modelName", parameters.modelName(), "expected " + modelName);
         }
         GenerationOptions options = defaults.withSampling(sampling(parameters, defaults.sampling()));
+        ResponseFormat format = parameters.responseFormat();
+        if (format != null && format.type() == ResponseFormatType.JSON) {
+            options = options.withConstraint(grammars.of(format));
+        }
         if (parameters.maxOutputTokens() != null) {
             require(parameters.maxOutputTokens() >= 1, "maxOutputTokens", parameters.maxOutputTokens(), "at least 1");
             options = options.withMaxTokens(parameters.maxOutputTokens());

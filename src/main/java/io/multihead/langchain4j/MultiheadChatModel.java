@@ -1,5 +1,6 @@
 package io.multihead.langchain4j;
 
+import dev.langchain4j.model.chat.Capability;
 import dev.langchain4j.model.chat.ChatModel;
 import dev.langchain4j.model.chat.listener.ChatModelListener;
 import dev.langchain4j.model.chat.request.ChatRequest;
@@ -18,6 +19,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -25,9 +27,12 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Temperature, top-k, top-p, presence and frequency penalty, stop sequences and the maximum of output tokens of a request override those of the
  * model; penalties count the tokens of the answer alone, as OpenAI's do. All else that would change an answer is refused by name, with langchain4j's
- * {@link dev.langchain4j.exception.UnsupportedFeatureException}: parameters of a provider's own class, tools, formats of responses, contents other than one text, names of users, thoughts and images of answers. Attributes of messages, which langchain4j keeps
+ * {@link dev.langchain4j.exception.UnsupportedFeatureException}: parameters of a provider's own class, tools, contents other than one text, names of users, thoughts and images of answers. Attributes of messages, which langchain4j keeps
  * for memories and gives to no model, are not read. Requests of several threads are computed together, and an answer is the
  * same alone and beside others.
+ *
+ * <p>A response format of JSON restricts the answer: to any object, or to what is valid by the schema; what of a schema is not supported is
+ * refused, with its place. An answer that {@code maxOutputTokens} cuts off is incomplete, which its finish reason says.
  *
  * <p>Messages may come in any order, as a memory leaves them that keeps the newest ones, or a call that failed: they are written as the
  * model's template writes them, and where it refuses them, {@linkplain ChatTurns#append in turns}.
@@ -48,6 +53,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
     private final String name;
     private final List<ChatModelListener> listeners;
     private final ModelThreads threads;
+    private final ResponseGrammars grammars = new ResponseGrammars();
 
     private MultiheadChatModel(LanguageModel model, Sessions sessions, Builder builder, ModelThreads threads) {
         this.model = model;
@@ -75,6 +81,14 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         return NoParameters.INSTANCE;
     }
 
+    /**
+     * {@return JSON by a schema, so that AI services ask for it}
+     */
+    @Override
+    public Set<Capability> supportedCapabilities() {
+        return Set.of(Capability.RESPONSE_FORMAT_JSON_SCHEMA);
+    }
+
     @Override
     public List<ChatModelListener> listeners() {
         return listeners;
@@ -86,7 +100,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
     }
 
     ChatResponse answer(ChatRequest request, TokenListener listener) {
-        return ChatCall.answer(sessions, request, options, name, listener);
+        return ChatCall.answer(sessions, request, options, name, grammars, listener);
     }
 
     /**

@@ -1,6 +1,7 @@
 package io.multihead.langchain4j;
 
 import dev.langchain4j.exception.RateLimitException;
+import dev.langchain4j.model.chat.Capability;
 import dev.langchain4j.model.chat.StreamingChatModel;
 import dev.langchain4j.model.chat.listener.ChatModelListener;
 import dev.langchain4j.model.chat.request.ChatRequest;
@@ -10,6 +11,7 @@ import dev.langchain4j.model.chat.response.StreamingChatResponseHandler;
 import io.multihead.internal.base.Checks;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 
@@ -54,6 +56,11 @@ public final class MultiheadStreamingChatModel implements StreamingChatModel {
      */
     public static MultiheadStreamingChatModel of(MultiheadChatModel model, Executor executor) {
         return new MultiheadStreamingChatModel(Checks.notNull(model, "model"), Checks.notNull(executor, "executor"));
+    }
+
+    @Override
+    public Set<Capability> supportedCapabilities() {
+        return model.supportedCapabilities();
     }
 
     /**

@@ -117,7 +117,6 @@ class MultiheadChatModelTest {
 
     @Test
     void parametersThatAreNotSupportedAreRefusedByName() {
-        assertRefused("responseFormat: ", request -> request.responseFormat(ResponseFormat.JSON));
         assertRefused("modelName: another; expected tiny.gguf", request -> request.modelName("another"));
         ToolSpecification clock = ToolSpecification.builder().name("clock").build();
         assertRefused("toolSpecifications: 1 of them; expected none", request -> request.toolSpecifications(clock));

@@ -1,0 +1,144 @@
+package io.multihead.langchain4j;
+
+import dev.langchain4j.exception.UnsupportedFeatureException;
+import dev.langchain4j.model.chat.request.ResponseFormat;
+import dev.langchain4j.model.chat.request.json.JsonAnyOfSchema;
+import dev.langchain4j.model.chat.request.json.JsonArraySchema;
+import dev.langchain4j.model.chat.request.json.JsonBooleanSchema;
+import dev.langchain4j.model.chat.request.json.JsonEnumSchema;
+import dev.langchain4j.model.chat.request.json.JsonIntegerSchema;
+import dev.langchain4j.model.chat.request.json.JsonNullSchema;
+import dev.langchain4j.model.chat.request.json.JsonNumberSchema;
+import dev.langchain4j.model.chat.request.json.JsonObjectSchema;
+import dev.langchain4j.model.chat.request.json.JsonRawSchema;
+import dev.langchain4j.model.chat.request.json.JsonReferenceSchema;
+import dev.langchain4j.model.chat.request.json.JsonSchemaElement;
+import dev.langchain4j.model.chat.request.json.JsonStringSchema;
+import io.multihead.grammar.Grammar;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+
+/** The grammars of formats of responses. The last ones are kept, since a grammar keeps what it has computed. Thread-safe. */
+final class ResponseGrammars {
+    private static final int MOST = 16;
+
+    /** In the order of their last use. */
+    private final Map<String, Grammar> known = new LinkedHashMap<>(MOST, 0.75F, true) {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<String, Grammar> eldest) {
+            return size() > MOST;
+        }
+    };
+
+    ResponseGrammars() {}
+
+    /**
+     * Returns the grammar of a format in JSON.
+     *
+     * @throws IllegalArgumentException if a schema has what grammars do not support; the message has the place
+     */
+    Grammar of(ResponseFormat format) {
+        String schema = format.jsonSchema() == null
+                ? "{\"type\":\"object\"}"
+                : text(format.jsonSchema().rootElement());
+        synchronized (known) {
+            return known.computeIfAbsent(schema, Grammar::ofJsonSchema);
+        }
+    }
+
+    /** Returns a schema as JSON, without its descriptions. */
+    static String text(JsonSchemaElement element) {
+        if (element instanceof JsonObjectSchema object) {
+            return object(object);
+        }
+        if (element instanceof JsonArraySchema array) {
+            return array.items() == null ? type("array") : "{\"type\":\"array\",\"items\":" + text(array.items()) + "}";
+        }
+        if (element instanceof JsonEnumSchema values) {
+            return "{\"enum\":" + strings(values.enumValues()) + "}";
+        }
+        if (element instanceof JsonAnyOfSchema any) {
+            return any.anyOf().stream()
+                    .map(ResponseGrammars::text)
+                    .collect(Collectors.joining(",", "{\"anyOf\":[", "]}"));
+        }
+        if (element instanceof JsonReferenceSchema reference) {
+            return "{\"$ref\":" + quoted("#/$defs/" + pointer(reference.reference())) + "}";
+        }
+        if (element instanceof JsonStringSchema) {
+            return type("string");
+        }
+        if (element instanceof JsonIntegerSchema) {
+            return type("integer");
+        }
+        if (element instanceof JsonNumberSchema) {
+            return type("number");
+        }
+        if (element instanceof JsonBooleanSchema) {
+            return type("boolean");
+        }
+        if (element instanceof JsonNullSchema) {
+            return type("null");
+        }
+        // the last one, since the oldest cores do not have it
+        if (element instanceof JsonRawSchema raw) {
+            return raw.schema();
+        }
+        throw new UnsupportedFeatureException(
+                "jsonSchema: " + element.getClass().getName() + "; expected langchain4j's own elements");
+    }
+
+    private static String object(JsonObjectSchema object) {
+        List<String> members = new ArrayList<>(List.of("\"type\":\"object\""));
+        if (object.properties() != null && !object.properties().isEmpty()) {
+            members.add("\"properties\":" + members(object.properties()));
+        }
+        if (object.required() != null && !object.required().isEmpty()) {
+            members.add("\"required\":" + strings(object.required()));
+        }
+        if (object.additionalProperties() != null) {
+            members.add("\"additionalProperties\":" + object.additionalProperties());
+        }
+        if (object.definitions() != null && !object.definitions().isEmpty()) {
+            members.add("\"$defs\":" + members(object.definitions()));
+        }
+        return "{" + String.join(",", members) + "}";
+    }
+
+    private static String members(Map<String, JsonSchemaElement> elements) {
+        return elements.entrySet().stream()
+                .map(member -> quoted(member.getKey()) + ":" + text(member.getValue()))
+                .collect(Collectors.joining(",", "{", "}"));
+    }
+
+    private static String type(String name) {
+        return "{\"type\":" + quoted(name) + "}";
+    }
+
+    private static String strings(List<String> texts) {
+        return texts.stream().map(ResponseGrammars::quoted).collect(Collectors.joining(",", "[", "]"));
+    }
+
+    /** Returns a name as a part of a JSON pointer in a URI fragment (RFC 6901, section 3). */
+    private static String pointer(String name) {
+        return name.replace("~", "~0").replace("/", "~1");
+    }
+
+    private static String quoted(String text) {
+        StringBuilder json = new StringBuilder("\"");
+        for (int i = 0; i < text.length(); i++) {
+            char c = text.charAt(i);
+            if (c == '"' || c == '\\' || c < ' ') {
+                json.append(String.format("\\u%04x", (int) c));
+            } else {
+                json.append(c);
+            }
+        }
+        return json.append('"').toString();
+    }
+}
