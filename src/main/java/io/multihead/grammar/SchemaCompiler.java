@@ -5,6 +5,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashMap;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -22,6 +23,7 @@ final class SchemaCompiler {
     private final SchemaExpander expander;
     private final SchemaValues named;
     private final Map<Set<SchemaNode>, Integer> rules = new HashMap<>();
+    private final Map<Dfa, Integer> strings = new IdentityHashMap<>();
     private final Deque<Set<SchemaNode>> waiting = new ArrayDeque<>();
 
     private SchemaCompiler(Machine machine, SchemaNode root) {
@@ -105,10 +107,23 @@ final class SchemaCompiler {
         machine.skip(machine.read(from, word.getBytes(StandardCharsets.US_ASCII)), to);
     }
 
+    /** Returns the rule of strings that an automaton accepts, which many schemas may share. */
+    private int matching(Dfa pattern) {
+        Integer known = strings.get(pattern);
+        if (known == null) {
+            known = machine.state();
+            int end = machine.state();
+            machine.setEnd(end);
+            json.strings().matching(known, pattern, end);
+            strings.put(pattern, known);
+        }
+        return known;
+    }
+
     private void string(Facts facts, int from, int to) {
         Dfa pattern = facts.pattern(named.patterns());
         if (pattern != null) {
-            json.strings().matching(from, pattern, to);
+            machine.call(from, matching(pattern), to);
             return;
         }
         int least = facts.least("minLength");

@@ -487,6 +487,6 @@ class GrammarTest {
         }
         Grammar grammar = Grammar.ofJsonSchema(schema + "},\"additionalProperties\":false}");
         // a state takes 9 bytes, a move 16
-        assertTrue(grammar.states() < 100_000, grammar.states() + " states");
+        assertTrue(grammar.states() < 20_000, grammar.states() + " states");
     }
 }

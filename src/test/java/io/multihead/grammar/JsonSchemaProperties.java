@@ -5,7 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.support.Tries;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Random;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import org.junit.jupiter.api.Test;
 
 /** Every text that ended is valid by an independent validator, and every schema's example can be written. */
@@ -44,5 +49,27 @@ class JsonSchemaProperties {
         }
         // the others are long strings, numbers and lists
         assertTrue(ended > schemas * 3 * 0.6, ended + " texts of " + schemas * 3 + " ended");
+    }
+
+    @Test
+    void threadsShareAGrammar() throws Exception {
+        TokenVocabulary vocabulary = new TokenVocabulary(new PlainVocabulary(3000));
+        String schema = "{\"type\":\"array\",\"items\":{\"type\":\"string\",\"pattern\":\"^[a-c]+\"},\"maxItems\":9}";
+        Grammar shared = Grammar.ofJsonSchema(schema);
+        try (ExecutorService threads = Executors.newFixedThreadPool(4)) {
+            List<Future<List<Integer>>> texts = new ArrayList<>();
+            for (int seed = 0; seed < 16; seed++) {
+                GrammarWalk walk = new GrammarWalk(vocabulary, new Random(seed));
+                texts.add(threads.submit(() -> {
+                    walk.run(shared.begin(vocabulary), 100);
+                    return walk.tokens;
+                }));
+            }
+            for (int seed = 0; seed < texts.size(); seed++) {
+                GrammarWalk alone = new GrammarWalk(vocabulary, new Random(seed));
+                alone.run(Grammar.ofJsonSchema(schema).begin(vocabulary), 100);
+                assertEquals(alone.tokens, texts.get(seed).get(), "text " + seed);
+            }
+        }
     }
 }
