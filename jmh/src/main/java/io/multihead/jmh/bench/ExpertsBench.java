@@ -15,6 +15,7 @@ import io.multihead.model.Router;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
 import java.util.ArrayList;
@@ -102,6 +103,6 @@ public class ExpertsBench extends Comparison {
 
     private PackedLinear linear(int inputs, int outputs, int seed) {
         Tensor matrix = view(Data.gaussian(inputs * outputs, seed), outputs, inputs);
-        return PackedLinear.of(PackedWeights.ofOutputRows(matrix, WeightFormat.valueOf(format)));
+        return PackedLinear.of(PackedWeights.ofOutputRows(matrix, WeightFormat.valueOf(format), Arena.ofAuto()));
     }
 }
