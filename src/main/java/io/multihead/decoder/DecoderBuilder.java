@@ -8,6 +8,7 @@ import io.multihead.decoder.DecoderConfig.Head;
 import io.multihead.decoder.DecoderConfig.LayerRule;
 import io.multihead.decoder.DecoderConfig.NormRule;
 import io.multihead.decoder.DecoderConfig.Sizes;
+import io.multihead.internal.load.Weights;
 import io.multihead.model.Block;
 import io.multihead.model.EmbeddingTables;
 import io.multihead.model.FeedForward;
@@ -17,7 +18,6 @@ import io.multihead.model.PackedLinear;
 import io.multihead.model.Part;
 import io.multihead.model.SelfAttention;
 import io.multihead.model.Transformer;
-import io.multihead.tensor.BlockTensor;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
@@ -32,17 +32,21 @@ final class DecoderBuilder {
     private static final String FINAL_NORM = "output_norm.weight";
 
     private final DecoderConfig config;
-    private final DecoderWeights weights;
+    private final Weights weights;
+    /** Whether there need be no head. */
+    private final boolean isForEmbeddings;
+
     private final LoadListener listener;
 
-    private DecoderBuilder(DecoderConfig config, DecoderWeights weights, LoadListener listener) {
+    private DecoderBuilder(DecoderConfig config, Weights weights, boolean isForEmbeddings, LoadListener listener) {
         this.config = config;
         this.weights = weights;
+        this.isForEmbeddings = isForEmbeddings;
         this.listener = listener;
     }
 
-    static Transformer build(DecoderConfig config, DecoderWeights weights, LoadListener listener) {
-        return new DecoderBuilder(config, weights, listener).build();
+    static Transformer build(DecoderConfig config, Weights weights, boolean isForEmbeddings, LoadListener listener) {
+        return new DecoderBuilder(config, weights, isForEmbeddings, listener).build();
     }
 
     private Transformer build() {
@@ -60,16 +64,12 @@ final class DecoderBuilder {
                 .withLogitCap(config.ends().softCap());
         Transformer model = head == null ? stack : stack.withHead(head);
         weights.requireAllUsed();
-        weights.requireRounded();
         listener.onPart(all, all);
         return model;
     }
 
     private EmbeddingTables embeddings() {
-        BlockTensor blocks = weights.findTableBlocks(EMBEDDINGS);
-        EmbeddingTables tables =
-                blocks != null ? EmbeddingTables.of(blocks) : EmbeddingTables.of(weights.table(EMBEDDINGS));
-        return tables.withScale(config.ends().embeddingScale());
+        return weights.words(EMBEDDINGS, null).withScale(config.ends().embeddingScale());
     }
 
     /**
@@ -80,7 +80,7 @@ final class DecoderBuilder {
         Head rule = config.ends().head();
         boolean own = rule == Head.OWN || rule == Head.ANY && weights.has(HEAD);
         weights.ignore(HEAD);
-        if (own && !weights.has(HEAD) && weights.file().isForEmbeddings()) {
+        if (own && !weights.has(HEAD) && isForEmbeddings) {
             return null;
         }
         String name = own ? HEAD : EMBEDDINGS;
@@ -138,7 +138,7 @@ final class DecoderBuilder {
     private FeedForward feedForward(String at) {
         int dim = config.sizes().dim();
         String up = at + "ffn_up.weight";
-        int inner = config.fused() ? weights.rows(up) / 2 : weights.rows(at + "ffn_gate.weight");
+        int inner = config.fused() ? weights.outputs(up) / 2 : weights.outputs(at + "ffn_gate.weight");
         LinearGroup gateAndUp = config.fused()
                 ? parts(up, inner, inner)
                 : LinearGroup.of(linear(at + "ffn_gate", inner, dim), linear(at + "ffn_up", inner, dim));
@@ -158,20 +158,17 @@ final class DecoderBuilder {
     }
 
     private PackedLinear projection(String name, int outputs) {
-        if (config.attention().needsBiases() && !weights.has(name + ".bias")) {
-            weights.vector(name + ".bias", outputs);
-        }
-        return linear(name, outputs, config.sizes().dim());
+        boolean hasBias = config.attention().needsBiases() || weights.has(name + ".bias");
+        return weights.linear(name, outputs, config.sizes().dim(), hasBias);
     }
 
     private PackedLinear linear(String name, int outputs, int inputs) {
-        Tensor bias = weights.findVector(name + ".bias", outputs);
-        return PackedLinear.of(weights.matrix(name + ".weight", outputs, inputs), bias);
+        return weights.linear(name, outputs, inputs, weights.has(name + ".bias"));
     }
 
     private Norm norm(String name, int length) {
         NormRule rule = config.norms();
-        Tensor weight = weights.vector(name, length);
+        Tensor weight = weights.numbers(name, length);
         return rule.onePlus() ? Norm.rmsOfOnePlus(weight, rule.epsilon()) : Norm.rms(weight, rule.epsilon());
     }
 }

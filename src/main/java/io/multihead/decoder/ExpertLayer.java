@@ -1,6 +1,7 @@
 package io.multihead.decoder;
 
 import io.multihead.decoder.DecoderConfig.ExpertRule;
+import io.multihead.internal.load.Weights;
 import io.multihead.model.Experts;
 import io.multihead.model.FeedForward;
 import io.multihead.model.LinearGroup;
@@ -16,12 +17,12 @@ import java.util.List;
  */
 final class ExpertLayer {
     private final DecoderConfig config;
-    private final DecoderWeights weights;
+    private final Weights weights;
     private final ExpertRule rule;
     private final String at;
     private final int dim;
 
-    private ExpertLayer(DecoderConfig config, ExpertRule rule, DecoderWeights weights, String at) {
+    private ExpertLayer(DecoderConfig config, ExpertRule rule, Weights weights, String at) {
         this.config = config;
         this.weights = weights;
         this.rule = rule;
@@ -29,7 +30,7 @@ final class ExpertLayer {
         dim = config.sizes().dim();
     }
 
-    static Experts of(DecoderConfig config, ExpertRule rule, DecoderWeights weights, String at) {
+    static Experts of(DecoderConfig config, ExpertRule rule, Weights weights, String at) {
         return new ExpertLayer(config, rule, weights, at).build();
     }
 
@@ -39,8 +40,8 @@ final class ExpertLayer {
         boolean whole = weights.has(name("gate_exps"));
         boolean joined = weights.has(name("gate_up_exps"));
         int inner = whole
-                ? weights.rowsOfEach(name("gate_exps"))
-                : joined ? weights.rowsOfEach(name("gate_up_exps")) / 2 : weights.rows(name("gate.0"));
+                ? weights.outputsOfEach(name("gate_exps"))
+                : joined ? weights.outputsOfEach(name("gate_up_exps")) / 2 : weights.outputs(name("gate.0"));
         List<FeedForward> experts = new ArrayList<>();
         for (int expert = 0; expert < rule.count(); expert++) {
             LinearGroup gateAndUp;

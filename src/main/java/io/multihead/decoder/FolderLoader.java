@@ -1,12 +1,13 @@
 package io.multihead.decoder;
 
-import io.multihead.compute.Compute;
 import io.multihead.format.SafetensorsFolder;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.FileMemory;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
-import io.multihead.internal.base.SlabArena;
+import io.multihead.internal.load.Loading;
+import io.multihead.internal.load.WeightSource;
+import io.multihead.internal.load.Weights;
 import io.multihead.model.Transformer;
 import io.multihead.text.Tokenizer;
 import io.multihead.text.Tokenizers;
@@ -26,26 +27,25 @@ final class FolderLoader {
     private FolderLoader() {}
 
     /** Loads a folder; {@code expected} is what a model's path may be. */
-    static LoadedDecoder load(Compute cpu, Path folder, SlabArena arena, LoadOptions options, String expected)
-            throws IOException {
+    static LoadedDecoder load(Loading loading, Path folder, LoadOptions options, String expected) throws IOException {
         Checks.folderWith(folder, List.of(CONFIG), expected);
         requireMerged(folder);
-        SafetensorsFolder files = SafetensorsFolder.map(folder, arena);
+        SafetensorsFolder files = SafetensorsFolder.map(folder, loading.arena());
         JsonSettings settings =
                 new JsonSettings(object(folder, CONFIG), files.names().size());
         Family family = Checks.in(folder.resolve(CONFIG), () -> Families.of(settings));
         DecoderConfig config = Checks.in(folder.resolve(CONFIG), () -> family.configure(settings));
         EmbedderSettings embedder = EmbedderSettings.of(folder);
         Tokenizer tokenizer = Tokenizers.load(folder);
-        DecoderWeights weights =
-                new DecoderWeights(cpu, new FolderModel(files, family), arena, options.eightBitInputs());
+        Weights weights = new Weights(loading, WeightSource.of(files), HuggingFaceNames.naming(files.names(), family));
         Transformer model = Checks.in(files.path(), () -> {
-            Transformer built = DecoderBuilder.build(config, weights, options.listener());
+            Transformer built = DecoderBuilder.build(
+                    config, weights, HuggingFaceNames.isForEmbeddings(files.names()), options.listener());
             GgufLoader.requireRows(built, tokenizer);
             return built;
         });
         String name = String.valueOf(folder.toAbsolutePath().normalize().getFileName());
-        return new LoadedDecoder(name, config, model, tokenizer, weights, templates(folder), embedder, arena);
+        return new LoadedDecoder(name, config, model, tokenizer, weights, templates(folder), embedder, loading);
     }
 
     /** Fails where an adapter of PEFT stands beside the weights: transformers applies it. */

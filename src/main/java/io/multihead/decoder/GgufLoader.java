@@ -1,9 +1,10 @@
 package io.multihead.decoder;
 
-import io.multihead.compute.Compute;
 import io.multihead.format.Gguf;
 import io.multihead.internal.base.Checks;
-import io.multihead.internal.base.SlabArena;
+import io.multihead.internal.load.Loading;
+import io.multihead.internal.load.WeightSource;
+import io.multihead.internal.load.Weights;
 import io.multihead.model.Transformer;
 import io.multihead.text.Tokenizer;
 import io.multihead.text.Tokenizers;
@@ -15,21 +16,21 @@ import java.util.List;
 final class GgufLoader {
     private GgufLoader() {}
 
-    static LoadedDecoder load(Compute cpu, Path path, SlabArena arena, LoadOptions options) throws IOException {
-        Gguf file = Gguf.map(path, arena);
-        return Checks.in(path, () -> load(cpu, path, file, arena, options));
+    static LoadedDecoder load(Loading loading, Path path, LoadOptions options) throws IOException {
+        Gguf file = Gguf.map(path, loading.arena());
+        return Checks.in(path, () -> load(loading, path, file, options));
     }
 
-    private static LoadedDecoder load(Compute cpu, Path path, Gguf file, SlabArena arena, LoadOptions options) {
+    private static LoadedDecoder load(Loading loading, Path path, Gguf file, LoadOptions options) {
         String architecture = file.string("general.architecture");
         GgufSettings settings = new GgufSettings(file, path);
         DecoderConfig config = Families.of(settings).configure(settings);
         EmbedderSettings embedder = EmbedderSettings.of(file, architecture);
         Tokenizer tokenizer = Tokenizers.of(new GgufMetadata(file));
-        DecoderWeights weights = new DecoderWeights(cpu, new GgufModel(file), arena, options.eightBitInputs());
+        Weights weights = new Weights(loading, WeightSource.of(file));
         List.of(GgufSettings.ROPE_FACTORS, GgufSettings.LONG_FACTORS, GgufSettings.SHORT_FACTORS)
                 .forEach(weights::ignore);
-        Transformer model = DecoderBuilder.build(config, weights, options.listener());
+        Transformer model = DecoderBuilder.build(config, weights, false, options.listener());
         requireRows(model, tokenizer);
         return new LoadedDecoder(
                 file.findString("general.name").orElse(architecture),
@@ -39,7 +40,7 @@ final class GgufLoader {
                 weights,
                 FileTemplates.of(file),
                 embedder,
-                arena);
+                loading);
     }
 
     /**

@@ -1,12 +1,20 @@
 package io.multihead.decoder;
 
+import io.multihead.internal.load.Weights;
 import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.Map;
+import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 
 /** Names of weights as Hugging Face's models have them, from those of GGUF. */
 final class HuggingFaceNames {
+    /** Tables of older checkpoints that positions are computed from here. */
+    private static final String FREQUENCIES = ".rotary_emb.inv_freq";
+
+    private static final String PREFIX = "model.";
     private static final Pattern LAYER = Pattern.compile("blk\\.(\\d+)\\.(\\w+)(?:\\.(\\d+))?\\.(weight|bias)");
 
     private static final Map<String, String> ENDS = Map.of(
@@ -45,6 +53,20 @@ final class HuggingFaceNames {
         this.prefix = prefix;
         parts = new HashMap<>(PARTS);
         parts.putAll(renamed);
+    }
+
+    /** Returns how a folder of a family names the weights of GGUF. */
+    static Weights.Naming naming(Set<String> names, Family family) {
+        Set<String> own = names.stream()
+                .filter(name -> !name.endsWith(FREQUENCIES))
+                .collect(Collectors.toCollection(LinkedHashSet::new));
+        return new Weights.Naming(
+                new HuggingFaceNames(isForEmbeddings(names) ? "" : PREFIX, family.renamed())::of, own);
+    }
+
+    /** Returns whether these are the weights of a model for embeddings, which are stored without their head, and without this prefix. */
+    static boolean isForEmbeddings(Set<String> names) {
+        return names.stream().noneMatch(name -> name.startsWith(PREFIX));
     }
 
     /** Returns the name; that of GGUF for a weight which Hugging Face's models do not have. */

@@ -5,7 +5,7 @@ import io.multihead.cache.KeyValueCache;
 import io.multihead.compute.Compute;
 import io.multihead.grammar.TokenVocabulary;
 import io.multihead.internal.base.Checks;
-import io.multihead.internal.base.SlabArena;
+import io.multihead.internal.load.Loading;
 import io.multihead.model.Transformer;
 import io.multihead.text.Tokenizer;
 import java.io.IOException;
@@ -86,15 +86,15 @@ public final class LanguageModel implements AutoCloseable {
         Checks.notNull(cpu, "cpu");
         Checks.notNull(path, "path");
         Checks.notNull(options, "options");
-        SlabArena arena = new SlabArena();
+        Loading loading = Loading.of(cpu).withEightBitInputs(options.eightBitInputs());
         try {
             Checks.exists(path, EXPECTED);
             LoadedDecoder loaded = Files.isDirectory(path)
-                    ? FolderLoader.load(cpu, path, arena, options, EXPECTED)
-                    : GgufLoader.load(cpu, path, arena, options);
+                    ? FolderLoader.load(loading, path, options, EXPECTED)
+                    : GgufLoader.load(loading, path, options);
             return new LanguageModel(cpu, loaded);
         } catch (Throwable failed) {
-            arena.close();
+            loading.close();
             throw failed;
         }
     }
@@ -120,7 +120,7 @@ public final class LanguageModel implements AutoCloseable {
                     String.valueOf(contextTokens),
                     "expected 1 to the model's " + model.positions() + " positions");
         }
-        return new LanguageModel(cpu, LoadedDecoder.ofOwn(model, tokenizer, contextTokens, Arena.ofShared()));
+        return new LanguageModel(cpu, LoadedDecoder.ofOwn(model, tokenizer, contextTokens, Loading.of(cpu)));
     }
 
     /**
@@ -148,7 +148,7 @@ public final class LanguageModel implements AutoCloseable {
 
     Sessions sessions(SessionOptions options, int chunkTokens) {
         Checks.notNull(options, "options");
-        if (!loaded.arena().scope().isAlive()) {
+        if (!loaded.loading().arena().scope().isAlive()) {
             throw new IllegalStateException("model: closed; expected an open one");
         }
         if (!loaded.hasHead()) {
@@ -171,7 +171,7 @@ public final class LanguageModel implements AutoCloseable {
                     new StepRunner(cpu, fitting, cache, SessionCache.BATCH_TOKENS),
                     new ScratchPool(cpu, vocabularySize(), options.cacheFormat()),
                     new SessionCache.Limits(tokens, options.maxWait(), options.keepsPrefixes()),
-                    new SessionCache.Lives(loaded.arena().scope()::isAlive, arena::close));
+                    new SessionCache.Lives(loaded.loading().arena().scope()::isAlive, arena::close));
             Prompts prompts = new Prompts(tokenizer(), this::chatTemplate, vocabularySize(), this::tokenVocabulary);
             PrefixFile files = new PrefixFile(
                     loaded.identity(), ContextRopes.name(loaded.facts().layers(), tokens));
@@ -293,10 +293,6 @@ public final class LanguageModel implements AutoCloseable {
      */
     @Override
     public void close() {
-        synchronized (loaded) { // which models with other templates share
-            if (loaded.arena().scope().isAlive()) {
-                loaded.arena().close();
-            }
-        }
+        loaded.loading().close(); // which models with other templates share
     }
 }

@@ -1,11 +1,11 @@
 package io.multihead.decoder;
 
 import io.multihead.decoder.DecoderConfig.LayerRule;
+import io.multihead.internal.load.Loading;
+import io.multihead.internal.load.Weights;
 import io.multihead.model.Transformer;
 import io.multihead.text.Tokenizer;
-import java.lang.foreign.Arena;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
 
 /**
  * What a file or folder holds, or a program has made of parts.
@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * @param templates of chats, as the file has them
  * @param embedder how it makes vectors of texts, as the file has it
  * @param states computes them
- * @param arena owns mapped and packed weights
+ * @param loading owns mapped and packed weights
  */
 record LoadedDecoder(
         Facts facts,
@@ -25,7 +25,7 @@ record LoadedDecoder(
         FileTemplates templates,
         EmbedderSettings embedder,
         TextStates states,
-        Arena arena) {
+        Loading loading) {
 
     /**
      * What is said of a model.
@@ -44,17 +44,17 @@ record LoadedDecoder(
             List<LayerRule> layers,
             long packedBytes,
             long tableBytes) {
-        static Facts of(String name, DecoderConfig config, DecoderWeights weights) {
+        static Facts of(String name, DecoderConfig config, Weights weights, boolean eightBitInputs) {
             DecoderConfig.Sizes sizes = config.sizes();
             return new Facts(
                     name + " (" + config.family() + ", " + sizes.layers() + " layers of " + sizes.dim() + ", "
                             + sizes.heads() + " heads on " + sizes.keyValueHeads() + ")"
-                            + (weights.eightBitInputs() ? ", inputs of 4-bit weights in 8 bits" : ""),
-                    ModelSettings.of(config, weights.eightBitInputs()),
+                            + (eightBitInputs ? ", inputs of 4-bit weights in 8 bits" : ""),
+                    ModelSettings.of(config, eightBitInputs),
                     sizes.context(),
                     config.layers(),
-                    weights.packedBytes(),
-                    weights.tableBytes());
+                    weights.given().matrixBytes(),
+                    weights.given().tableBytes());
         }
 
         static Facts ofOwn(Transformer model, int context) {
@@ -69,42 +69,49 @@ record LoadedDecoder(
             DecoderConfig config,
             Transformer model,
             Tokenizer tokenizer,
-            DecoderWeights weights,
+            Weights weights,
             FileTemplates templates,
             EmbedderSettings embedder,
-            Arena arena) {
-        this(Facts.of(name, config, weights), model, tokenizer, weights.file(), templates, embedder, arena);
+            Loading loading) {
+        this(
+                Facts.of(name, config, weights, loading.eightBitInputs()),
+                model,
+                tokenizer,
+                ModelIdentity.Tensors.of(weights),
+                templates,
+                embedder,
+                loading);
     }
 
     private LoadedDecoder(
             Facts facts,
             Transformer model,
             Tokenizer tokenizer,
-            @Nullable ModelFile file,
+            ModelIdentity.Tensors tensors,
             FileTemplates templates,
             EmbedderSettings embedder,
-            Arena arena) {
+            Loading loading) {
         this(
                 facts,
-                new ModelIdentity(facts.description(), vocabulary(model, tokenizer), facts.settings(), file),
+                new ModelIdentity(facts.description(), vocabulary(model, tokenizer), facts.settings(), tensors),
                 model,
                 tokenizer,
                 templates,
                 embedder,
                 states(model, facts.layers()),
-                arena);
+                loading);
     }
 
     /** A model that a program has made of parts, whose weights are the program's. */
-    static LoadedDecoder ofOwn(Transformer model, Tokenizer tokenizer, int context, Arena arena) {
+    static LoadedDecoder ofOwn(Transformer model, Tokenizer tokenizer, int context, Loading loading) {
         return new LoadedDecoder(
                 Facts.ofOwn(model, context),
                 model,
                 tokenizer,
-                null,
+                ModelIdentity.Tensors.NONE,
                 FileTemplates.NONE,
                 EmbedderSettings.DEFAULT,
-                arena);
+                loading);
     }
 
     private static TextStates states(Transformer model, List<LayerRule> layers) {

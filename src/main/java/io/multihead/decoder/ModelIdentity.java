@@ -1,6 +1,9 @@
 package io.multihead.decoder;
 
 import io.multihead.internal.base.Crc32c;
+import io.multihead.internal.load.StoredWeight;
+import io.multihead.internal.load.WeightSource;
+import io.multihead.internal.load.Weights;
 import io.multihead.tensor.BlockTensor;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
@@ -9,6 +12,7 @@ import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
+import java.util.Set;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
@@ -23,14 +27,28 @@ final class ModelIdentity {
     private final String name;
     private final int vocabulary;
     private final String settings;
-    private final @Nullable ModelFile file;
+    private final Tensors tensors;
     private @Nullable String checksum;
 
-    ModelIdentity(String name, int vocabulary, String settings, @Nullable ModelFile file) {
+    /**
+     * The tensors of a model.
+     *
+     * @param file where they are; null of a model that a program has made of parts
+     * @param names of those that are the model's
+     */
+    record Tensors(@Nullable WeightSource file, Set<String> names) {
+        static final Tensors NONE = new Tensors(null, Set.of());
+
+        static Tensors of(Weights weights) {
+            return new Tensors(weights.source(), weights.own());
+        }
+    }
+
+    ModelIdentity(String name, int vocabulary, String settings, Tensors tensors) {
         this.name = name;
         this.vocabulary = vocabulary;
         this.settings = settings;
-        this.file = file;
+        this.tensors = tensors;
     }
 
     String name() {
@@ -50,8 +68,8 @@ final class ModelIdentity {
     }
 
     private String compute() {
-        ModelFile tensors = file;
-        if (tensors == null) {
+        WeightSource file = tensors.file();
+        if (file == null) {
             throw new IllegalStateException(
                     "model: made of parts; expected one of a file, whose tensors a saved session is bound to");
         }
@@ -59,8 +77,9 @@ final class ModelIdentity {
         add(digest, settings);
         Crc32c crc = new Crc32c();
         for (String tensor : new TreeSet<>(tensors.names())) {
-            BlockTensor blocks = tensors.findBlocks(tensor);
-            add(digest, tensor + " " + (blocks != null ? line(blocks, crc) : line(tensors.tensor(tensor), crc)));
+            StoredWeight stored = file.get(tensor, Shape.of());
+            BlockTensor blocks = stored.blocks();
+            add(digest, tensor + " " + (blocks != null ? line(blocks, crc) : line(stored.plain(), crc)));
         }
         return HexFormat.of().formatHex(digest.digest()).substring(0, DIGITS);
     }

@@ -84,7 +84,7 @@ record StaticConfig(int dim, int vocabulary, boolean leavesUnknownOut) implement
 
     @Override
     public Transformer model(Weights weights) {
-        return Transformer.of(weights.rows(TABLE + ".weight", vocabulary, dim), List.of());
+        return Transformer.of(weights.summedWords(TABLE + ".weight", vocabulary, dim), List.of());
     }
 
     @Override

@@ -136,7 +136,9 @@ class FamilyFilesTest {
         try (Compute cpu = Compute.serial()) {
             String message = assertThrows(IllegalArgumentException.class, () -> LanguageModel.load(cpu, folder))
                     .getMessage();
-            assertTrue(message.endsWith("lm_head.weight: missing; expected among the 35 tensors"), message);
+            assertTrue(
+                    message.contains("tensor \"lm_head.weight\": not in the file; expected it beside 35, such as ["),
+                    message);
             Files.writeString(config, tied.replace("\"tie_word_embeddings\": true, ", ""));
             LanguageModel.load(cpu, folder).close();
         }

@@ -63,9 +63,16 @@ class GgufLoaderTest {
 
     @Test
     void aMissingTensorIsNamed() throws IOException {
-        assertFails("blk.1.attn_k.weight: missing", name -> !name.equals("blk.1.attn_k.weight"), writer -> {});
-        assertFails("blk.2.attn_v.bias: missing", name -> !name.equals("blk.2.attn_v.bias"), writer -> {});
-        assertFails("token_embd.weight: missing", name -> !name.startsWith("token_embd"), writer -> {});
+        assertFails(
+                "tensor \"blk.1.attn_k.weight\": not in the file",
+                name -> !name.equals("blk.1.attn_k.weight"),
+                writer -> {});
+        assertFails(
+                "tensor \"blk.2.attn_v.bias\": not in the file",
+                name -> !name.equals("blk.2.attn_v.bias"),
+                writer -> {});
+        assertFails(
+                "tensor \"token_embd.weight\": not in the file", name -> !name.startsWith("token_embd"), writer -> {});
     }
 
     @Test
@@ -79,7 +86,7 @@ class GgufLoaderTest {
     @Test
     void aTensorOfAnotherShapeIsNamed() throws IOException {
         assertFails(
-                "blk.0.attn_q.weight: shape [32, 64]; expected [64, 64]",
+                "tensor \"blk.0.attn_q.weight\": F32 [32, 64]; expected floating numbers of shape [64, 64]",
                 name -> !name.equals("blk.0.attn_q.weight"),
                 writer -> writer.tensor("blk.0.attn_q.weight", Tensor.of(new float[32 * 64], 32, 64)));
     }
@@ -89,7 +96,7 @@ class GgufLoaderTest {
         try (Arena arena = Arena.ofConfined()) {
             Tensor bytes = Tensor.zeros(arena, DType.I8, 64, 64);
             assertFails(
-                    "blk.0.attn_q.weight: I8; expected",
+                    "tensor \"blk.0.attn_q.weight\": I8 [64, 64]; expected floating numbers",
                     name -> !name.equals("blk.0.attn_q.weight"),
                     writer -> writer.tensor("blk.0.attn_q.weight", bytes));
         }
@@ -145,9 +152,12 @@ class GgufLoaderTest {
     @Test
     void whatPhiNeedsIsNamed() throws IOException {
         family = new FamilyFile(Kind.PHI_4, 4);
-        assertFails("blk.1.attn_qkv.weight: missing", name -> !name.equals("blk.1.attn_qkv.weight"), writer -> {});
         assertFails(
-                "blk.0.ffn_up.weight: shape [191, 64]; expected [190, 64]",
+                "tensor \"blk.1.attn_qkv.weight\": not in the file",
+                name -> !name.equals("blk.1.attn_qkv.weight"),
+                writer -> {});
+        assertFails(
+                "tensor \"blk.0.ffn_up.weight\": F32 [191, 64]; expected floating numbers of shape [190, 64]",
                 name -> !name.equals("blk.0.ffn_up.weight"),
                 writer -> writer.tensor("blk.0.ffn_up.weight", Tensor.of(new float[191 * 64], 191, 64)));
         assertFails(
@@ -244,7 +254,7 @@ class GgufLoaderTest {
     void aFailedLoadFreesItsMemory() throws IOException {
         Path file = write(name -> !name.equals("output_norm.weight"), writer -> {});
         for (int i = 0; i < 3; i++) {
-            assertTrue(message(file).contains("output_norm.weight: missing"), message(file));
+            assertTrue(message(file).contains("tensor \"output_norm.weight\": not in the file"), message(file));
         }
     }
 

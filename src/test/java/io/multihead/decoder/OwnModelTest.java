@@ -9,7 +9,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.multihead.compute.Compute;
 import io.multihead.decoder.FamilyFile.Kind;
 import io.multihead.format.Gguf;
-import io.multihead.internal.base.SlabArena;
+import io.multihead.internal.load.Loading;
+import io.multihead.internal.load.WeightSource;
+import io.multihead.internal.load.Weights;
 import io.multihead.model.Block;
 import io.multihead.model.Buffers;
 import io.multihead.model.Part;
@@ -35,7 +37,7 @@ class OwnModelTest {
     private Path folder;
 
     private final Compute cpu = Compute.threads(2);
-    private final SlabArena arena = new SlabArena();
+    private final Loading loading = Loading.of(cpu);
     private Transformer parts;
     private Tokenizer tokenizer;
     private Path path;
@@ -44,18 +46,18 @@ class OwnModelTest {
     void makeParts() throws IOException {
         path = folder.resolve("model.gguf");
         new FamilyFile(Kind.LLAMA, 5).write(path);
-        Gguf file = Gguf.map(path, arena);
+        Gguf file = Gguf.map(path, loading.arena());
         GgufSettings settings = new GgufSettings(file, path);
         DecoderConfig config = Families.of(settings).configure(settings);
         parts = DecoderBuilder.build(
-                config, new DecoderWeights(cpu, new GgufModel(file), arena, false), LoadListener.NONE);
+                config, new Weights(loading, WeightSource.of(file)), false, LoadListener.NONE);
         tokenizer = Tokenizers.of(new GgufMetadata(file));
     }
 
     @AfterEach
     void close() {
         cpu.close();
-        arena.close();
+        loading.close();
     }
 
     /** {@code x / 2}, of each element. */

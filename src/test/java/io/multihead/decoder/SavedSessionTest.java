@@ -10,6 +10,7 @@ import io.multihead.cache.CacheFullException;
 import io.multihead.compute.Compute;
 import io.multihead.decoder.FamilyFile.Kind;
 import io.multihead.format.Safetensors;
+import io.multihead.internal.load.WeightSource;
 import io.multihead.support.ChildJvm;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
@@ -211,11 +212,15 @@ class SavedSessionTest {
                 config.layers(),
                 config.activation(),
                 config.ends());
-        ModelFile file = new TinyDecoder.Weights(TinyDecoder.weights(config, 1));
-        String checksum = new ModelIdentity("a", 1, ModelSettings.of(config, false), file).checksum();
+        WeightSource source = WeightSource.of(TinyDecoder.weights(config, 1));
+        ModelIdentity.Tensors tensors = new ModelIdentity.Tensors(source, source.names());
+        String checksum = new ModelIdentity("a", 1, ModelSettings.of(config, false), tensors).checksum();
         assertEquals(
-                checksum, new ModelIdentity("b", 2, ModelSettings.of(TinyDecoder.config(), false), file).checksum());
-        assertFalse(checksum.equals(new ModelIdentity("a", 1, ModelSettings.of(other, false), file).checksum()));
+                checksum,
+                new ModelIdentity("b", 2, ModelSettings.of(TinyDecoder.config(), false), tensors)
+                        .checksum());
+        assertFalse(checksum.equals(
+                new ModelIdentity("a", 1, ModelSettings.of(other, false), tensors).checksum()));
     }
 
     @Test

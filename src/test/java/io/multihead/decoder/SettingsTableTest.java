@@ -15,6 +15,7 @@ import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.internal.base.JsonWriter;
 import io.multihead.internal.base.SlabArena;
+import io.multihead.internal.load.Loading;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -234,7 +235,8 @@ class SettingsTableTest {
         Files.writeString(folder.resolve("modules.json"), others ? fragments.getLast() : MODULES);
         try (Compute cpu = Compute.serial();
                 SlabArena arena = new SlabArena()) {
-            LoadedDecoder model = FolderLoader.load(cpu, folder, arena, LoadOptions.DEFAULT, "a folder");
+            Loading loading = new Loading(cpu, arena, null, false);
+            LoadedDecoder model = FolderLoader.load(loading, folder, LoadOptions.DEFAULT, "a folder");
             int[] tokens = model.tokenizer().withEnds(model.tokenizer().encode("a <s> b"));
             return model.facts().settings()
                     + model.embedder()

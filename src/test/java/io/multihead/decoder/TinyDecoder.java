@@ -7,11 +7,11 @@ import io.multihead.decoder.DecoderConfig.LayerRule;
 import io.multihead.decoder.DecoderConfig.NormRule;
 import io.multihead.decoder.DecoderConfig.Sizes;
 import io.multihead.gemm.Activation;
-import io.multihead.internal.base.SlabArena;
+import io.multihead.internal.load.Loading;
+import io.multihead.internal.load.WeightSource;
+import io.multihead.internal.load.Weights;
 import io.multihead.model.Transformer;
 import io.multihead.position.Rope;
-import io.multihead.tensor.BlockTensor;
-import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import io.multihead.text.SentencePieceTokenizer;
 import io.multihead.text.SentencePieceTokenizer.SpacePrefix;
@@ -36,39 +36,6 @@ final class TinyDecoder {
     private static final int ROWS = 300;
 
     private TinyDecoder() {}
-
-    /** Weights by the names of GGUF. */
-    record Weights(Map<String, Tensor> tensors) implements ModelFile {
-        @Override
-        public Set<String> names() {
-            return tensors.keySet();
-        }
-
-        @Override
-        public BlockTensor findBlocks(String name) {
-            return null;
-        }
-
-        @Override
-        public Tensor tensor(String name) {
-            return tensors.get(name);
-        }
-
-        @Override
-        public Shape shape(String name) {
-            return tensors.get(name).shape();
-        }
-
-        @Override
-        public long bytes() {
-            return 0;
-        }
-
-        @Override
-        public String nameOf(String ggufName) {
-            return ggufName;
-        }
-    }
 
     static DecoderConfig config() {
         Sizes sizes = new Sizes(2, 32, 4, 2, 8, CONTEXT);
@@ -153,9 +120,9 @@ final class TinyDecoder {
     }
 
     private static LanguageModel model(Compute cpu, Map<String, Tensor> tensors, Set<Integer> stops) {
-        SlabArena arena = new SlabArena();
-        DecoderWeights weights = new DecoderWeights(cpu, new Weights(tensors), arena, false);
-        Transformer model = DecoderBuilder.build(config(), weights, LoadListener.NONE);
+        Loading loading = Loading.of(cpu);
+        Weights weights = new Weights(loading, WeightSource.of(tensors));
+        Transformer model = DecoderBuilder.build(config(), weights, false, LoadListener.NONE);
         return new LanguageModel(
                 cpu,
                 new LoadedDecoder(
@@ -166,6 +133,6 @@ final class TinyDecoder {
                         weights,
                         FileTemplates.NONE,
                         EmbedderSettings.DEFAULT,
-                        arena));
+                        loading));
     }
 }

@@ -25,10 +25,17 @@ public record Loading(
         return new Loading(cpu, new SlabArena(), format, false);
     }
 
+    /** Returns this with inputs of 4-bit weights in 8 bits, or not. */
+    public Loading withEightBitInputs(boolean rounded) {
+        return new Loading(cpu, arena, format, rounded);
+    }
+
     /** Frees all memory of the weights. Another time it does nothing. */
-    public synchronized void close() {
-        if (arena.scope().isAlive()) {
-            arena.close();
+    public void close() {
+        synchronized (arena) { // which other records of this may share
+            if (arena.scope().isAlive()) {
+                arena.close();
+            }
         }
     }
 }

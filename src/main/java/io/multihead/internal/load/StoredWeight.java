@@ -64,6 +64,11 @@ public record StoredWeight(
         };
     }
 
+    /** Returns one of several matrices. */
+    StoredWeight select(long index) {
+        return blocks != null ? of(blocks.select(index)) : of(plain().select(0, index));
+    }
+
     /** Returns some of the rows. */
     StoredWeight rows(long from, long to) {
         return blocks != null ? of(blocks.slice(from, to)) : of(plain().slice(0, from, to));

@@ -19,7 +19,7 @@ public interface WeightSource {
     /** Returns the tensor of a name, where it is stored; {@code expected} are the sizes that are asked for. */
     StoredWeight get(String name, Shape expected);
 
-    /** Returns about how many bytes a tensor has. */
+    /** Returns about how many bytes a tensor has; never more than the file. */
     long bytes(String name);
 
     /** Returns whether there is a tensor of a name. */
@@ -99,6 +99,11 @@ public interface WeightSource {
     }
 
     private static long bytes(Shape shape, String type) {
-        return shape.elements() * (type.equals("F32") ? Float.BYTES : Short.BYTES);
+        return shape.elements()
+                * switch (type) {
+                    case "F32" -> Float.BYTES;
+                    case "F16", "BF16" -> Short.BYTES;
+                    default -> 0; // of a type that no weights have, whose shape is not compared with the file's bytes
+                };
     }
 }

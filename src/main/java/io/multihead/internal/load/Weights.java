@@ -73,6 +73,34 @@ public final class Weights {
         used.add(naming.stored.apply(name));
     }
 
+    /** Returns where the weights are. */
+    public WeightSource source() {
+        return source;
+    }
+
+    /** Returns the names of the source that the model must use. */
+    public Set<String> own() {
+        return naming.own;
+    }
+
+    /** Returns the rows of a matrix, where only the file says how many there are. */
+    public int outputs(String name) {
+        return outputs(name, 2, "[outputs, inputs]");
+    }
+
+    /** Returns the rows of each of several matrices that are one tensor. */
+    public int outputsOfEach(String name) {
+        return outputs(name, 3, "[matrices, outputs, inputs]");
+    }
+
+    private int outputs(String name, int rank, String expected) {
+        Shape shape = shape(name);
+        if (shape.rank() != rank) {
+            throw Checks.fail(what(name), "shape " + shape, "expected " + expected);
+        }
+        return Checks.fitsInt(shape.dim(rank - 2), what(name));
+    }
+
     /** Returns the sizes of a weight that must exist, which is not taken. */
     public Shape shape(String name) {
         return source.get(require(name), Shape.of()).shape();
@@ -90,11 +118,6 @@ public final class Weights {
         try (Arena temporary = Arena.ofConfined()) {
             return Tensor.of(found.numbers(temporary).toArray(), dims);
         }
-    }
-
-    /** Takes a vector, or returns null where there is none. */
-    public @Nullable Tensor findVector(String name, long length) {
-        return has(name) ? numbers(name, length) : null;
     }
 
     /** Takes a layer: a weight {@code [outputs, inputs]} and perhaps its bias. */
@@ -162,9 +185,22 @@ public final class Weights {
         if (packed != null) {
             return mapped(layer, packed, whole.dim(1), to - from);
         }
-        StoredWeight found = take(name, whole).rows(from, to);
-        PackedWeights weights = Checks.in(what(name), () -> pack(layer, found));
-        source.release(found);
+        return packed(name, layer, take(name, whole).rows(from, to));
+    }
+
+    /** Takes some rows of one of several matrices that are one tensor, and packs them. */
+    public PackedWeights rowsOf(String name, Shape whole, int index, long from, long to) {
+        String layer = stem(name) + "." + index + "." + from;
+        String packed = panels(layer);
+        if (packed != null) {
+            return mapped(layer, packed, whole.dim(2), to - from);
+        }
+        return packed(name, layer, take(name, whole).select(index).rows(from, to));
+    }
+
+    private PackedWeights packed(String name, String layer, StoredWeight part) {
+        PackedWeights weights = Checks.in(what(name), () -> pack(layer, part));
+        source.release(part);
         return weights;
     }
 
@@ -278,7 +314,7 @@ public final class Weights {
     }
 
     /** Takes the table of words of a model that sums rows alone, of integers perhaps. */
-    public EmbeddingTables rows(String name, long rows, long columns) {
+    public EmbeddingTables summedWords(String name, long rows, long columns) {
         StoredWeight table = lasting(take(name, Shape.of(rows, columns), true));
         given.tables.put(name, table);
         return EmbeddingTables.of(table.numbers(loading.arena()));
