@@ -1,6 +1,7 @@
 package io.multihead.encoder;
 
 import io.multihead.compute.Compute;
+import io.multihead.gemm.WeightFormat;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.load.Loading;
 import io.multihead.text.EncoderTokenizer;
@@ -64,8 +65,28 @@ public final class Reranker implements AutoCloseable {
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static Reranker load(Compute cpu, Path folder) throws IOException {
-        Checks.notNull(cpu, "cpu");
-        RerankerFolder.Loaded loaded = RerankerFolder.load(Loading.of(cpu), Checks.notNull(folder, "folder"));
+        return load(Loading.of(Checks.notNull(cpu, "cpu")), folder);
+    }
+
+    /**
+     * Does the same with matrices and the table of words rounded to a format: Q8_0 takes 0.27 of the memory of f32, bf16 and f16 half. Other tables,
+     * biases and norms stay as they are.
+     *
+     * @param cpu threads of this and every call; stays the caller's
+     * @param folder the model's folder
+     * @param format of the weights
+     * @return the reranker
+     * @throws IOException if a file is missing or cannot be read
+     * @throws IllegalArgumentException as the other method does, or if the rows of a weight are no whole blocks of the format, or not all of
+     *     its elements are finite; the message names the file and the weight
+     * @throws IllegalStateException if {@code cpu} is closed
+     */
+    public static Reranker load(Compute cpu, Path folder, WeightFormat format) throws IOException {
+        return load(Loading.of(Checks.notNull(cpu, "cpu"), Checks.notNull(format, "format")), folder);
+    }
+
+    private static Reranker load(Loading loading, Path folder) throws IOException {
+        RerankerFolder.Loaded loaded = RerankerFolder.load(loading, Checks.notNull(folder, "folder"));
         EncoderCore core = loaded.core();
         return core.orClose(() -> Checks.in(folder, () -> of(core, loaded.activation(), loaded.maxTokens())));
     }

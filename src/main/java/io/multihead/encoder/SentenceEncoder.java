@@ -1,6 +1,7 @@
 package io.multihead.encoder;
 
 import io.multihead.compute.Compute;
+import io.multihead.gemm.WeightFormat;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.load.Loading;
 import io.multihead.model.Transformer;
@@ -77,8 +78,28 @@ public final class SentenceEncoder implements AutoCloseable {
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static SentenceEncoder load(Compute cpu, Path folder) throws IOException {
-        Checks.notNull(cpu, "cpu");
-        return of(EncoderFolder.load(Loading.of(cpu), Checks.notNull(folder, "folder")));
+        return load(Loading.of(Checks.notNull(cpu, "cpu")), folder);
+    }
+
+    /**
+     * Does the same with matrices and the table of words rounded to a format: Q8_0 takes 0.27 of the memory of f32, bf16 and f16 half. Other tables,
+     * biases and norms stay as they are.
+     *
+     * @param cpu threads of this and every call; stays the caller's
+     * @param folder the model's folder
+     * @param format of the weights
+     * @return the encoder
+     * @throws IOException if a file is missing or cannot be read
+     * @throws IllegalArgumentException as the other method does, or if the rows of a weight are no whole blocks of the format, or not all of
+     *     its elements are finite; the message names the file and the weight
+     * @throws IllegalStateException if {@code cpu} is closed
+     */
+    public static SentenceEncoder load(Compute cpu, Path folder, WeightFormat format) throws IOException {
+        return load(Loading.of(Checks.notNull(cpu, "cpu"), Checks.notNull(format, "format")), folder);
+    }
+
+    private static SentenceEncoder load(Loading loading, Path folder) throws IOException {
+        return of(EncoderFolder.load(loading, Checks.notNull(folder, "folder")));
     }
 
     /**
@@ -122,11 +143,31 @@ public final class SentenceEncoder implements AutoCloseable {
      */
     public static SentenceEncoder ofOnnx(Compute cpu, InputStream onnx, InputStream tokenizerJson, Pooling pooling)
             throws IOException {
+        return ofOnnx(cpu, onnx, tokenizerJson, pooling, WeightFormat.F32);
+    }
+
+    /**
+     * Does the same with matrices and the table of words rounded to a format.
+     *
+     * @param cpu threads of this and every call; stays the caller's
+     * @param onnx the model in f32; read to its end on the calling thread, and not closed
+     * @param tokenizerJson the tokenizer; read to its end on the calling thread before the model, and not closed
+     * @param pooling how tokens become one vector
+     * @param format of the weights
+     * @return the encoder
+     * @throws IOException if a stream cannot be read
+     * @throws IllegalArgumentException as the other method does, or if the rows of a weight are no whole blocks of the format; the message
+     *     names the weight
+     * @throws IllegalStateException if {@code cpu} is closed
+     */
+    public static SentenceEncoder ofOnnx(
+            Compute cpu, InputStream onnx, InputStream tokenizerJson, Pooling pooling, WeightFormat format)
+            throws IOException {
         Checks.notNull(cpu, "cpu");
         Checks.notNull(pooling, "pooling");
         Checks.notNull(onnx, "onnx");
         byte[] json = Checks.notNull(tokenizerJson, "tokenizerJson").readAllBytes();
-        Loading loading = Loading.of(cpu);
+        Loading loading = Loading.of(cpu, Checks.notNull(format, "format"));
         EncoderCore core =
                 ModelLoader.load(loading, () -> BertOnnx.load(loading, onnx), () -> Tokenizers.ofEncoderJson(json));
         EncoderOptions options = new EncoderOptions(

@@ -2,6 +2,7 @@ package io.multihead.encoder;
 
 import io.multihead.compute.Compute;
 import io.multihead.gemm.MaxSim;
+import io.multihead.gemm.WeightFormat;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.load.Loading;
 import io.multihead.model.PackedLinear;
@@ -49,8 +50,28 @@ public final class TokenEncoder implements AutoCloseable {
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static TokenEncoder load(Compute cpu, Path folder) throws IOException {
-        Checks.notNull(cpu, "cpu");
-        TokenEncoderFolder.Loaded loaded = TokenEncoderFolder.load(Loading.of(cpu), Checks.notNull(folder, "folder"));
+        return load(Loading.of(Checks.notNull(cpu, "cpu")), folder);
+    }
+
+    /**
+     * Does the same with matrices and the table of words rounded to a format: Q8_0 takes 0.27 of the memory of f32, bf16 and f16 half. Other tables,
+     * biases and norms stay as they are.
+     *
+     * @param cpu threads of this and every call; stays the caller's
+     * @param folder the model's folder
+     * @param format of the weights
+     * @return the encoder
+     * @throws IOException if a file is missing or cannot be read
+     * @throws IllegalArgumentException as the other method does, or if the rows of a weight are no whole blocks of the format, or not all of
+     *     its elements are finite; the message names the file and the weight
+     * @throws IllegalStateException if {@code cpu} is closed
+     */
+    public static TokenEncoder load(Compute cpu, Path folder, WeightFormat format) throws IOException {
+        return load(Loading.of(Checks.notNull(cpu, "cpu"), Checks.notNull(format, "format")), folder);
+    }
+
+    private static TokenEncoder load(Loading loading, Path folder) throws IOException {
+        TokenEncoderFolder.Loaded loaded = TokenEncoderFolder.load(loading, Checks.notNull(folder, "folder"));
         return loaded.core().orClose(() -> Checks.in(folder, () -> new TokenEncoder(loaded)));
     }
 

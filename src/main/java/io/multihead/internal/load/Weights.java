@@ -250,11 +250,19 @@ public final class Weights {
 
     /** Takes the table of words, of any sizes where these are null. */
     public EmbeddingTables words(String name, @Nullable Shape sizes) {
+        return words(name, sizes == null ? shape(name) : sizes, false);
+    }
+
+    /** Takes the table of words of a model that sums rows alone, of integers perhaps. */
+    public EmbeddingTables summedWords(String name, long rows, long columns) {
+        return words(name, Shape.of(rows, columns), true);
+    }
+
+    private EmbeddingTables words(String name, Shape sizes, boolean mayBeIntegers) {
         StoredWeight found = packedBlocks(name, sizes);
         WeightFormat format = loading.format();
         if (found == null) {
-            Shape shape = sizes == null ? shape(name) : sizes;
-            StoredWeight stored = take(name, shape);
+            StoredWeight stored = take(name, sizes, mayBeIntegers);
             if (format != null && format != stored.format()) {
                 found = Checks.in(what(name), () -> rounded(stored, format));
                 source.release(stored);
@@ -264,7 +272,7 @@ public final class Weights {
         }
         given.tables.put(name, found);
         BlockTensor blocks = found.blocks();
-        return blocks == null ? EmbeddingTables.of(found.numbers(loading.arena())) : EmbeddingTables.of(blocks);
+        return blocks == null ? EmbeddingTables.of(found.plain()) : EmbeddingTables.of(blocks);
     }
 
     /** Returns a table that is read in place, or its copy where it is not in memory for as long as the model. */
@@ -293,10 +301,10 @@ public final class Weights {
     }
 
     /** Returns the blocks that a packed file has of a table, or null. */
-    private @Nullable StoredWeight packedBlocks(String name, @Nullable Shape sizes) {
+    private @Nullable StoredWeight packedBlocks(String name, Shape sizes) {
         for (BlockType type : BlockType.values()) {
             String blocks = Given.blocks(name, type);
-            if (sizes != null && has(blocks)) {
+            if (has(blocks)) {
                 Shape bytes = Shape.of(sizes.dim(0), sizes.dim(1) / type.elements() * type.bytes());
                 Tensor memory = take(blocks, bytes, true).numbers(loading.arena());
                 long offset = memory.offset() * memory.dtype().bytes();
@@ -311,13 +319,6 @@ public final class Weights {
         Tensor table = lasting(take(name, Shape.of(rows, columns))).numbers(loading.arena());
         given.tables.put(name, StoredWeight.of(table));
         return table;
-    }
-
-    /** Takes the table of words of a model that sums rows alone, of integers perhaps. */
-    public EmbeddingTables summedWords(String name, long rows, long columns) {
-        StoredWeight table = lasting(take(name, Shape.of(rows, columns), true));
-        given.tables.put(name, table);
-        return EmbeddingTables.of(table.numbers(loading.arena()));
     }
 
     private StoredWeight take(String name, Shape expected) {
