@@ -49,8 +49,7 @@ class OwnModelTest {
         Gguf file = Gguf.map(path, loading.arena());
         GgufSettings settings = new GgufSettings(file, path);
         DecoderConfig config = Families.of(settings).configure(settings);
-        parts = DecoderBuilder.build(
-                config, new Weights(loading, WeightSource.of(file)), false, LoadListener.NONE);
+        parts = DecoderBuilder.build(config, new Weights(loading, WeightSource.of(file)), false, LoadListener.NONE);
         tokenizer = Tokenizers.of(new GgufMetadata(file));
     }
 

@@ -216,11 +216,8 @@ class SavedSessionTest {
         ModelIdentity.Tensors tensors = new ModelIdentity.Tensors(source, source.names());
         String checksum = new ModelIdentity("a", 1, ModelSettings.of(config, false), tensors).checksum();
         assertEquals(
-                checksum,
-                new ModelIdentity("b", 2, ModelSettings.of(TinyDecoder.config(), false), tensors)
-                        .checksum());
-        assertFalse(checksum.equals(
-                new ModelIdentity("a", 1, ModelSettings.of(other, false), tensors).checksum()));
+                checksum, new ModelIdentity("b", 2, ModelSettings.of(TinyDecoder.config(), false), tensors).checksum());
+        assertFalse(checksum.equals(new ModelIdentity("a", 1, ModelSettings.of(other, false), tensors).checksum()));
     }
 
     @Test
