@@ -11,9 +11,7 @@ import java.io.PrintWriter;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.concurrent.Callable;
-import java.util.concurrent.CountDownLatch;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -29,9 +27,6 @@ import picocli.CommandLine.Spec;
                         + "find each other before and after. Ctrl-C ends after the step that is running and saves; the same command then "
                         + "goes on, bit by bit as if it had not been stopped.")
 public final class Finetune implements Callable<Integer> {
-    /** Lines of progress when the output is no terminal. */
-    private static final int LINES = 10;
-
     @Spec
     private CommandLine.Model.CommandSpec spec;
 
@@ -105,23 +100,21 @@ public final class Finetune implements Callable<Integer> {
         OutputFolder.requireWritable(out);
         PairData data = pairs == null ? PairData.fables() : PairData.read(pairs);
         Path from = model == null ? MiniLmFolder.write(Files.createDirectories(out.resolve("base"))) : model;
-        CountDownLatch ended = new CountDownLatch(1);
         PrintWriter to = spec.commandLine().getOut();
-        try (Arena arena = Arena.ofShared();
+        try (TrainingRun run = new TrainingRun();
+                Arena arena = Arena.ofShared();
                 Compute cpu = Compute.threads(Runtime.getRuntime().availableProcessors())) {
             BertLayers encoder = BertLayers.load(from, arena).withDropout(dropout);
             to.printf(
                     "%d pairs to learn from, %d held out; recall at 1 of those: %s before%n",
                     data.trained().size(), data.heldOut().size(), percent(data.recall(cpu, encoder)));
             to.flush();
-            train(new PairModel(encoder, cpu, data.trained(), batch), ended);
+            train(new PairModel(encoder, cpu, data.trained(), batch), run);
             encoder.parametersChanged();
             to.printf("recall at 1: %s after%n", percent(data.recall(cpu, encoder)));
             encoder.save(out.resolve("model"));
             to.printf("%s%n", out.resolve("model"));
             to.flush();
-        } finally {
-            ended.countDown();
         }
         return 0;
     }
@@ -130,7 +123,7 @@ public final class Finetune implements Callable<Integer> {
         return HeadExhibits.format("%.1f %%", 100 * part);
     }
 
-    private void train(PairModel learner, CountDownLatch ended) throws IOException {
+    private void train(PairModel learner, TrainingRun run) throws IOException {
         AdamW.Options options =
                 AdamW.Options.DEFAULT.withDecay(0.01, name -> !name.endsWith("bias") && !name.contains("norm"));
         Trainer trainer = new Trainer(
@@ -141,36 +134,7 @@ public final class Finetune implements Callable<Integer> {
         if (checkpoint != null) {
             trainer.savingTo(checkpoint, 20);
         }
-        Runtime.getRuntime().addShutdownHook(new Thread(() -> stop(trainer, ended), "finetune-stop"));
-        long part = Math.max(1, steps / LINES);
-        try (Progress progress = new Progress(
-                "finetune",
-                Math.max(1, steps - trainer.resume()),
-                Progress.isTerminal(),
-                spec.commandLine().getErr())) {
-            trainer.reporting((step, loss) -> {
-                String message = HeadExhibits.format("step %d of %d, loss %.4f", step, steps, loss);
-                if (step % part == 0 || step == steps) {
-                    progress.finish(message);
-                } else {
-                    progress.step(message);
-                }
-            });
-            List<Double> losses = trainer.train(steps);
-            if (losses.isEmpty()) {
-                progress.finish("no step left of " + steps);
-            }
-        }
-    }
-
-    /** Runs when the JVM is told to end: lets the step that is running finish and save. */
-    private static void stop(Trainer trainer, CountDownLatch ended) {
-        trainer.stop();
-        try {
-            ended.await();
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
+        run.train("finetune", trainer, steps, spec.commandLine().getErr());
     }
 
     private void require(boolean holds, String option, Object value, String wanted) {

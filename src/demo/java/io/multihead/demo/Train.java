@@ -9,7 +9,6 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.Callable;
-import java.util.concurrent.CountDownLatch;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -24,9 +23,6 @@ import picocli.CommandLine.Spec;
                 "Trains a small transformer on a synthetic task. Ctrl-C ends after the step that is running and saves; the "
                         + "same command then goes on, bit by bit as if it had not been stopped.")
 public final class Train implements Callable<Integer> {
-    /** Lines of progress when the output is no terminal. */
-    private static final int LINES = 10;
-
     @Spec
     private CommandLine.Model.CommandSpec spec;
 
@@ -88,8 +84,8 @@ public final class Train implements Callable<Integer> {
             Path folder = checkpoint.toAbsolutePath().getParent();
             OutputFolder.requireWritable(folder == null ? checkpoint : folder);
         }
-        CountDownLatch ended = new CountDownLatch(1);
-        try (Compute cpu = Compute.threads(Runtime.getRuntime().availableProcessors())) {
+        try (TrainingRun run = new TrainingRun();
+                Compute cpu = Compute.threads(Runtime.getRuntime().availableProcessors())) {
             TokenModel.Config config = new TokenModel.Config(task, Trainings.sizes(task), embedDim, heads, layers);
             TokenModel model = new TokenModel(config, cpu, seed);
             Trainer trainer = new Trainer(
@@ -97,9 +93,8 @@ public final class Train implements Callable<Integer> {
             if (checkpoint != null) {
                 trainer.savingTo(checkpoint, 100);
             }
-            Thread hook = new Thread(() -> stop(trainer, ended), "train-stop");
-            Runtime.getRuntime().addShutdownHook(hook);
-            List<Double> losses = train(trainer);
+            List<Double> losses =
+                    run.train("train", trainer, steps, spec.commandLine().getErr());
             spec.commandLine()
                     .getOut()
                     .printf(
@@ -107,37 +102,8 @@ public final class Train implements Callable<Integer> {
                             trainer.done(),
                             losses.isEmpty() ? "none" : HeadExhibits.format("%.4f", losses.get(losses.size() - 1)),
                             100 * model.accuracy(seed, 16));
-        } finally {
-            ended.countDown();
         }
         return 0;
-    }
-
-    private List<Double> train(Trainer trainer) throws IOException {
-        long remaining = Math.max(1, steps - trainer.resume());
-        long part = Math.max(1, steps / LINES);
-        try (Progress progress = new Progress(
-                "train", remaining, Progress.isTerminal(), spec.commandLine().getErr())) {
-            trainer.reporting((step, loss) -> {
-                String message = HeadExhibits.format("step %d of %d, loss %.4f", step, steps, loss);
-                if (step % part == 0 || step == steps) {
-                    progress.finish(message);
-                } else {
-                    progress.step(message);
-                }
-            });
-            return trainer.train(steps);
-        }
-    }
-
-    /** Runs when the JVM is told to end: lets the step that is running finish and save. */
-    private static void stop(Trainer trainer, CountDownLatch ended) {
-        trainer.stop();
-        try {
-            ended.await();
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
     }
 
     private void require(boolean holds, String option, long value, String wanted) {
