@@ -87,7 +87,7 @@ public record ChatPrompt(
      * @param newTime the time
      */
     public ChatPrompt withTime(LocalDateTime newTime) {
-        return new ChatPrompt(messages, tools, variables, Optional.of(newTime));
+        return new ChatPrompt(messages, tools, variables, Optional.of(Checks.notNull(newTime, "newTime")));
     }
 
     /** Returns this chat with variables where it has none of their names. */

@@ -175,7 +175,8 @@ public final class ChatTemplate {
      * @throws IllegalArgumentException if the template raises an exception, or cannot write the chat, or leaves tools, calls or results out
      */
     public PromptText render(ChatPrompt prompt) {
-        return writer.apply(Checks.notNull(prompt, "prompt").withDefaults(variables));
+        PromptText written = writer.apply(Checks.notNull(prompt, "prompt").withDefaults(variables));
+        return Checks.notNull(written, "prompt that the writer returns");
     }
 
     /** Writes a chat in the first form in which the template writes all of it. */

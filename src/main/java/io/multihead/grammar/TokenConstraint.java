@@ -1,5 +1,7 @@
 package io.multihead.grammar;
 
+import io.multihead.internal.base.Checks;
+
 /**
  * What restricts the tokens of a text: a {@link Grammar}, {@link TokenRules}, or a class of the user. It makes a {@link TokenFilter} for
  * each text. Immutable and thread-safe.
@@ -7,7 +9,10 @@ package io.multihead.grammar;
 @FunctionalInterface
 public interface TokenConstraint {
     /** Allows every token. */
-    TokenConstraint NONE = vocabulary -> new FreeTokens();
+    TokenConstraint NONE = vocabulary -> {
+        Checks.notNull(vocabulary, "vocabulary");
+        return new FreeTokens();
+    };
 
     /**
      * Begins a text.
@@ -24,6 +29,7 @@ public interface TokenConstraint {
      * @return a new constraint
      */
     default TokenConstraint and(TokenConstraint other) {
+        Checks.notNull(other, "other");
         return vocabulary -> new BothFilters(begin(vocabulary), other.begin(vocabulary));
     }
 }

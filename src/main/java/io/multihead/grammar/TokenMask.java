@@ -17,7 +17,7 @@ public final class TokenMask {
      */
     public TokenMask(int size) {
         this.size = Math.toIntExact(Checks.atLeast(size, 1, "size"));
-        words = new long[(size + Long.SIZE - 1) / Long.SIZE];
+        words = new long[Math.ceilDiv(size, Long.SIZE)];
         allowAll();
     }
 
@@ -47,7 +47,7 @@ public final class TokenMask {
      * @return an id, or -1 if there is none
      */
     public int next(int from) {
-        if (from >= size) {
+        if (Checks.atLeast(from, 0, "from") >= size) {
             return -1;
         }
         int at = from >> 6;
@@ -114,7 +114,7 @@ public final class TokenMask {
      * @param other a mask of any size; tokens beyond its end become forbidden
      */
     public void retain(TokenMask other) {
-        int shared = Math.min(words.length, other.words.length);
+        int shared = Math.min(words.length, Checks.notNull(other, "other").words.length);
         for (int i = 0; i < shared; i++) {
             words[i] &= other.words[i];
         }
@@ -127,7 +127,7 @@ public final class TokenMask {
      * @param logits a logit for each token; more are not changed
      */
     public void forbid(float[] logits) {
-        int end = Math.min(size, logits.length);
+        int end = Math.min(size, Checks.notNull(logits, "logits").length);
         for (int from = 0; from < end; from += Long.SIZE) {
             long word = words[from >> 6];
             int behind = Math.min(end, from + Long.SIZE);

@@ -18,7 +18,10 @@ public final class TokenRules {
      */
     public static TokenConstraint forbidding(int... tokens) {
         int[] copy = checked(tokens);
-        return vocabulary -> new Forbidding(copy);
+        return vocabulary -> {
+            Checks.notNull(vocabulary, "vocabulary");
+            return new Forbidding(copy);
+        };
     }
 
     /**
@@ -30,7 +33,7 @@ public final class TokenRules {
     public static TokenConstraint beginningWith(int... tokens) {
         int[] copy = checked(tokens);
         return vocabulary -> {
-            Checks.indices(copy, vocabulary.size(), "tokens");
+            Checks.indices(copy, Checks.notNull(vocabulary, "vocabulary").size(), "tokens");
             return new Beginning(copy, 0);
         };
     }
@@ -43,14 +46,20 @@ public final class TokenRules {
      * @return a new constraint
      */
     public static TokenConstraint biased(Map<Integer, Float> bias) {
-        Map<Integer, Float> copy = Map.copyOf(Checks.notNull(bias, "bias"));
-        copy.forEach((token, value) -> {
-            Checks.index(token, Integer.MAX_VALUE, "bias");
-            if (!(Math.abs(value) <= MOST_BIAS)) {
-                throw Checks.fail("bias", value + " of token " + token, "expected -1000 to 1000");
+        // the entries of a map that was read from JSON may be of other types
+        for (Map.Entry<?, ?> entry : Checks.notNull(bias, "bias").entrySet()) {
+            if (!(entry.getKey() instanceof Integer token && token >= 0)) {
+                throw Checks.fail("bias", "token " + entry.getKey(), "expected an id, at least 0");
             }
-        });
-        return vocabulary -> new Biased(copy);
+            if (!(entry.getValue() instanceof Float value && Math.abs(value) <= MOST_BIAS)) {
+                throw Checks.fail("bias", entry.getValue() + " of token " + token, "expected -1000 to 1000");
+            }
+        }
+        Map<Integer, Float> copy = Map.copyOf(bias);
+        return vocabulary -> {
+            Checks.notNull(vocabulary, "vocabulary");
+            return new Biased(copy);
+        };
     }
 
     private static int[] checked(int[] tokens) {

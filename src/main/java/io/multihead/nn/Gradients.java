@@ -55,8 +55,11 @@ public final class Gradients {
      * @param gradients by name, changed
      */
     public static void clear(Map<String, Tensor> gradients) {
-        Checks.notNull(gradients, "gradients")
-                .forEach((name, gradient) -> Checks.notNull(gradient, name).fill(0));
+        Checks.notNull(gradients, "gradients").forEach((name, gradient) -> {
+            Checks.notNull(gradient, String.valueOf(name));
+            TensorChecks.requireOwnStorage(gradient, String.valueOf(name));
+        });
+        gradients.forEach((name, gradient) -> gradient.fill(0));
     }
 
     /**
@@ -84,10 +87,11 @@ public final class Gradients {
      * @throws ArithmeticException if an element is not finite; the message has the name of its tensor
      */
     public static double norm(Compute cpu, Map<String, Tensor> gradients) {
+        Checks.notNull(cpu, "cpu");
         double squares = 0;
         for (Map.Entry<String, Tensor> entry :
                 Checks.notNull(gradients, "gradients").entrySet()) {
-            String name = entry.getKey();
+            String name = String.valueOf(entry.getKey());
             TensorChecks.requireFloating(entry.getValue(), name);
             TensorChecks.requireAccess(cpu, entry.getValue(), name);
             double sum = squares(cpu, entry.getValue());

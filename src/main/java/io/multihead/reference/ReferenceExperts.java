@@ -46,6 +46,11 @@ public record ReferenceExperts(
      */
     @SuppressWarnings("ArrayRecordComponent")
     public record Rule(int used, boolean sigmoid, boolean normalised, double scale, double @Nullable [] bias) {
+        /** Checks the number of experts. */
+        public Rule {
+            Checks.atLeast(used, 1, "used");
+        }
+
         /**
          * Returns the factor of each expert.
          *
@@ -53,7 +58,13 @@ public record ReferenceExperts(
          * @return 0 for those that are not chosen
          */
         public double[] factors(double... logits) {
-            double[] scores = scores(Checks.notNull(logits, "logits"));
+            if (Checks.notNull(logits, "logits").length < used) {
+                throw Checks.fail("logits", logits.length + " of experts", "expected at least " + used);
+            }
+            if (bias != null) {
+                Checks.length(logits.length, bias.length, "logits", "one per addend of bias");
+            }
+            double[] scores = scores(logits);
             double[] keys = keys(logits, scores);
             int[] chosen = IntStream.range(0, logits.length)
                     .boxed()

@@ -2,6 +2,7 @@ package io.multihead.faults;
 
 import io.multihead.attention.ScoreModifier;
 import io.multihead.compute.Compute;
+import io.multihead.decoder.ChatPrompt;
 import io.multihead.decoder.LanguageModel;
 import io.multihead.decoder.LoadListener;
 import io.multihead.decoder.Session;
@@ -16,6 +17,7 @@ import io.multihead.tensor.BlockType;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
+import io.multihead.text.PromptText;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Array;
@@ -187,6 +189,9 @@ final class Arguments {
         }
         if (raw == Function.class && type.contains("Arena")) {
             return (Function<Arena, Tensor>) arena -> tensor();
+        }
+        if (raw == Function.class && type.contains("ChatPrompt")) {
+            return (Function<ChatPrompt, PromptText>) prompt -> bad() ? null : PromptText.template("a");
         }
         if (raw == Function.class) {
             return (Function<String, Tensor>) name -> tensor();

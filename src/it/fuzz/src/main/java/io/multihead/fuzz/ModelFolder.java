@@ -42,6 +42,15 @@ final class ModelFolder {
         }
     }
 
+    /** Weights that are not finite may end a computation, in the error that says so. */
+    private void use(boolean finiteWeights) throws IOException {
+        try {
+            use.run(folder, finiteWeights);
+        } catch (ArithmeticException notFinite) {
+            Oracle.require(!finiteWeights, String.valueOf(notFinite.getMessage()));
+        }
+    }
+
     private void changed(byte[] input) {
         String changed = names.get(Math.floorMod(input[0] - '0', names.size()));
         byte[] content = Arrays.copyOfRange(input, 1, input.length);
@@ -50,7 +59,7 @@ final class ModelFolder {
         Scratch.write(file, bytes);
         try {
             Path named = shared.contains(changed) ? folder : file;
-            Oracle.accepts(named.toString(), () -> use.run(folder, !changed.endsWith(WEIGHTS)));
+            Oracle.accepts(named.toString(), () -> use(!changed.endsWith(WEIGHTS)));
         } finally {
             Scratch.write(file, files.get(changed));
         }
