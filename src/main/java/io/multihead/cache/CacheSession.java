@@ -24,7 +24,7 @@ import java.util.function.Consumer;
  *
  * <p>The file has the tokens of all layers as they are stored: tensors {@code layer.L.key} {@code [heads, tokens, headDim]} and
  * {@code layer.L.value} {@code [heads, tokens, valueDim]} of the cache's element type and, in i8, {@code layer.L.key_scale} and
- * {@code layer.L.value_scale} {@code [heads, tokens]} in f32. Tokens are grouped in blocks of 64; its metadata says of which blocks each
+ * {@code layer.L.value_scale} {@code [heads, tokens]} in f32; keys in blocks have a scale for each, {@code [heads, tokens, blocks]}. Tokens are grouped in blocks of 64; its metadata says of which blocks each
  * sequence is made, its first token and its length in each layer, and for which sizes, element type and rotary embeddings it is. What
  * sequences share is in the file once, and is shared again by the sequences that are loaded. Tokens that were truncated or dropped are
  * not in the file. A last tensor {@code checksums} has the CRC-32C of the metadata and of each other tensor, so that a file which was

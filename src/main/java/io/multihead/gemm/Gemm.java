@@ -14,7 +14,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Shapes: A {@code [..., M, K]}, B {@code [..., K, N]}, C {@code [..., M, N]}, any strides and element types; sums are f32
  * and C is rounded once. Leading axes are batches; those of A and B broadcast to those of C. Every element is summed in
- * ascending order of K in chains of 256, so that results have the same bits for any number of threads and any batch.
+ * chains of 256 of K, whose sums are added in pairs, and these in ascending order of K: results have the same bits for any number of
+ * threads and any batch.
  *
  * <p>Thread-safe. A warm call allocates nothing but the view of an operand that the options transpose. Sums may overflow to infinity as
  * f32 does; NaN follows IEEE 754.

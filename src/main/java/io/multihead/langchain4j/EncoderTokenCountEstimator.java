@@ -10,7 +10,7 @@ import io.multihead.internal.base.Checks;
 import io.multihead.text.EncoderTokenizer;
 
 /**
- * Counts a EncoderTokenizer tokenizer's tokens, without {@code [CLS]} and {@code [SEP]}. Counts of texts are exact; a message counts as its
+ * Counts the tokens of an {@link EncoderTokenizer}, without {@code [CLS]} and {@code [SEP]}. Counts of texts are exact; a message counts as its
  * text. Thread-safe.
  */
 public final class EncoderTokenCountEstimator implements TokenCountEstimator {

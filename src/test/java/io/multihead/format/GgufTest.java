@@ -253,9 +253,9 @@ class GgufTest {
         mentions(() -> file.strings("l"), "l: byte 237 at index 0 of text; expected UTF-8");
     }
 
-    /** A vocabulary of today's size: parsed and its texts found in less than 0.3 s, with garbage of a few bytes a token. */
+    /** A vocabulary of today's size is parsed and its texts are found with garbage of a few bytes a token. */
     @Test
-    void aLargeVocabularyIsFastAndSmall() {
+    void aLargeVocabularyIsSmall() {
         int tokens = 256_000;
         GgufBytes bytes = GgufBytes.header(0, 2).key("tokens", 9).u32(8).u64(tokens);
         for (int i = 0; i < tokens; i++) {
@@ -265,11 +265,8 @@ class GgufTest {
         MemorySegment memory = MemorySegment.ofArray(bytes.toArray());
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         long before = threads.getCurrentThreadAllocatedBytes();
-        long start = System.nanoTime();
         List<String> texts = Gguf.parse(memory).strings("tokens");
-        long nanos = System.nanoTime() - start;
         long garbage = threads.getCurrentThreadAllocatedBytes() - before;
-        System.out.printf("GGUF vocabulary of %d tokens: %.3f s, %d bytes allocated%n", tokens, nanos / 1e9, garbage);
         assertEquals("\u2581token255999", texts.get(tokens - 1));
         assertTrue(garbage < 8L * tokens + (1 << 20), garbage + " bytes");
     }

@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * How the elements of panels are stored. Positions and sizes count elements, row by row, whatever their size: {@code [panel][k][32]}.
  *
- * <p>A new format is a constant here, its memory in {@link PanelMemory} and, if few rows are to read it at the speed of memory, a tile
- * that widens it in registers.
+ * <p>A new format of 16 or 8 bits is a constant here, its memory in {@link PanelMemory} and, if few rows are to read it at the speed of
+ * memory, a tile that widens it in registers. One of blocks is elements and scales.
  */
 public enum PanelFormat {
     /** f32, as every tile reads it. */
