@@ -6,7 +6,6 @@ import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 import static io.multihead.internal.kernel.Lanes.ROW_STEP;
 
-import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.WarmUp;
 import io.multihead.internal.kernel.BlockScales;
 import io.multihead.internal.kernel.BlockTiles;
@@ -18,24 +17,22 @@ import io.multihead.internal.layout.PanelFormat;
 import io.multihead.internal.layout.PanelMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.EnumMap;
-import java.util.Map;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 
 /** The warm-ups of the tiles of one format of quantised blocks, with the kernel that widens its fields. */
 final class BlockWarmUps {
-    private static final Map<PanelFormat, BlockWarmUps> ALL = new EnumMap<>(PanelFormat.class);
+    /** By format, made when one is first used: the operands of a format's trials take 80 KB for as long as the JVM runs. */
+    private static final AtomicReferenceArray<BlockWarmUps> MADE =
+            new AtomicReferenceArray<>(PanelFormat.values().length);
 
-    static {
-        for (PanelFormat format : PanelFormat.values()) {
-            if (format.isQuantised()) {
-                ALL.put(format, new BlockWarmUps(format.blocks()));
-            }
-        }
+    /** Those of rounded rows, made when such rows are first multiplied. */
+    private static final class Rounded {
+        static final WarmUp ROW = new WarmUp(new RoundedTrial(1));
+        static final WarmUp TWO_ROWS = new WarmUp(new RoundedTrial(2));
+        static final WarmUp MANY_ROWS = new WarmUp(new RoundedTrial(NibbleTiles.TILE_ROWS));
+
+        private Rounded() {}
     }
-
-    private static final WarmUp ROUNDED_ROW = new WarmUp(new RoundedTrial(1));
-    private static final WarmUp TWO_ROUNDED_ROWS = new WarmUp(new RoundedTrial(2));
-    private static final WarmUp MANY_ROUNDED_ROWS = new WarmUp(new RoundedTrial(NibbleTiles.TILE_ROWS));
 
     private final WarmUp oneRow;
     private final WarmUp fourRows;
@@ -48,7 +45,12 @@ final class BlockWarmUps {
     }
 
     static BlockWarmUps of(PanelFormat format) {
-        return Checks.notNull(ALL.get(format), "format");
+        BlockWarmUps made = MADE.get(format.ordinal());
+        if (made == null) {
+            MADE.compareAndSet(format.ordinal(), null, new BlockWarmUps(format.blocks()));
+            made = MADE.get(format.ordinal());
+        }
+        return made;
     }
 
     /**
@@ -73,10 +75,10 @@ final class BlockWarmUps {
      */
     static boolean isOverForRounded(int rows, boolean isMany) {
         if (isMany) {
-            return MANY_ROUNDED_ROWS.isOver();
+            return Rounded.MANY_ROWS.isOver();
         }
-        boolean one = rows % 2 == 0 || ROUNDED_ROW.isOver();
-        boolean two = rows == 1 || TWO_ROUNDED_ROWS.isOver();
+        boolean one = rows % 2 == 0 || Rounded.ROW.isOver();
+        boolean two = rows == 1 || Rounded.TWO_ROWS.isOver();
         return one && two;
     }
 
