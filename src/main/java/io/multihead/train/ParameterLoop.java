@@ -18,7 +18,7 @@ import java.util.Map;
  * What optimizers share: parameters with as many arrays of state each, and one pass over the rows of a parameter, its gradient and its
  * state. The arithmetic of an element is plain f32, which C2 turns into vectors without changing a bit.
  */
-abstract class ParameterLoop extends RowLoop implements Optimizer {
+abstract class ParameterLoop implements Optimizer {
     private static final FloatsKey VALUES = new FloatsKey();
     private static final FloatsKey GRADIENT = new FloatsKey();
     private static final String STEPS = "steps";
@@ -33,10 +33,7 @@ abstract class ParameterLoop extends RowLoop implements Optimizer {
     private final float[][][] states;
 
     private final long[] steps;
-    private final RowView values = new RowView();
-    private final RowView gradient = new RowView();
-    private int bound;
-    private int length;
+    private final Rows rows = new Rows();
 
     /**
      * Creates a state of zeros.
@@ -112,28 +109,40 @@ abstract class ParameterLoop extends RowLoop implements Optimizer {
 
     private void run(Compute cpu, int parameter, Tensor own) {
         Tensor tensor = tensors[parameter];
-        bound = parameter;
-        int axes = Math.min(1, tensor.rank());
-        values.bind(tensor, axes);
-        gradient.bind(own, axes);
-        try {
-            length = RowView.requireLength(values.length(), 1, names[parameter]);
-            run(cpu, values.count(), length);
-        } finally {
-            values.clear();
-            gradient.clear();
-        }
+        rows.run(cpu, tensor, own, parameter);
     }
 
-    @Override
-    protected final void rows(long first, long end, Workspace scratch) {
-        float[] p = scratch.floats(VALUES, RowView.room(length));
-        float[] g = scratch.floats(GRADIENT, RowView.room(length));
-        for (long row = first; row < end; row++) {
-            values.read(scratch.packer(), row, p);
-            gradient.read(scratch.packer(), row, g);
-            update(p, g, states[bound], (int) row * length, length);
-            values.write(scratch.packer(), row, p);
+    /** The pass over the rows of one parameter at a time. Apart from the optimizer, which is public and has no rows to run. */
+    private final class Rows extends RowLoop {
+        private final RowView values = new RowView();
+        private final RowView gradient = new RowView();
+        private int bound;
+        private int length;
+
+        void run(Compute cpu, Tensor tensor, Tensor own, int parameter) {
+            bound = parameter;
+            int axes = Math.min(1, tensor.rank());
+            values.bind(tensor, axes);
+            gradient.bind(own, axes);
+            try {
+                length = RowView.requireLength(values.length(), 1, names[parameter]);
+                run(cpu, values.count(), length);
+            } finally {
+                values.clear();
+                gradient.clear();
+            }
+        }
+
+        @Override
+        protected void rows(long first, long end, Workspace scratch) {
+            float[] p = scratch.floats(VALUES, RowView.room(length));
+            float[] g = scratch.floats(GRADIENT, RowView.room(length));
+            for (long row = first; row < end; row++) {
+                values.read(scratch.packer(), row, p);
+                gradient.read(scratch.packer(), row, g);
+                update(p, g, states[bound], (int) row * length, length);
+                values.write(scratch.packer(), row, p);
+            }
         }
     }
 
