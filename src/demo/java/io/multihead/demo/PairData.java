@@ -19,7 +19,7 @@ import java.util.Map;
  * @param heldOut of groups that are not learnt from
  */
 record PairData(List<Pair> trained, List<Pair> heldOut) {
-    /** One group of so many is held out. */
+    /** Every third group is held out. */
     private static final int PART = 3;
 
     /** The sentences of fables, each with the rest of its fable; every third fable is held out. */

@@ -47,7 +47,7 @@ public final class BertLayers {
     private final BertSizes sizes;
     private final EncoderTokenizer tokenizer;
     private final int mostTokens;
-    private final @Nullable Path source;
+    private final Path source;
     private final Map<String, Tensor> parameters;
     private final double dropout;
     private final LayerNorm norm;
@@ -57,7 +57,7 @@ public final class BertLayers {
             BertSizes sizes,
             EncoderTokenizer tokenizer,
             int mostTokens,
-            @Nullable Path source,
+            Path source,
             Map<String, Tensor> parameters,
             double dropout) {
         this.sizes = sizes;
@@ -273,7 +273,7 @@ public final class BertLayers {
      * @throws IllegalArgumentException if it is the folder that the encoder was loaded from
      */
     public void save(Path folder) throws IOException {
-        BertFolder.copy(Checks.notNull(source, "source"), Checks.notNull(folder, "folder"));
+        BertFolder.copy(source, Checks.notNull(folder, "folder"));
         writeWeights(folder.resolve("model.safetensors"));
     }
 }

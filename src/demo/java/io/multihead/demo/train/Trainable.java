@@ -21,6 +21,6 @@ public interface Trainable {
     /** Adds the gradients of a step's loss, and returns the loss. */
     double learn(long seed, long step, Map<String, Tensor> gradients);
 
-    /** Is told that parameters have been changed. */
+    /** To be called after parameters have changed. */
     void parametersChanged();
 }
