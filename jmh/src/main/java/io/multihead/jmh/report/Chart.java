@@ -1,87 +1,110 @@
 package io.multihead.jmh.report;
 
-import java.awt.Color;
-import java.awt.Graphics2D;
-import java.awt.image.BufferedImage;
-import java.io.IOException;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.function.DoubleFunction;
-import org.jfree.chart.ChartRenderingInfo;
+import java.util.function.Predicate;
 
-/** One chart of bars in groups: ours in blue, peers muted, and the limit as a line across. */
-final class Chart {
-    static final int WIDTH = 900;
-    static final int HEIGHT = 380;
-    /** Sharp on dense screens. */
-    private static final int SCALE = 2;
+/**
+ * Horizontal bars in groups, as SVG: each bar has a line of its own with its name before and its number after it, so no two texts
+ * can meet, however many bars there are.
+ *
+ * @param title the line above the bars
+ * @param groups the groups from top to bottom
+ * @param limit a value that a dashed line marks; NaN for none
+ * @param numbers how the number of a bar is written
+ * @param ours which impls are this library's
+ */
+record Chart(String title, List<Group> groups, double limit, DoubleFunction<String> numbers, Predicate<String> ours) {
+    private static final int WIDTH = 900;
+    private static final int LINE = 18;
+    /** Of a letter of 12 pixels; wide letters such as m and W are few in names. */
+    private static final double LETTER = 7.2;
 
-    /** This library as such, then put together otherwise. */
-    private static final int[] OURS = {0x0072b2, 0x56b4e9, 0x9dd3f3, 0x004a75};
-
-    /** By the letters of their names. */
-    private static final Map<String, Integer> PEERS = Map.ofEntries(
-            Map.entry("onnxruntime", 0x8c8c8c),
-            Map.entry("onnxruntime8bit", 0xa9b3bd),
-            Map.entry("onnxgqa", 0xa9b3bd),
-            Map.entry("onednn", 0xe0cfa8),
-            Map.entry("openblas", 0xb8b8b8),
-            Map.entry("pytorch", 0xc9a48f),
-            Map.entry("jlama", 0xc7d3bf),
-            Map.entry("reducelanes", 0xbcaecb),
-            Map.entry("scalar", 0xd6cde6),
-            Map.entry("loopsinjava", 0xd6cde6),
-            Map.entry("loops", 0xd6cde6),
-            Map.entry("llamacpp", 0xd6b656));
-
-    private static final int OTHER_PEER = 0xd9d4c7;
+    private static final int NUMBER = 70;
+    private static final int TOP = 34;
+    private static final String OURS = "#0072b2";
+    private static final String PEER = "#b9b3a5";
 
     /**
-     * What stands around the bars.
+     * The bars of one case.
      *
-     * @param groups names of the groups; where one is too wide, each has a line for each of its parts between commas
-     * @param numbers how the number of a bar is written
+     * @param name what stands above them
+     * @param bars the values by impl, in the order in which they are drawn
      */
-    record Labels(String title, String x, String y, List<String> groups, DoubleFunction<String> numbers) {}
+    record Group(String name, Map<String, Double> bars) {}
 
-    /**
-     * The bars of one impl.
-     *
-     * @param values one for each group; null where it has none
-     */
-    record Bars(String impl, Color colour, List<Double> values) {}
-
-    private final Labels labels;
-    private final double limit;
-    private final List<Bars> bars = new ArrayList<>();
-    private int ours;
-
-    /** Begins a chart with a line at a limit; NaN draws none. */
-    Chart(Labels labels, double limit) {
-        this.labels = labels;
-        this.limit = limit;
+    String svg() {
+        double left = LETTER * longestName() + 12;
+        double longest = groups.stream()
+                .flatMap(group -> group.bars().values().stream())
+                .mapToDouble(value -> value)
+                .max()
+                .orElse(1);
+        double scale = (WIDTH - left - NUMBER) / (limit > longest ? limit : longest);
+        StringBuilder parts = new StringBuilder();
+        int y = TOP;
+        for (Group group : groups) {
+            parts.append(
+                    "<text x=\"8\" y=\"%d\" font-weight=\"bold\">%s</text>\n".formatted(y + 15, text(group.name())));
+            y += LINE + 4;
+            for (Map.Entry<String, Double> bar : group.bars().entrySet()) {
+                parts.append(bar(bar.getKey(), bar.getValue(), left, y, scale));
+                y += LINE;
+            }
+            y += 8;
+        }
+        return """
+                <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %1$d %2$d" width="%1$d" height="%2$d" font-family="sans-serif" font-size="12">
+                <rect width="%1$d" height="%2$d" fill="white"/>
+                <text x="8" y="21" font-size="13" font-weight="bold">%3$s</text>
+                %4$s%5$s</svg>
+                """.formatted(WIDTH, y + 4, text(title), limit(left + scale * limit, y), parts);
     }
 
-    /** Adds a bar to each group; null where there is none. */
-    void bars(String impl, boolean own, List<Double> values) {
-        String letters = impl.toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9]", "");
-        int colour = own ? OURS[ours++ % OURS.length] : PEERS.getOrDefault(letters, OTHER_PEER);
-        bars.add(new Bars(impl, new Color(colour), values));
+    private int longestName() {
+        return groups.stream()
+                .flatMap(group -> group.bars().keySet().stream())
+                .mapToInt(String::length)
+                .max()
+                .orElse(0);
     }
 
-    byte[] png() throws IOException {
-        BufferedImage image = new BufferedImage(SCALE * WIDTH, SCALE * HEIGHT, BufferedImage.TYPE_INT_RGB);
-        Graphics2D graphics = image.createGraphics();
-        graphics.scale(SCALE, SCALE);
-        draw(graphics);
-        graphics.dispose();
-        return Png.of(image);
+    private String bar(String impl, double value, double left, int y, double scale) {
+        return String.format(
+                Locale.ROOT,
+                """
+                <text x="%.1f" y="%d" text-anchor="end">%s</text>
+                <rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"/>
+                <text x="%.1f" y="%d" stroke="white" stroke-width="4" paint-order="stroke">%s</text>
+                """,
+                left - 6,
+                y + 13,
+                text(impl),
+                left,
+                y + 2,
+                scale * value,
+                LINE - 4,
+                ours.test(impl) ? OURS : PEER,
+                left + scale * value + 5,
+                y + 13,
+                numbers.apply(value));
     }
 
-    /** Draws the chart, and returns where its parts stand. */
-    ChartRenderingInfo draw(Graphics2D graphics) {
-        return new ChartDrawing(labels, bars, limit).draw(graphics);
+    /** Returns the line of the limit, which stands below the numbers. */
+    private String limit(double x, int bottom) {
+        return Double.isNaN(limit)
+                ? ""
+                : String.format(
+                        Locale.ROOT,
+                        "<path d=\"M%.1f %dV%d\" stroke=\"black\" stroke-dasharray=\"6 5\"/>\n",
+                        x,
+                        TOP,
+                        bottom);
+    }
+
+    private static String text(String text) {
+        return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;");
     }
 }

@@ -2,53 +2,60 @@ package io.multihead.jmh.report;
 
 import io.multihead.jmh.bench.Work;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.Comparator;
-import java.util.LinkedHashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Set;
 import java.util.TreeMap;
-import java.util.stream.Collectors;
 
-/** Which charts a benchmark has: speeds beside their limit, one chart per number of threads, more where cases are many. */
+/** The charts of a benchmark: speeds of all impls beside their limit, one for each number of threads and unit of speed. */
 final class Charts {
-    private static final int GROUPS = 6;
+    /** Cases of a chart that fits on a screen. */
+    private static final int CASES = 8;
 
-    private final Limits limits;
-    private final Map<Case, Map<String, Result>> cases;
-    private final List<Picture> pictures = new ArrayList<>();
+    private Charts() {}
 
-    private Charts(Limits limits, Map<Case, Map<String, Result>> cases) {
-        this.limits = limits;
-        this.cases = cases;
-    }
+    /** An image of the page: its file's name without ending, and the chart, whose title is the text for those who do not see it. */
+    record Picture(String name, Chart chart) {}
 
-    /** An image of the page: file name without ending, text for those who do not see it, and what it draws when asked. */
-    record Picture(String name, String alt, Chart chart) {}
-
-    /** The charts of one benchmark; none where no limit is known, or where a table says as much. */
+    /** The charts of one benchmark; none where no work is known, or of a single case, of which a table says as much. */
     static List<Picture> of(Limits limits, Map<Case, Map<String, Result>> cases) {
-        Charts charts = new Charts(limits, cases);
-        Map<String, List<Case>> groups = new TreeMap<>();
-        boolean mixed = cases.keySet().stream()
-                        .map(of -> work(cases.get(of)).unit())
-                        .distinct()
-                        .count()
-                > 1;
-        for (Case of : cases.keySet()) {
-            Work work = work(cases.get(of));
+        Map<String, List<Case>> charts = new TreeMap<>();
+        for (Map.Entry<Case, Map<String, Result>> entry : cases.entrySet()) {
+            Work work = work(entry.getValue());
             if (work.known()) {
-                String memory = mixed && work.unit() == Work.Unit.BYTES ? "-memory" : "";
-                groups.computeIfAbsent(of.benchmark() + "-" + of.threads() + memory, key -> new ArrayList<>())
+                Case of = entry.getKey();
+                String memory = work.unit() == Work.Unit.BYTES ? "-memory" : "";
+                charts.computeIfAbsent(of.benchmark() + "-" + of.threads() + memory, key -> new ArrayList<>())
                         .add(of);
             }
         }
-        for (Map.Entry<String, List<Case>> group : groups.entrySet()) {
-            charts.draw(group.getKey(), group.getValue());
-        }
-        return charts.pictures;
+        List<Picture> pictures = new ArrayList<>();
+        charts.forEach((name, group) -> {
+            int parts = (group.size() + CASES - 1) / CASES;
+            for (int part = 0; part < parts; part++) {
+                List<Case> own = group.subList(group.size() * part / parts, group.size() * (part + 1) / parts);
+                String number = parts == 1 ? "" : "-" + (part + 1);
+                if (group.size() > 1) {
+                    pictures.add(new Picture(name + number, chart(limits, own, cases)));
+                }
+            }
+        });
+        return pictures;
+    }
+
+    private static Chart chart(Limits limits, List<Case> group, Map<Case, Map<String, Result>> cases) {
+        Case first = group.getFirst();
+        Work.Unit unit = work(cases.get(first)).unit();
+        double limit = limits.of(unit, first.threads());
+        String line = Double.isNaN(limit) ? "" : String.format(Locale.ROOT, "; line: %s, %.0f", unit.limit, limit);
+        String title =
+                "%s, %s, %s%s".formatted(first.benchmark(), Result.count(first.threads(), "thread"), unit.speed, line);
+        List<Chart.Group> groups = group.stream()
+                .map(of -> new Chart.Group(of.labelWithoutThreads(), speeds(cases.get(of))))
+                .toList();
+        return new Chart(title, groups, limit, Tables::speed, impl -> Impls.ours(first.benchmark(), impl));
     }
 
     /** The work of this library in a case, which its peers do too; that of f32 where it was not measured. */
@@ -62,87 +69,16 @@ final class Charts {
                         .orElseThrow();
     }
 
-    /** Parts what has too many cases by the parameter of fewest values, and in halves what has none. */
-    private void draw(String name, List<Case> group) {
-        List<String> varying = varying(group);
-        if (group.size() <= GROUPS) {
-            if (group.size() > 1) {
-                pictures.add(picture(name, group, varying));
-            }
-            return;
-        }
-        if (varying.size() == 1) {
-            int half = (group.size() + 1) / 2;
-            draw(name + "-1", group.subList(0, half));
-            draw(name + "-2", group.subList(half, group.size()));
-            return;
-        }
-        String by = varying.stream()
-                .min(Comparator.comparingInt(
-                        parameter -> values(group, parameter).size()))
-                .orElseThrow();
-        for (String value : values(group, by)) {
-            List<Case> part = group.stream()
-                    .filter(of -> of.parameters().get(by).equals(value))
-                    .toList();
-            draw(name + "-" + by + "-" + value.replaceAll("[^\\w.-]", "-"), part);
-        }
-    }
-
-    private Picture picture(String name, List<Case> group, List<String> varying) {
-        Case first = group.getFirst();
-        Work.Unit unit = work(cases.get(first)).unit();
-        double limit = limits.of(unit, first.threads());
-        String title = title(first, varying)
-                + (Double.isNaN(limit)
-                        ? ""
-                        : String.format(Locale.ROOT, "; line: %s, %.0f %s", unit.limit, limit, unit.speed));
-        List<String> labels = group.stream()
-                .map(of -> varying.stream().map(of.parameters()::get).collect(Collectors.joining(", ")))
-                .toList();
-        Chart chart = new Chart(
-                new Chart.Labels(title, String.join(", ", varying), unit.speed, labels, Tables::speed), limit);
-        speeds(group.stream().map(cases::get).toList())
-                .forEach((impl, speeds) -> chart.bars(impl, Impls.ours(first.benchmark(), impl), speeds));
-        return new Picture(name, "Bars of " + unit.speed + " by impl. " + title, chart);
-    }
-
     /**
-     * Speeds by impl, a list of one for each case; null where an impl was not measured, or did not read as much as the others: a
-     * narrow cache would look slow for reading less. An impl that is in one case alone is shown, since it may be the best peer there.
+     * Speeds by impl of those that did as much work as this library: a narrow cache would look slow for reading less.
      */
-    static Map<String, List<Double>> speeds(List<Map<String, Result>> group) {
-        Map<String, List<Double>> speeds = new TreeMap<>(Impls.order());
-        for (int i = 0; i < group.size(); i++) {
-            Work work = work(group.get(i));
-            for (Result result : group.get(i).values()) {
-                if (result.work().equals(work)) {
-                    speeds.computeIfAbsent(
-                                    result.impl(), impl -> new ArrayList<>(Collections.nCopies(group.size(), null)))
-                            .set(i, work.speed(result.time()));
-                }
-            }
-        }
+    static Map<String, Double> speeds(Map<String, Result> impls) {
+        Work work = work(impls);
+        Map<String, Double> speeds = new LinkedHashMap<>();
+        impls.values().stream()
+                .filter(result -> result.work().equals(work))
+                .sorted(Comparator.comparing(Result::impl, Impls.order()))
+                .forEach(result -> speeds.put(result.impl(), work.speed(result.time())));
         return speeds;
-    }
-
-    private static String title(Case of, List<String> varying) {
-        String fixed = of.parameters().entrySet().stream()
-                .filter(e -> !e.getKey().equals("threads") && !varying.contains(e.getKey()))
-                .map(e -> ", " + e.getKey() + "=" + e.getValue())
-                .collect(Collectors.joining());
-        return of.benchmark() + ", " + Result.count(of.threads(), "thread") + fixed;
-    }
-
-    private static List<String> varying(List<Case> group) {
-        return group.getFirst().parameters().keySet().stream()
-                .filter(parameter -> values(group, parameter).size() > 1)
-                .toList();
-    }
-
-    private static Set<String> values(List<Case> group, String parameter) {
-        return group.stream()
-                .map(of -> of.parameters().get(parameter))
-                .collect(Collectors.toCollection(LinkedHashSet::new));
     }
 }

@@ -71,8 +71,8 @@ final class Page {
         Map<Path, byte[]> files = new LinkedHashMap<>();
         for (Charts.Picture picture : Sections.pictures(studies.get(key))) {
             files.put(
-                    folder().resolve(key).resolve(picture.name() + ".png"),
-                    picture.chart().png());
+                    folder().resolve(key).resolve(picture.name() + ".svg"),
+                    picture.chart().svg().getBytes(StandardCharsets.UTF_8));
         }
         return files;
     }
@@ -82,7 +82,7 @@ final class Page {
         files.putAll(pages());
         replace(files);
         for (String key : keys) {
-            for (Path old : pngs(folder().resolve(key))) {
+            for (Path old : images(folder().resolve(key))) {
                 if (!files.containsKey(old)) {
                     Files.delete(old);
                 }
@@ -110,13 +110,13 @@ final class Page {
         return (old.substring(0, begin) + "\n" + text + old.substring(end)).getBytes(StandardCharsets.UTF_8);
     }
 
-    private static List<Path> pngs(Path folder) throws IOException {
+    private static List<Path> images(Path folder) throws IOException {
         if (!Files.isDirectory(folder)) {
             return List.of();
         }
         try (Stream<Path> files = Files.list(folder)) {
             return new ArrayList<>(
-                    files.filter(name -> name.toString().endsWith(".png")).toList());
+                    files.filter(name -> name.toString().endsWith(".svg")).toList());
         }
     }
 

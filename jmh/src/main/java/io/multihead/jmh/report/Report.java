@@ -16,7 +16,6 @@ public final class Report {
      *     Without any, the page is written again from what its folder has
      */
     public static void main(String[] arguments) throws IOException {
-        System.setProperty("java.awt.headless", "true");
         List<Path> paths = Arrays.stream(arguments).map(Path::of).toList();
         Page page = new Page(paths.getFirst());
         if (paths.size() == 1) {

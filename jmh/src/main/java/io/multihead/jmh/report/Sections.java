@@ -49,7 +49,7 @@ final class Sections {
         Map<String, String> pages = new TreeMap<>();
         String title = "# " + study.name() + "\n\n[Performance](../performance.md) says how to read the tables.\n\n";
         String overview = Overview.of(study)
-                .map(picture -> "\n![%s](%s/%s.png)\n".formatted(picture.alt(), key, picture.name()))
+                .map(picture -> "\n![%s](%s/%s.svg)\n".formatted(picture.chart().title(), key, picture.name()))
                 .orElse("");
         pages.put(key + ".md", title + facts(study) + overview + "\n## Results\n\n" + Claims.of(study, key));
         study.results()
@@ -108,7 +108,8 @@ final class Sections {
         Limits limits = study.results().limits;
         if (charts) {
             Charts.of(limits, cases)
-                    .forEach(picture -> text.append("\n![%s](%s.png)\n".formatted(picture.alt(), picture.name())));
+                    .forEach(picture -> text.append(
+                            "\n![%s](%s.svg)\n".formatted(picture.chart().title(), picture.name())));
         }
         Tables tables = new Tables(limits);
         for (String table : List.of(tables.results(cases), tables.secondThread(cases))) {
