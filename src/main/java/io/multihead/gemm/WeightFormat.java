@@ -11,27 +11,27 @@ import io.multihead.tensor.DType;
  */
 public enum WeightFormat {
     /** 4 bytes: every element as it is, f64 rounded. */
-    F32(PanelFormat.F32, DType.F32, 0),
+    F32(0),
     /** 2 bytes. Products have the bits of those with the widened elements. */
-    BF16(PanelFormat.BF16, DType.BF16, 1),
+    BF16(1),
     /** 2 bytes, finite elements alone. Products have the bits of those with the widened elements. */
-    F16(PanelFormat.F16, DType.F16, 2),
+    F16(2),
     /** Blocks of ggml: int8 with an f16 scale for each 32 inputs; 34 bytes for 32 elements. */
-    Q8_0(PanelFormat.Q8_0, DType.I8, 3),
+    Q8_0(3),
     /** Blocks of ggml: 4 bits with an f16 scale for each 32 inputs; 18 bytes for 32 elements. */
-    Q4_0(PanelFormat.Q4_0, DType.I8, 4),
+    Q4_0(4),
     /** Blocks of ggml: 4 bits with an f16 scale and an f16 minimum for each 32 inputs; 20 bytes for 32 elements. */
-    Q4_1(PanelFormat.Q4_1, DType.I8, 8),
+    Q4_1(8),
     /** Blocks of ggml: 5 bits with an f16 scale for each 32 inputs; 22 bytes for 32 elements. */
-    Q5_0(PanelFormat.Q5_0, DType.I8, 9),
+    Q5_0(9),
     /** Blocks of ggml: 5 bits with an f16 scale and an f16 minimum for each 32 inputs; 24 bytes for 32 elements. */
-    Q5_1(PanelFormat.Q5_1, DType.I8, 10),
+    Q5_1(10),
     /** Blocks of ggml: 4 bits with scales and minima for each 32 of 256 inputs; 148 bytes for 256 elements. */
-    Q4_K(PanelFormat.Q4_K, DType.I8, 5),
+    Q4_K(5),
     /** Blocks of ggml: 5 bits with scales and minima for each 32 of 256 inputs; 180 bytes for 256 elements. */
-    Q5_K(PanelFormat.Q5_K, DType.I8, 6),
+    Q5_K(6),
     /** Blocks of ggml: 6 bits with scales for each 16 of 256 inputs; 210 bytes for 256 elements. */
-    Q6_K(PanelFormat.Q6_K, DType.I8, 7);
+    Q6_K(7);
 
     final PanelFormat panels;
     /** The element type of a tensor of panels. */
@@ -39,9 +39,9 @@ public enum WeightFormat {
     /** The number that files hold. */
     final int code;
 
-    WeightFormat(PanelFormat panels, DType dtype, int code) {
-        this.panels = panels;
-        this.dtype = dtype;
+    WeightFormat(int code) {
+        panels = PanelFormat.valueOf(name());
+        dtype = panels.isQuantised() ? DType.I8 : DType.valueOf(name());
         this.code = code;
     }
 
@@ -61,16 +61,7 @@ public enum WeightFormat {
      * @return the format of the same name
      */
     public static WeightFormat of(BlockType type) {
-        return switch (Checks.notNull(type, "type")) {
-            case Q8_0 -> Q8_0;
-            case Q4_0 -> Q4_0;
-            case Q4_1 -> Q4_1;
-            case Q5_0 -> Q5_0;
-            case Q5_1 -> Q5_1;
-            case Q4_K -> Q4_K;
-            case Q5_K -> Q5_K;
-            case Q6_K -> Q6_K;
-        };
+        return valueOf(Checks.notNull(type, "type").name());
     }
 
     /**

@@ -29,7 +29,7 @@ public final class BlockPacker {
         this.format = format;
         this.tensor = tensor;
         this.start = start;
-        block = QuantisedBlock.of(tensor.type());
+        block = format.reader();
         bytes = new byte[MicroKernel.MAX_DEPTH / format.rows() * tensor.type().bytes()];
         fields = new int[format.rows()];
         words = new int[MicroKernel.MAX_DEPTH / format.rows() * format.bytes() / Integer.BYTES];

@@ -3,44 +3,79 @@ package io.multihead.internal.layout;
 import static io.multihead.internal.base.NativeMemory.WORD;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.BlockScales;
 import io.multihead.internal.kernel.Fields;
 import io.multihead.internal.kernel.Fields4;
 import io.multihead.internal.kernel.Fields5;
 import io.multihead.internal.kernel.Fields6;
 import io.multihead.internal.kernel.Fields8;
+import io.multihead.tensor.BlockType;
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.function.Supplier;
 
 /**
- * A format of quantised panels: the scales of all rows of a panel, then the fields. So a tile reads one stream, and fields of one width
- * have one kernel whatever their scales are.
- *
- * @param fields how elements are stored
- * @param scales how scales are stored
+ * The formats of quantised panels: the scales of all rows of a panel, then the fields. So a tile reads one stream, and fields of one width
+ * have one kernel whatever their scales are. {@link BlockType} has the sizes and values of the blocks of the same names.
  */
-public record BlockPanels(Fields fields, BlockScales scales) {
+public enum BlockPanels {
     /** int8 with an f16 scale for each 32 rows. */
-    public static final BlockPanels Q8_0 = new BlockPanels(new Fields8(), BlockScales.HALVES);
-
+    Q8_0(new Fields8(), BlockScales.HALVES, QuantisedBlock.Bytes::new),
     /** Signed 4 bits with an f16 scale for each 32 rows. */
-    public static final BlockPanels Q4_0 = new BlockPanels(new Fields4(8), BlockScales.HALVES);
-
+    Q4_0(new Fields4(8), BlockScales.HALVES, () -> new QuantisedBlock.Nibbles(false, false)),
     /** Unsigned 4 bits with an f16 scale and an f16 minimum for each 32 rows. */
-    public static final BlockPanels Q4_1 = new BlockPanels(new Fields4(0), BlockScales.HALVES_AND_MINIMA);
-
+    Q4_1(new Fields4(0), BlockScales.HALVES_AND_MINIMA, () -> new QuantisedBlock.Nibbles(false, true)),
     /** Signed 5 bits with an f16 scale for each 32 rows. */
-    public static final BlockPanels Q5_0 = new BlockPanels(new Fields5(16), BlockScales.HALVES);
-
+    Q5_0(new Fields5(16), BlockScales.HALVES, () -> new QuantisedBlock.Nibbles(true, false)),
     /** Unsigned 5 bits with scales and minima as {@link #Q4_1} has them. */
-    public static final BlockPanels Q5_1 = new BlockPanels(new Fields5(0), BlockScales.HALVES_AND_MINIMA);
-
+    Q5_1(new Fields5(0), BlockScales.HALVES_AND_MINIMA, () -> new QuantisedBlock.Nibbles(true, true)),
     /** Unsigned 4 bits with 6-bit scales and minima for each 32 rows, and two f16 for each 256. */
-    public static final BlockPanels Q4_K = new BlockPanels(new Fields4(0), BlockScales.MINIMA);
-
+    Q4_K(new Fields4(0), BlockScales.MINIMA, () -> new QuantisedBlock.Minima(false)),
     /** Unsigned 5 bits with scales as {@link #Q4_K} has them. */
-    public static final BlockPanels Q5_K = new BlockPanels(new Fields5(0), BlockScales.MINIMA);
-
+    Q5_K(new Fields5(0), BlockScales.MINIMA, () -> new QuantisedBlock.Minima(true)),
     /** Signed 6 bits with an int8 scale for each 16 rows, and an f16 for each 256. */
-    public static final BlockPanels Q6_K = new BlockPanels(new Fields6(), BlockScales.SIXTEENTHS);
+    Q6_K(new Fields6(), BlockScales.SIXTEENTHS, QuantisedBlock.Sixes::new);
+
+    private static final Map<BlockType, BlockPanels> OF_TYPES = new EnumMap<>(BlockType.class);
+
+    static {
+        for (BlockType type : BlockType.values()) {
+            OF_TYPES.put(type, valueOf(type.name()));
+        }
+    }
+
+    private final Fields fields;
+    private final BlockScales scales;
+    private final Supplier<QuantisedBlock> reader;
+    private final int bytes;
+
+    BlockPanels(Fields fields, BlockScales scales, Supplier<QuantisedBlock> reader) {
+        this.fields = fields;
+        this.scales = scales;
+        this.reader = reader;
+        bytes = (int) ((scales.words() + rows() / Fields.ROWS * fields.words() * PANEL) * WORD);
+    }
+
+    /** Returns the layout of blocks of a type. */
+    public static BlockPanels of(BlockType type) {
+        return Checks.notNull(OF_TYPES.get(type), "type");
+    }
+
+    /** Returns how elements are stored. */
+    public Fields fields() {
+        return fields;
+    }
+
+    /** Returns how scales are stored. */
+    public BlockScales scales() {
+        return scales;
+    }
+
+    /** Returns a new reader of blocks, for one thread. */
+    QuantisedBlock reader() {
+        return reader.get();
+    }
 
     /** Returns the rows of a block: those that share an f16. */
     public int rows() {
@@ -49,7 +84,7 @@ public record BlockPanels(Fields fields, BlockScales scales) {
 
     /** Returns the bytes of a block of all 32 columns. */
     public int bytes() {
-        return (int) ((scales.words() + rows() / Fields.ROWS * fields.words() * PANEL) * WORD);
+        return bytes;
     }
 
     /** Returns the words of the scales of {@code depth} rows of a panel, after which its fields begin. */

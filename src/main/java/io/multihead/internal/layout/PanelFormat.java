@@ -7,15 +7,15 @@ import io.multihead.internal.kernel.HalfPanels;
 import io.multihead.internal.kernel.Int8Panels;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.MicroKernel;
+import io.multihead.tensor.BlockType;
 import io.multihead.tensor.DType;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
  * How the elements of panels are stored. Positions and sizes count elements, row by row, whatever their size: {@code [panel][k][32]}.
  *
  * <p>A new format of 16 or 8 bits is a constant here, its memory in {@link PanelMemory} and, if few rows are to read it at the speed of
- * memory, a tile that widens it in registers. One of blocks is elements and scales.
+ * memory, a tile that widens it in registers. One of blocks is a row of the table {@link BlockPanels}.
  */
 public enum PanelFormat {
     /** f32, as every tile reads it. */
@@ -26,22 +26,15 @@ public enum PanelFormat {
     F16(1, PANEL * Short.BYTES, 65504f),
     /** int8 as in {@link Int8Panels}, with an f32 scale per row that is kept beside the panels. */
     INT8(Int8Panels.ROWS, Int8Panels.ROWS * PANEL, Float.MAX_VALUE),
-    /** Blocks of ggml, in the layout of {@link BlockPanels#Q8_0}; weights alone, as all formats below. */
-    Q8_0(32, 34, () -> BlockPanels.Q8_0),
-    /** Blocks of ggml, in the layout of {@link BlockPanels#Q4_0}. */
-    Q4_0(32, 18, () -> BlockPanels.Q4_0),
-    /** Blocks of ggml, in the layout of {@link BlockPanels#Q4_1}. */
-    Q4_1(32, 20, () -> BlockPanels.Q4_1),
-    /** Blocks of ggml, in the layout of {@link BlockPanels#Q5_0}. */
-    Q5_0(32, 22, () -> BlockPanels.Q5_0),
-    /** Blocks of ggml, in the layout of {@link BlockPanels#Q5_1}. */
-    Q5_1(32, 24, () -> BlockPanels.Q5_1),
-    /** Blocks of ggml, in the layout of {@link BlockPanels#Q4_K}. */
-    Q4_K(256, 148, () -> BlockPanels.Q4_K),
-    /** Blocks of ggml, in the layout of {@link BlockPanels#Q5_K}. */
-    Q5_K(256, 180, () -> BlockPanels.Q5_K),
-    /** Blocks of ggml, in the layout of {@link BlockPanels#Q6_K}. */
-    Q6_K(256, 210, () -> BlockPanels.Q6_K);
+    /** Blocks of ggml in the layout of {@link BlockPanels}; weights alone, as all formats below. */
+    Q8_0(BlockType.Q8_0),
+    Q4_0(BlockType.Q4_0),
+    Q4_1(BlockType.Q4_1),
+    Q5_0(BlockType.Q5_0),
+    Q5_1(BlockType.Q5_1),
+    Q4_K(BlockType.Q4_K),
+    Q5_K(BlockType.Q5_K),
+    Q6_K(BlockType.Q6_K);
 
     private static final float MOST_BYTE = 127f;
     /** The largest scale of which every multiple up to 127 is finite; {@code Float.MAX_VALUE / 127} is rounded up. */
@@ -51,35 +44,35 @@ public enum PanelFormat {
 
     /** Rows that are stored together. */
     private final int blockRows;
-    /** Bytes of these rows of one panel. */
-    private final int blockBytes;
+    /** Bytes of these rows of one panel; 0 for quantised blocks. */
+    private final int denseBytes;
     /** Binary logarithm of the elements of a block. */
     private final int blockBits;
 
     /** The largest finite element of the format; of INT8, whose rows have scales, the largest f32. */
     private final float largest;
 
-    /**
-     * The layout of quantised blocks; null for other formats. Taken when it is used: its classes need the Vector API, of which a JVM without it
-     * is told by name when a cache or packed weights are made.
-     */
-    private final @Nullable Supplier<BlockPanels> blocks;
+    /** The type of quantised blocks; null for other formats. */
+    private final @Nullable BlockType type;
 
-    /** A format of quantised blocks of so many rows, which have so many bytes in each column. */
-    PanelFormat(int blockRows, int columnBytes, Supplier<BlockPanels> blocks) {
-        this(blockRows, columnBytes * PANEL, Float.MAX_VALUE, blocks);
+    PanelFormat(BlockType type) {
+        this(type.elements(), 0, Float.MAX_VALUE, type);
     }
 
-    PanelFormat(int blockRows, int blockBytes, float largest) {
-        this(blockRows, blockBytes, largest, null);
+    PanelFormat(int blockRows, int denseBytes, float largest) {
+        this(blockRows, denseBytes, largest, null);
     }
 
-    PanelFormat(int blockRows, int blockBytes, float largest, @Nullable Supplier<BlockPanels> blocks) {
+    PanelFormat(int blockRows, int denseBytes, float largest, @Nullable BlockType type) {
         this.blockRows = blockRows;
-        this.blockBytes = blockBytes;
+        this.denseBytes = denseBytes;
         blockBits = Integer.numberOfTrailingZeros(blockRows * PANEL);
         this.largest = largest;
-        this.blocks = blocks;
+        this.type = type;
+    }
+
+    private int blockBytes() {
+        return type == null ? denseBytes : BlockPanels.of(type).bytes();
     }
 
     /** Returns the format that stores elements of a type, F64 excepted, without losing anything. */
@@ -95,7 +88,7 @@ public enum PanelFormat {
 
     /** Returns the bytes of one element. */
     public int bytes() {
-        return blockBytes >> blockBits;
+        return blockBytes() >> blockBits;
     }
 
     /** Returns the rows that are stored together: those of other depths are rounded up to whole blocks, as INT8 does, or refused. */
@@ -174,17 +167,17 @@ public enum PanelFormat {
 
     /** Returns the offset in bytes of an element, a multiple of 32 where rows are interleaved or packed in words. */
     public long offset(int element) {
-        return (long) element * blockBytes >> blockBits;
+        return (long) element * blockBytes() >> blockBits;
     }
 
     /** Returns the bytes of {@code rows} rows, whole blocks of them, of {@code panels} panels. */
     public long bytes(long rows, long panels) {
-        return rows / blockRows * blockBytes * panels;
+        return rows / blockRows * blockBytes() * panels;
     }
 
     /** Returns the elements that so many bytes hold. */
     long elements(long bytes) {
-        return (bytes << blockBits) / blockBytes;
+        return (bytes << blockBits) / blockBytes();
     }
 
     /**
@@ -199,12 +192,15 @@ public enum PanelFormat {
 
     /** Returns whether elements are quantised blocks with scales. */
     public boolean isQuantised() {
-        return blocks != null;
+        return type != null;
     }
 
-    /** Returns the layout of quantised blocks. */
+    /**
+     * Returns the layout of quantised blocks. Its classes need the Vector API, of which a JVM without it is told by name when a cache or packed
+     * weights are made; so no constant above holds it.
+     */
     public BlockPanels blocks() {
-        return Checks.notNull(blocks, "blocks").get();
+        return BlockPanels.of(Checks.notNull(type, "type"));
     }
 
     /** Returns the 16-bit layout of BF16 or F16. */

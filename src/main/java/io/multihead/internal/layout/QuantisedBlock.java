@@ -1,7 +1,5 @@
 package io.multihead.internal.layout;
 
-import io.multihead.tensor.BlockType;
-
 /** The numbers of one block of ggml, read from its bytes: elements as integers, and scales as they are stored. Belongs to one thread. */
 abstract class QuantisedBlock {
     private static final int F16_EXPONENT = 0x7c00;
@@ -18,19 +16,6 @@ abstract class QuantisedBlock {
         this.small = small;
     }
 
-    static QuantisedBlock of(BlockType type) {
-        return switch (type) {
-            case Q8_0 -> new Bytes();
-            case Q4_0 -> new Nibbles(false, false);
-            case Q4_1 -> new Nibbles(false, true);
-            case Q5_0 -> new Nibbles(true, false);
-            case Q5_1 -> new Nibbles(true, true);
-            case Q4_K -> new Minima(false);
-            case Q5_K -> new Minima(true);
-            case Q6_K -> new Sixes();
-        };
-    }
-
     /** Reads a block at a byte; elements are what is multiplied by a scale. */
     abstract void read(byte[] from, int at, int[] elements);
 
@@ -42,7 +27,7 @@ abstract class QuantisedBlock {
         return (short) (from[at] & 255 | from[at + 1] << 8);
     }
 
-    private static final class Bytes extends QuantisedBlock {
+    static final class Bytes extends QuantisedBlock {
         Bytes() {
             super(NONE);
         }
@@ -57,7 +42,7 @@ abstract class QuantisedBlock {
     }
 
     /** 32 elements of 4 bits, or of 5, of which the fifth bits come first: signed, or unsigned with a minimum. */
-    private static final class Nibbles extends QuantisedBlock {
+    static final class Nibbles extends QuantisedBlock {
         private final boolean hasFifth;
         private final boolean hasMinimum;
 
@@ -86,7 +71,7 @@ abstract class QuantisedBlock {
     }
 
     /** Blocks with 6-bit scales and minima: of 4 bits, or of 5, of which the fifth bits are stored apart. */
-    private static final class Minima extends QuantisedBlock {
+    static final class Minima extends QuantisedBlock {
         private final boolean hasFifth;
 
         Minima(boolean hasFifth) {
@@ -124,7 +109,7 @@ abstract class QuantisedBlock {
         }
     }
 
-    private static final class Sixes extends QuantisedBlock {
+    static final class Sixes extends QuantisedBlock {
         Sixes() {
             super(new byte[16]);
         }
