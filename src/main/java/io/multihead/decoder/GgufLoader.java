@@ -26,7 +26,7 @@ final class GgufLoader {
         GgufSettings settings = new GgufSettings(file, path);
         DecoderConfig config = Families.of(settings).configure(settings);
         EmbedderSettings embedder = EmbedderSettings.of(file, architecture);
-        Tokenizer tokenizer = Tokenizers.of(new GgufMetadata(file));
+        Tokenizer tokenizer = Tokenizers.of(file);
         Weights weights = new Weights(loading, WeightSource.of(file));
         List.of(GgufSettings.ROPE_FACTORS, GgufSettings.LONG_FACTORS, GgufSettings.SHORT_FACTORS)
                 .forEach(weights::ignore);

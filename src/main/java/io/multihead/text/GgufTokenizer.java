@@ -1,54 +1,51 @@
 package io.multihead.text;
 
-import io.multihead.internal.base.Checks;
+import io.multihead.format.Gguf;
 import io.multihead.text.SentencePieceTokenizer.SpacePrefix;
 import io.multihead.text.SpecialIds.AddedEnds;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.OptionalLong;
 import java.util.Set;
 
-/** Reads what GGUF says of a tokenizer, with llama.cpp's values for keys that are missing. */
+/** Reads what GGUF says of a decoder's tokenizer, with llama.cpp's values for keys that are missing. */
 final class GgufTokenizer {
-    private static final String PREFIX = "tokenizer.ggml.";
+    private final GgufKeys keys;
 
-    private final TokenizerMetadata metadata;
-
-    GgufTokenizer(TokenizerMetadata metadata) {
-        this.metadata = metadata;
+    GgufTokenizer(Gguf file) {
+        keys = new GgufKeys(file);
     }
 
     Tokenizer tokenizer() {
-        String model = text("model");
-        return switch (model) {
+        return switch (keys.text("model")) {
             case "llama" -> sentencePiece();
             case "gpt2" -> bytePairs();
-            default -> throw Checks.fail(PREFIX + "model", "\"" + model + "\"", "expected llama or gpt2");
+            default -> throw keys.fail("model", "llama or gpt2");
         };
     }
 
     private Tokenizer sentencePiece() {
-        require("scores");
-        Vocabulary vocabulary = vocabulary(true).withScores(metadata.floats(PREFIX + "scores"));
+        Vocabulary vocabulary = vocabulary(true);
         int size = vocabulary.size();
-        SpecialIds special = special(vocabulary, id("bos", 1, size), id("eos", 2, size), id("unknown", 0, size), true);
-        boolean prefixed = metadata.findBool(PREFIX + "add_space_prefix").orElse(true);
+        vocabulary = vocabulary.withScores(keys.scores(size));
+        SpecialIds special = special(
+                vocabulary, keys.id("bos", 1, size), keys.id("eos", 2, size), keys.id("unknown", 0, size), true);
+        boolean prefixed = keys.flag("add_space_prefix", true);
         return SentencePieceTokenizer.of(vocabulary, special, prefixed ? SpacePrefix.ALWAYS : SpacePrefix.NONE);
     }
 
     private Tokenizer bytePairs() {
         Vocabulary vocabulary = vocabulary(false);
-        WordPattern words = WordPattern.of(text("pre"));
+        WordPattern words = WordPattern.of(keys.text("pre"));
         boolean wholeWords = words == WordPattern.LLAMA_BPE || words == WordPattern.TEKKEN;
         int none = SpecialIds.NONE;
         int size = vocabulary.size();
-        int begin = id("bos", none, size);
+        int begin = keys.id("bos", none, size);
         boolean addsBegin = wholeWords && begin != none;
-        SpecialIds special = special(vocabulary, begin, id("eos", none, size), id("unknown", none, size), addsBegin);
-        require("merges");
-        return BytePairTokenizer.of(vocabulary, metadata.strings(PREFIX + "merges"), words, wholeWords, special);
+        SpecialIds special =
+                special(vocabulary, begin, keys.id("eos", none, size), keys.id("unknown", none, size), addsBegin);
+        return BytePairTokenizer.of(vocabulary, keys.texts("merges"), words, wholeWords, special);
     }
 
     /**
@@ -56,20 +53,13 @@ final class GgufTokenizer {
      * bytes count as bytes, also where a converter took them for texts.
      */
     private Vocabulary vocabulary(boolean pieces) {
-        require("tokens");
-        List<String> tokens = metadata.strings(PREFIX + "tokens");
-        List<TokenType> types = new ArrayList<>(tokens.size());
-        if (metadata.has(PREFIX + "token_type")) {
-            for (long number : metadata.integers(PREFIX + "token_type")) {
-                if (number < 1 || number > TokenType.values().length) {
-                    String name = PREFIX + "token_type[" + types.size() + "]";
-                    throw Checks.fail(name, Long.toString(number), "expected 1 to " + TokenType.values().length);
-                }
-                types.add(TokenType.of((int) number));
+        List<String> tokens = keys.texts("tokens");
+        List<TokenType> types = keys.types(tokens.size());
+        if (types.isEmpty()) {
+            types = new ArrayList<>();
+            for (int id = 0; id < tokens.size(); id++) {
+                types.add(TokenType.NORMAL);
             }
-            Checks.length(types.size(), tokens.size(), PREFIX + "token_type", "one per token");
-        } else {
-            tokens.forEach(token -> types.add(TokenType.NORMAL));
             setType("unknown", TokenType.UNKNOWN, pieces ? 0 : SpecialIds.NONE, types);
             setType("bos", TokenType.CONTROL, pieces ? 1 : SpecialIds.NONE, types);
             setType("eos", TokenType.CONTROL, pieces ? 2 : SpecialIds.NONE, types);
@@ -85,7 +75,7 @@ final class GgufTokenizer {
     }
 
     private void setType(String name, TokenType type, int otherwise, List<TokenType> types) {
-        int id = id(name, otherwise, types.size());
+        int id = keys.id(name, otherwise, types.size());
         if (id != SpecialIds.NONE) {
             types.set(id, type);
         }
@@ -94,36 +84,11 @@ final class GgufTokenizer {
     private SpecialIds special(Vocabulary vocabulary, int begin, int end, int unknown, boolean addsBegin) {
         int size = vocabulary.size();
         int none = SpecialIds.NONE;
-        Set<Integer> stops = new LinkedHashSet<>(Arrays.asList(end, id("eot", none, size), id("eom", none, size)));
+        Set<Integer> stops =
+                new LinkedHashSet<>(Arrays.asList(end, keys.id("eot", none, size), keys.id("eom", none, size)));
         stops.remove(SpecialIds.NONE);
         stops.addAll(StopTokens.of(vocabulary));
-        AddedEnds added = AddedEnds.of(
-                metadata.findBool(PREFIX + "add_bos_token").orElse(addsBegin),
-                metadata.findBool(PREFIX + "add_eos_token").orElse(false));
-        return new SpecialIds(begin, end, unknown, id("padding", none, size), stops, added);
-    }
-
-    /** Returns the id that a key has, or a default, of a vocabulary of {@code size} tokens. */
-    private int id(String name, int otherwise, int size) {
-        String key = PREFIX + name + "_token_id";
-        OptionalLong id = metadata.findInteger(key);
-        return (int)
-                (id.isEmpty() && otherwise == SpecialIds.NONE
-                        ? otherwise
-                        : Checks.index(id.orElse(otherwise), size, key));
-    }
-
-    private String text(String name) {
-        return metadata.findString(PREFIX + name).orElseThrow(() -> missing(name));
-    }
-
-    private void require(String name) {
-        if (!metadata.has(PREFIX + name)) {
-            throw missing(name);
-        }
-    }
-
-    private static IllegalArgumentException missing(String name) {
-        return Checks.fail(PREFIX + name, "missing", "expected it in the file's metadata");
+        AddedEnds added = AddedEnds.of(keys.flag("add_bos_token", addsBegin), keys.flag("add_eos_token", false));
+        return new SpecialIds(begin, end, unknown, keys.id("padding", none, size), stops, added);
     }
 }

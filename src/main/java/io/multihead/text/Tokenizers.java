@@ -1,5 +1,6 @@
 package io.multihead.text;
 
+import io.multihead.format.Gguf;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.FileMemory;
 import io.multihead.internal.base.Json;
@@ -22,13 +23,27 @@ public final class Tokenizers {
     private Tokenizers() {}
 
     /**
-     * {@return the tokenizer of a GGUF file's metadata}
+     * {@return the tokenizer of a language model's GGUF file, by the keys {@code tokenizer.ggml.*}}
      *
-     * @param metadata the keys {@code tokenizer.ggml.*}
+     * @param file which may be unmapped afterwards
      * @throws IllegalArgumentException if a key is missing, has another type or an unknown value; the message names it
      */
-    public static Tokenizer of(TokenizerMetadata metadata) {
-        return new GgufTokenizer(Checks.notNull(metadata, "metadata")).tokenizer();
+    public static Tokenizer of(Gguf file) {
+        return new GgufTokenizer(Checks.notNull(file, "file")).tokenizer();
+    }
+
+    /**
+     * {@return the tokenizer of an encoder's GGUF file, by the keys {@code tokenizer.ggml.*}: WordPiece ({@code bert}), byte pairs
+     * ({@code gpt2}) or Unigram ({@code t5})}
+     *
+     * <p>Text is in lower case without accents unless {@code normalizer.lowercase} and {@code normalizer.strip_accents} say otherwise. Files
+     * of ModernBERT ({@code modern-bert}) compose characters (NFC), as its {@code tokenizer.json} does.
+     *
+     * @param file which may be unmapped afterwards
+     * @throws IllegalArgumentException if a key is missing, has another type or an unknown value; the message names it
+     */
+    public static EncoderTokenizer ofEncoder(Gguf file) {
+        return new GgufEncoderTokenizer(Checks.notNull(file, "file")).tokenizer();
     }
 
     /**

@@ -83,22 +83,34 @@ record WordPieceModel(
         return model;
     }
 
-    private static WordPieceModel of(
+    /** The model of a vocabulary without repeated tokens, with tokens of these ids. */
+    static WordPieceModel of(
             List<String> tokens,
-            Map<String, Integer> ids,
             Map<String, Integer> special,
-            TextNormalization normalization) {
+            TextNormalization normalization,
+            int unknown,
+            int first,
+            int last) {
+        ids(tokens);
         return new WordPieceModel(
                 List.copyOf(tokens),
                 special,
                 Set.of(),
                 normalization,
                 PREFIX,
-                id(ids, UNKNOWN),
-                id(ids, "[CLS]"),
-                id(ids, "[SEP]"),
+                unknown,
+                first,
+                last,
                 OptionalInt.empty(),
                 PairTemplate.BERT);
+    }
+
+    private static WordPieceModel of(
+            List<String> tokens,
+            Map<String, Integer> ids,
+            Map<String, Integer> special,
+            TextNormalization normalization) {
+        return of(tokens, special, normalization, id(ids, UNKNOWN), id(ids, "[CLS]"), id(ids, "[SEP]"));
     }
 
     /** Returns the same with another normalisation. */

@@ -50,7 +50,7 @@ class OwnModelTest {
         GgufSettings settings = new GgufSettings(file, path);
         DecoderConfig config = Families.of(settings).configure(settings);
         parts = DecoderBuilder.build(config, new Weights(loading, WeightSource.of(file)), false, LoadListener.NONE);
-        tokenizer = Tokenizers.of(new GgufMetadata(file));
+        tokenizer = Tokenizers.of(file);
     }
 
     @AfterEach

@@ -47,7 +47,7 @@ final class House {
             List.of("analysis", "encoder", "decoder", "train"),
             List.of("langchain4j"));
 
-    /** Rooms beside the others: on tensors and the checks of arguments alone. */
+    /** Rooms beside the others: on tensors and the checks of arguments alone; tokenizers read the format that files have them in. */
     private static final Set<String> SIDE = Set.of("reference", "format", "text");
 
     /** Returns what the table of docs/architecture.md says: each room and its floor, or "side". */
@@ -304,7 +304,9 @@ final class House {
             return true;
         }
         if (SIDE.contains(from.get())) {
-            return to.get().equals("tensor") || to.get().equals("internal.base");
+            return to.get().equals("tensor")
+                    || to.get().equals("internal.base")
+                    || from.get().equals("text") && to.get().equals("format");
         }
         return !to.get().equals("reference") && floor(to.get()) < floor(from.get());
     }

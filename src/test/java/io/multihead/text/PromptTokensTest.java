@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.multihead.format.GgufFixture;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -83,7 +84,7 @@ class PromptTokensTest {
         keys.put("tokenizer.ggml.pre", "gpt-2");
         keys.put("tokenizer.ggml.tokens", tokens);
         keys.put("tokenizer.ggml.merges", List.of());
-        Tokenizer tokenizer = Tokenizers.of(new TokenizersTest.Keys(keys));
+        Tokenizer tokenizer = Tokenizers.of(GgufFixture.of(keys));
         assertArrayEquals(new int[] {256, 'a'}, tokenizer.encode(PromptText.template("<|user|>a")));
         assertEquals(9, tokenizer.encode(PromptText.content("<|user|>a")).length);
     }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.multihead.format.Gguf;
 import io.multihead.text.SpecialIds.AddedEnds;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -28,7 +29,7 @@ class SentencePieceModelTest {
 
     @Test
     void aVocabularyOfLlama2HasTheIdsOfLlamaCpp() {
-        GgufMetadata metadata = GgufMetadata.read(SharedModels.file("vocab/ggml-vocab-llama-spm.gguf"));
+        Gguf metadata = SharedModels.gguf("vocab/ggml-vocab-llama-spm.gguf");
         List<String> tokens = metadata.strings("tokenizer.ggml.tokens");
         float[] scores = metadata.floats("tokenizer.ggml.scores");
         long[] types = metadata.integers("tokenizer.ggml.token_type");

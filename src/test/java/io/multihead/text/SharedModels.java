@@ -2,8 +2,10 @@ package io.multihead.text;
 
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.multihead.format.Gguf;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -29,7 +31,16 @@ public final class SharedModels {
 
     /** Returns the tokenizer of a GGUF file. */
     public static Tokenizer tokenizer(String name) {
-        return Tokenizers.of(GgufMetadata.read(file(name)));
+        return Tokenizers.of(gguf(name));
+    }
+
+    /** Maps a GGUF file. */
+    static Gguf gguf(String name) {
+        try {
+            return Gguf.map(file(name), Arena.ofAuto());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     /** Returns llama.cpp's ids of the texts that belong to a vocabulary. */

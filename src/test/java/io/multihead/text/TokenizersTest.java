@@ -10,13 +10,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
-import java.util.Optional;
-import java.util.OptionalLong;
 import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.stream.Collectors;
@@ -385,96 +379,6 @@ class TokenizersTest {
                 parts.append(stream.append(id));
             }
             assertEquals(text.startsWith("<s>") ? text : " " + text, parts + stream.end());
-        }
-    }
-
-    /** A converter that writes no types, or that of texts for byte tokens. */
-    @Test
-    void byteTokensOfGgufAreBytesWhateverTheirTypes() {
-        List<String> tokens = new ArrayList<>(List.of("<unk>", "<s>", "</s>", "a"));
-        for (int value = 0; value < 256; value++) {
-            tokens.add(String.format("<0x%02X>", value));
-        }
-        Map<String, Object> keys = new HashMap<>();
-        keys.put("tokenizer.ggml.model", "llama");
-        keys.put("tokenizer.ggml.tokens", tokens);
-        keys.put("tokenizer.ggml.scores", new float[tokens.size()]);
-        keys.put("tokenizer.ggml.add_space_prefix", false);
-        long[] types = new long[tokens.size()];
-        Arrays.fill(types, 1);
-        types[0] = 2;
-        types[1] = types[2] = 3;
-        for (int run = 0; run < 2; run++) {
-            Tokenizer tokenizer = Tokenizers.of(new Keys(keys));
-            assertArrayEquals(new int[] {3, 4 + 10, 3}, tokenizer.encode("a\na"));
-            assertEquals("a\na", tokenizer.decode(1, 3, 4 + 10, 3, 2, 0));
-            assertEquals(Set.of(2), tokenizer.specialIds().stops());
-            keys.put("tokenizer.ggml.token_type", types);
-        }
-        keys.put("tokenizer.ggml.tokens", tokens.subList(0, 100));
-        keys.put("tokenizer.ggml.scores", new float[100]);
-        keys.remove("tokenizer.ggml.token_type");
-        assertEquals("vocabulary: 96 byte tokens without that of 96; expected all 256 or none", message(keys));
-    }
-
-    @Test
-    void metadataThatAreMissingAreNamed() {
-        Map<String, Object> keys = new HashMap<>();
-        assertEquals("tokenizer.ggml.model: missing; expected it in the file's metadata", message(keys));
-        keys.put("tokenizer.ggml.model", "t5");
-        assertEquals("tokenizer.ggml.model: \"t5\"; expected llama or gpt2", message(keys));
-        keys.put("tokenizer.ggml.model", "llama");
-        assertEquals("tokenizer.ggml.scores: missing; expected it in the file's metadata", message(keys));
-        keys.put("tokenizer.ggml.scores", new float[] {0, 0, 0});
-        assertEquals("tokenizer.ggml.tokens: missing; expected it in the file's metadata", message(keys));
-        keys.put("tokenizer.ggml.tokens", List.of("<unk>", "<s>", "</s>"));
-        assertEquals(3, Tokenizers.of(new Keys(keys)).vocabularySize());
-        keys.put("tokenizer.ggml.token_type", new long[] {7, 3, 3});
-        assertEquals("tokenizer.ggml.token_type[0]: 7; expected 1 to 6", message(keys));
-        keys.put("tokenizer.ggml.token_type", new long[] {2, 3, 3});
-        keys.put("tokenizer.ggml.bos_token_id", 11L);
-        assertEquals("tokenizer.ggml.bos_token_id: 11; expected 0 to 2", message(keys));
-    }
-
-    private static String message(Map<String, Object> keys) {
-        return assertThrows(IllegalArgumentException.class, () -> Tokenizers.of(new Keys(keys)))
-                .getMessage();
-    }
-
-    record Keys(Map<String, Object> values) implements TokenizerMetadata {
-        @Override
-        public boolean has(String key) {
-            return values.containsKey(key);
-        }
-
-        @Override
-        public Optional<String> findString(String key) {
-            return Optional.ofNullable((String) values.get(key));
-        }
-
-        @Override
-        public OptionalLong findInteger(String key) {
-            return has(key) ? OptionalLong.of((Long) values.get(key)) : OptionalLong.empty();
-        }
-
-        @Override
-        public Optional<Boolean> findBool(String key) {
-            return Optional.ofNullable((Boolean) values.get(key));
-        }
-
-        @Override
-        public List<String> strings(String key) {
-            return ((List<?>) values.get(key)).stream().map(String.class::cast).toList();
-        }
-
-        @Override
-        public long[] integers(String key) {
-            return (long[]) values.get(key);
-        }
-
-        @Override
-        public float[] floats(String key) {
-            return (float[]) values.get(key);
         }
     }
 }

@@ -2,12 +2,9 @@ package io.multihead.it.llamacpp;
 
 import io.multihead.format.Gguf;
 import io.multihead.text.Tokenizer;
-import io.multihead.text.TokenizerMetadata;
 import io.multihead.text.Tokenizers;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Optional;
-import java.util.OptionalLong;
 import java.util.SplittableRandom;
 
 /** Token ids of texts, by llama.cpp and by this library, from the same file. */
@@ -44,7 +41,7 @@ final class TokenizerChecks {
     private TokenizerChecks() {}
 
     static void run(String name, Gguf file, LlamaCpp model) {
-        Tokenizer tokenizer = Tokenizers.of(new Metadata(file));
+        Tokenizer tokenizer = Tokenizers.of(file);
         SplittableRandom random = new SplittableRandom(9);
         for (int i = 0; i < TEXTS; i++) {
             StringBuilder text = new StringBuilder();
@@ -58,43 +55,5 @@ final class TokenizerChecks {
                     "\"" + text + "\": " + Arrays.toString(ours) + "; llama.cpp has " + Arrays.toString(theirs));
         }
         System.out.println(name + ": " + TEXTS + " texts with llama.cpp's token ids");
-    }
-
-    /** What a tokenizer reads of a file. */
-    private record Metadata(Gguf file) implements TokenizerMetadata {
-        @Override
-        public boolean has(String key) {
-            return file.find(key).isPresent();
-        }
-
-        @Override
-        public Optional<String> findString(String key) {
-            return file.findString(key);
-        }
-
-        @Override
-        public OptionalLong findInteger(String key) {
-            return file.findInteger(key);
-        }
-
-        @Override
-        public Optional<Boolean> findBool(String key) {
-            return file.findBool(key);
-        }
-
-        @Override
-        public List<String> strings(String key) {
-            return file.strings(key);
-        }
-
-        @Override
-        public long[] integers(String key) {
-            return file.integers(key);
-        }
-
-        @Override
-        public float[] floats(String key) {
-            return file.floats(key);
-        }
     }
 }
