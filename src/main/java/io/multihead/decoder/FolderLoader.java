@@ -3,9 +3,8 @@ package io.multihead.decoder;
 import io.multihead.format.SafetensorsFolder;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.FileMemory;
-import io.multihead.internal.base.Json;
-import io.multihead.internal.base.JsonObject;
 import io.multihead.internal.load.Loading;
+import io.multihead.internal.load.ModelFolder;
 import io.multihead.internal.load.WeightSource;
 import io.multihead.internal.load.Weights;
 import io.multihead.model.Transformer;
@@ -31,8 +30,8 @@ final class FolderLoader {
         Checks.folderWith(folder, List.of(CONFIG), expected);
         requireMerged(folder);
         SafetensorsFolder files = SafetensorsFolder.map(folder, loading.arena());
-        JsonSettings settings =
-                new JsonSettings(object(folder, CONFIG), files.names().size());
+        int tensors = files.names().size();
+        JsonSettings settings = ModelFolder.config(folder, json -> new JsonSettings(json, tensors));
         Family family = Checks.in(folder.resolve(CONFIG), () -> Families.of(settings));
         DecoderConfig config = Checks.in(folder.resolve(CONFIG), () -> family.configure(settings));
         EmbedderSettings embedder = EmbedderSettings.of(folder);
@@ -56,24 +55,13 @@ final class FolderLoader {
         }
     }
 
-    /** Reads a file, whose path begins messages. */
-    private static JsonObject object(Path folder, String name) throws IOException {
-        Path file = folder.resolve(name);
-        String object = name.replace(".json", "");
-        return Checks.in(file, () -> new JsonObject(object, Json.object(object, FileMemory.bytes(file))));
-    }
-
     /** Returns the templates of {@code chat_template.jinja} or {@code tokenizer_config.json}. */
     private static FileTemplates templates(Path folder) throws IOException {
         Path jinja = folder.resolve(TEMPLATE + ".jinja");
         if (Files.exists(jinja)) {
             return FileTemplates.of(new String(FileMemory.bytes(jinja), StandardCharsets.UTF_8));
         }
-        Path config = folder.resolve(TOKENIZER_CONFIG);
-        if (!Files.exists(config)) {
-            return FileTemplates.NONE;
-        }
-        JsonObject object = object(folder, TOKENIZER_CONFIG);
-        return Checks.in(config, () -> FileTemplates.of(object));
+        return ModelFolder.find(folder.resolve(TOKENIZER_CONFIG), FileTemplates::of)
+                .orElse(FileTemplates.NONE);
     }
 }

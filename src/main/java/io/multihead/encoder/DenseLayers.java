@@ -3,6 +3,7 @@ package io.multihead.encoder;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.internal.load.Given;
 import io.multihead.internal.load.Loading;
+import io.multihead.internal.load.ModelFolder;
 import io.multihead.internal.load.WeightSource;
 import io.multihead.internal.load.Weights;
 import io.multihead.tensor.Tensor;
@@ -34,9 +35,8 @@ record DenseLayers(int inputs, List<DenseLayer> layers, List<Given> weights) {
         int length = inputs;
         for (Path folder : folders) {
             int before = length;
-            DenseLayer.Config config = SettingsFile.read(
-                    folder.resolve("config.json"),
-                    json -> DenseLayer.requireInputs(DenseLayer.Config.of(json), before));
+            DenseLayer.Config config =
+                    ModelFolder.config(folder, json -> DenseLayer.requireInputs(DenseLayer.Config.of(json), before));
             String prefix = prefix(layers.size());
             layers.add(Checkpoint.copy(folder, files -> {
                 Weights.Naming naming = new Weights.Naming(name -> name.substring(prefix.length()), files.names());

@@ -3,9 +3,12 @@ package io.multihead.encoder;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.internal.load.Loading;
+import io.multihead.internal.load.ModelFolder;
+import io.multihead.internal.load.ModelFolder.Module;
+import io.multihead.internal.load.TextLength;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Optional;
 
 /**
@@ -13,8 +16,6 @@ import java.util.Optional;
  * 5.4 on.
  */
 final class RerankerFolder {
-    private static final String FRAMEWORK = "config_sentence_transformers.json";
-
     /** A cross-encoder's folder: the model with its classification head, the activation of its outputs, and the template of a pair. */
     record Loaded(EncoderCore core, ScoreActivation activation, int maxTokens) {}
 
@@ -22,36 +23,37 @@ final class RerankerFolder {
 
     /** Reads all files of a folder, and maps the weights. */
     static Loaded load(Loading loading, Path folder) throws IOException {
-        SettingsFile.requireModel(folder, "");
-        boolean modular = Files.exists(folder.resolve("modules.json"));
-        Path files = modular ? transformer(folder) : folder;
-        RerankerConfig config = SettingsFile.read(files.resolve("config.json"), RerankerConfig::of);
-        int maxTokens = EncoderFolder.maxTokens(files, modular, EncoderFolder.Task.CLASSIFICATION, config.model());
-        ScoreActivation activation = modular
-                ? SettingsFile.read(folder.resolve(FRAMEWORK), RerankerFolder::named)
-                        .orElse(config.activation())
-                : config.activation();
+        ModelFolder.require(folder, "");
+        boolean modular = ModelFolder.isModular(folder);
+        Path files = modular ? ModelFolder.modules(folder, RerankerFolder::transformer) : folder;
+        RerankerConfig config = ModelFolder.config(files, RerankerConfig::of);
+        int maxTokens = TextLength.of(
+                files, modular, TextLength.Task.CLASSIFICATION, config.model().positions());
+        ScoreActivation named = modular
+                ? ModelFolder.read(folder.resolve(ModelFolder.FRAMEWORK), RerankerFolder::named)
+                        .orElse(null)
+                : null;
         EncoderCore core = Checkpoint.load(loading, files, config.model(), config.labels());
-        return new Loaded(core, activation, maxTokens);
+        return new Loaded(core, named == null ? config.activation() : named, maxTokens);
     }
 
-    private static Path transformer(Path folder) throws IOException {
-        return SettingsFile.modules(folder, modules -> {
-            if (modules.size() != 1) {
-                throw Checks.fail("modules", modules.size() + " modules", "expected a Transformer module alone");
-            }
-            return EncoderFolder.require(folder, modules.getFirst(), "Transformer");
-        });
+    private static Path transformer(List<Module> modules) {
+        if (modules.size() != 1) {
+            throw Checks.fail("modules", modules.size() + " modules", "expected a Transformer module alone");
+        }
+        if (!modules.getFirst().is("Transformer")) {
+            throw modules.getFirst().fail("a Transformer module");
+        }
+        return modules.getFirst().folder();
     }
 
     /** Returns the function of outputs that the framework's file names, which comes before that of {@code config.json}. */
-    private static Optional<ScoreActivation> named(JsonObject framework) {
-        if (!framework.text("model_type").equals("CrossEncoder")) {
-            throw framework.fail("model_type", "CrossEncoder");
+    private static Optional<ScoreActivation> named(JsonObject json) {
+        json.text("model_type"); // without it, the folder is one of another class
+        json.require("model_type", "CrossEncoder");
+        if (json.has("default_prompt_name")) {
+            throw json.fail("default_prompt_name", "null: nothing is put before texts");
         }
-        if (framework.has("default_prompt_name")) {
-            throw framework.fail("default_prompt_name", "null: nothing is put before texts");
-        }
-        return Optional.ofNullable(RerankerConfig.activation(framework, "activation_fn"));
+        return Optional.ofNullable(RerankerConfig.activation(json, "activation_fn"));
     }
 }

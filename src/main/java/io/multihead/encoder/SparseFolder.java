@@ -3,14 +3,17 @@ package io.multihead.encoder;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.internal.load.Loading;
+import io.multihead.internal.load.ModelFolder;
+import io.multihead.internal.load.ModelFolder.Framework;
+import io.multihead.internal.load.ModelFolder.Module;
+import io.multihead.internal.load.TextLength;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 
 /** Reads folders of sparse encoders: those of sentence-transformers, with a {@code modules.json}, and masked language models of transformers. */
 final class SparseFolder {
-    private static final String FRAMEWORK = "config_sentence_transformers.json";
     private static final String SETTINGS = "sentence_bert_config.json";
     private static final Map<String, SparseActivation> ACTIVATIONS =
             Map.of("relu", SparseActivation.RELU, "log1p_relu", SparseActivation.LOG1P_RELU);
@@ -18,53 +21,42 @@ final class SparseFolder {
     /** What a folder has. */
     record Loaded(EncoderCore core, MaskedHead head, SparseActivation activation, int maxTokens) {}
 
-    /** The transformer's folder, whether its settings must say what it is for, and the pooling's. */
-    private record Modules(Path transformer, boolean mustBeNamed, Path pooling) {}
-
     private SparseFolder() {}
 
     /** Reads all files of a folder, and maps the weights. */
     static Loaded load(Loading loading, Path folder) throws IOException {
-        SettingsFile.requireModel(folder, "");
-        boolean modular = Files.exists(folder.resolve("modules.json"));
-        Path files = folder;
-        SparseActivation activation = SparseActivation.RELU;
-        if (modular) {
-            Modules modules = modules(folder);
-            files = modules.transformer;
-            if (modules.mustBeNamed) {
-                SettingsFile.read(files.resolve(SETTINGS), SparseFolder::requireTask);
-            }
-            activation = SettingsFile.read(modules.pooling.resolve("config.json"), SparseFolder::activation);
-            requireFramework(folder.resolve(FRAMEWORK));
+        ModelFolder.require(folder, "");
+        boolean modular = ModelFolder.isModular(folder);
+        List<Module> modules = modular ? ModelFolder.modules(folder, SparseFolder::requireOrder) : List.of();
+        Path files = modular ? modules.getFirst().folder() : folder;
+        if (modular && modules.getFirst().is("Transformer")) {
+            ModelFolder.read(files.resolve(SETTINGS), SparseFolder::requireTask);
         }
-        Path model = files;
-        JsonObject json = SettingsFile.read(model.resolve("config.json"), SparseFolder::requireMasked);
-        BertConfig config = Checks.in(model.resolve("config.json"), () -> BertConfig.of(json));
-        boolean isTied = Checks.in(model.resolve("config.json"), () -> json.flag("tie_word_embeddings", true));
-        int maxTokens = EncoderFolder.maxTokens(model, modular, EncoderFolder.Task.FILL_MASK, config);
-        SparseActivation function = activation;
-        EncoderCore core = Checkpoint.load(loading, model, config, 0);
+        SparseActivation activation = modular
+                ? ModelFolder.config(modules.getLast().folder(), SparseFolder::activation)
+                : SparseActivation.RELU;
+        ModelFolder.framework(folder, "SparseEncoder", SparseFolder::requirePlain);
+        BertConfig config = ModelFolder.config(files, json -> BertConfig.of(requireMasked(json)));
+        boolean isTied = ModelFolder.config(files, json -> json.flag("tie_word_embeddings", true));
+        int maxTokens = TextLength.of(files, modular, TextLength.Task.FILL_MASK, config.positions());
+        EncoderCore core = Checkpoint.load(loading, files, config, 0);
         return core.orClose(() -> {
-            MaskedHead head = Checkpoint.copy(model, all -> MaskedHead.take(core.loading, all, config, isTied));
-            return new Loaded(core, head, function, maxTokens);
+            MaskedHead head = Checkpoint.copy(files, all -> MaskedHead.take(core.loading, all, config, isTied));
+            return new Loaded(core, head, activation, maxTokens);
         });
     }
 
-    private static Modules modules(Path folder) throws IOException {
-        return SettingsFile.modules(folder, list -> {
-            if (list.size() != 2) {
-                throw Checks.fail(
-                        "modules", list.size() + " modules", "expected an MLMTransformer and a SpladePooling");
-            }
-            JsonObject transformer = list.getFirst();
-            boolean isPlain = EncoderFolder.is(transformer.text("type"), "Transformer");
-            if (!isPlain && !EncoderFolder.is(transformer.text("type"), "MLMTransformer")) {
-                throw transformer.fail("type", "an MLMTransformer, or a Transformer that fills masks");
-            }
-            Path pooling = EncoderFolder.require(folder, list.getLast(), "SpladePooling");
-            return new Modules(EncoderFolder.within(folder, transformer), isPlain, pooling);
-        });
+    private static List<Module> requireOrder(List<Module> modules) {
+        if (modules.size() != 2) {
+            throw Checks.fail("modules", modules.size() + " modules", "expected an MLMTransformer and a SpladePooling");
+        }
+        if (!modules.getFirst().is("Transformer") && !modules.getFirst().is("MLMTransformer")) {
+            throw modules.getFirst().fail("an MLMTransformer, or a Transformer that fills masks");
+        }
+        if (!modules.getLast().is("SpladePooling")) {
+            throw modules.getLast().fail("a SpladePooling module");
+        }
+        return modules;
     }
 
     /** A Transformer that does not say what it is for has no head. */
@@ -85,21 +77,13 @@ final class SparseFolder {
         return activation;
     }
 
-    private static void requireFramework(Path file) throws IOException {
-        if (Files.exists(file)) {
-            SettingsFile.read(file, SparseFolder::requirePlain);
-        }
-    }
-
     /** Fails if something is put before texts, or tokens with small weights are left out. */
-    private static JsonObject requirePlain(JsonObject framework) {
-        framework.require("model_type", "SparseEncoder");
-        if (framework.has("max_active_dims")) {
-            throw framework.fail("max_active_dims", "null: all tokens with a weight are returned");
+    private static Framework requirePlain(Framework framework) {
+        if (framework.json().has("max_active_dims")) {
+            throw framework.json().fail("max_active_dims", "null: all tokens with a weight are returned");
         }
-        if (framework.has("prompts")
-                && framework.object("prompts").texts().values().stream().anyMatch(prompt -> !prompt.isEmpty())) {
-            throw framework.fail("prompts", "empty ones: nothing is put before texts");
+        if (framework.prompts().values().stream().anyMatch(prompt -> !prompt.isEmpty())) {
+            throw framework.json().fail("prompts", "empty ones: nothing is put before texts");
         }
         return framework;
     }

@@ -4,12 +4,14 @@ import io.multihead.format.SafetensorsFolder;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.internal.load.Loading;
+import io.multihead.internal.load.ModelFolder;
+import io.multihead.internal.load.ModelFolder.Module;
+import io.multihead.internal.load.TextLength;
 import io.multihead.internal.load.WeightSource;
 import io.multihead.internal.load.Weights;
 import io.multihead.model.PackedLinear;
 import io.multihead.tensor.Shape;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -34,15 +36,17 @@ final class TokenEncoderFolder {
     private TokenEncoderFolder() {}
 
     static Loaded load(Loading loading, Path folder) throws IOException {
-        SettingsFile.requireModel(folder, "");
-        boolean modular = Files.exists(folder.resolve("modules.json"));
-        Modules modules = modular ? modules(folder) : new Modules(folder, null);
+        ModelFolder.require(folder, "");
+        boolean modular = ModelFolder.isModular(folder);
+        Modules modules =
+                modular ? ModelFolder.modules(folder, TokenEncoderFolder::modules) : new Modules(folder, null);
         Path files = modules.transformer;
-        EncoderConfig config = SettingsFile.read(files.resolve("config.json"), json -> config(json, modular));
-        EncoderFolder.maxTokens(files, modular, EncoderFolder.Task.EMBEDDING, config);
+        EncoderConfig config = ModelFolder.config(files, json -> config(json, modular));
+        TextLength.of(files, modular, TextLength.Task.EMBEDDING, config.positions());
         TokenSettings settings = modular
-                ? SettingsFile.read(folder.resolve("config_sentence_transformers.json"), TokenSettings::ofPyLate)
-                : metadata(folder.resolve("artifact.metadata"));
+                ? ModelFolder.read(folder.resolve("config_sentence_transformers.json"), TokenSettings::ofPyLate)
+                : ModelFolder.find(folder.resolve("artifact.metadata"), TokenSettings::ofMetadata)
+                        .orElseGet(() -> TokenSettings.ofMetadata(new JsonObject("metadata", Map.of())));
         requireLengths(settings, config, folder);
         EncoderCore core = Checkpoint.load(loading, files, config, 0);
         return core.orClose(() -> new Loaded(core, projection(core.loading, modules, config), settings));
@@ -54,12 +58,6 @@ final class TokenEncoderFolder {
             throw json.fail("architectures", "[" + AUTHORS + "], or a modules.json with a projection");
         }
         return EncoderFamilies.configure(json);
-    }
-
-    private static TokenSettings metadata(Path file) throws IOException {
-        return Files.exists(file)
-                ? SettingsFile.read(file, TokenSettings::ofMetadata)
-                : TokenSettings.ofMetadata(new JsonObject("metadata", Map.of()));
     }
 
     private static void requireLengths(TokenSettings settings, EncoderConfig config, Path folder) {
@@ -78,19 +76,18 @@ final class TokenEncoderFolder {
         }
     }
 
-    private static Modules modules(Path folder) throws IOException {
-        return SettingsFile.modules(folder, list -> {
-            if (list.size() != 2) {
-                throw Checks.fail("modules", list.size() + " modules", "expected a Transformer and a Dense module");
-            }
-            Path transformer = EncoderFolder.require(folder, list.getFirst(), "Transformer");
-            JsonObject dense = list.getLast();
-            String type = dense.text("type");
-            if (!(type.startsWith("pylate.") && type.endsWith(".Dense")) && !EncoderFolder.is(type, "Dense")) {
-                throw dense.fail("type", "a Dense module");
-            }
-            return new Modules(transformer, EncoderFolder.within(folder, dense));
-        });
+    private static Modules modules(List<Module> list) {
+        if (list.size() != 2) {
+            throw Checks.fail("modules", list.size() + " modules", "expected a Transformer and a Dense module");
+        }
+        if (!list.getFirst().is("Transformer")) {
+            throw list.getFirst().fail("a Transformer module");
+        }
+        Module dense = list.getLast();
+        if (!dense.isOf("pylate", "Dense") && !dense.is("Dense")) {
+            throw dense.fail("a Dense module");
+        }
+        return new Modules(list.getFirst().folder(), dense.folder());
     }
 
     private static PackedLinear projection(Loading loading, Modules modules, EncoderConfig config) throws IOException {
@@ -98,7 +95,7 @@ final class TokenEncoderFolder {
         if (dense == null) {
             return Checkpoint.copy(modules.transformer, file -> pack(loading, file, config, -1, false));
         }
-        JsonObject settings = SettingsFile.read(dense.resolve("config.json"), TokenEncoderFolder::plain);
+        JsonObject settings = ModelFolder.config(dense, TokenEncoderFolder::plain);
         int outputs = Checks.in(dense, () -> settings.integer("out_features", 1, MOST));
         return Checkpoint.copy(dense, file -> pack(loading, file, config, outputs, settings.flag("bias", true)));
     }

@@ -1,8 +1,11 @@
 package io.multihead.train;
 
 import io.multihead.internal.base.Checks;
-import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.load.ModelFolder;
+import io.multihead.internal.load.PoolingSettings;
+import io.multihead.internal.load.TextLength;
+import io.multihead.internal.load.TextModules;
 import io.multihead.text.EncoderTokenizer;
 import io.multihead.text.Tokenizers;
 import java.io.IOException;
@@ -13,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The settings and the tokenizer of a folder with a BERT encoder.
@@ -21,8 +25,6 @@ import java.util.stream.Stream;
  */
 record BertFolder(BertSizes sizes, EncoderTokenizer tokenizer, int mostTokens) {
     private static final int MOST = 1 << 24;
-    private static final String LENGTH = "max_seq_length";
-    private static final String MEAN = "pooling_mode_mean_tokens";
     /** Settings that would make other numbers, with the values that these layers have. */
     private static final Map<String, Object> EXPECTED = Map.of(
             "model_type", "bert",
@@ -37,27 +39,14 @@ record BertFolder(BertSizes sizes, EncoderTokenizer tokenizer, int mostTokens) {
 
     static BertFolder read(Path folder) throws IOException {
         Checks.folder(folder, "expected a folder that transformers wrote");
-        BertSizes sizes = file(folder.resolve("config.json"), "config", BertFolder::sizes);
-        if (Files.exists(folder.resolve("modules.json"))) {
-            requireMeans(folder);
+        BertSizes sizes = ModelFolder.config(folder, BertFolder::sizes);
+        boolean modular = ModelFolder.isModular(folder);
+        if (modular) {
+            requireMeans(folder, TextModules.read(folder).requirePlain(folder).pooling());
         }
-        int most = sizes.positions();
-        Path settings = folder.resolve("sentence_bert_config.json");
-        if (Files.exists(settings)) {
-            int positions = most;
-            most = file(settings, "sentence_bert_config", json -> json.integer(LENGTH, 2, positions, positions));
-        }
+        int most = TextLength.of(folder, modular, TextLength.Task.EMBEDDING, sizes.positions());
         EncoderTokenizer tokenizer = Tokenizers.loadEncoder(folder);
         return new BertFolder(sizes, tokenizer, most);
-    }
-
-    private interface Reading<T> {
-        T read(JsonObject json);
-    }
-
-    private static <T> T file(Path file, String name, Reading<T> reading) throws IOException {
-        byte[] utf8 = Files.readAllBytes(file);
-        return Checks.in(file, () -> reading.read(new JsonObject(name, Json.object(name, utf8))));
     }
 
     private static BertSizes sizes(JsonObject config) {
@@ -76,33 +65,13 @@ record BertFolder(BertSizes sizes, EncoderTokenizer tokenizer, int mostTokens) {
                 config.has("layer_norm_eps") ? config.number("layer_norm_eps") : 1e-12);
     }
 
-    /** Fails unless the modules are a transformer, the mean of tokens, and perhaps a normalisation. */
-    private static void requireMeans(Path folder) throws IOException {
-        Path modules = folder.resolve("modules.json");
-        byte[] utf8 = Files.readAllBytes(modules);
-        List<String> types = Checks.in(modules, () -> Json.array("modules", utf8).stream()
-                .map(module -> JsonObject.of("modules", module).text("type"))
-                .map(type -> type.substring(type.lastIndexOf('.') + 1))
-                .toList());
-        if (!types.equals(List.of("Transformer", "Pooling"))
-                && !types.equals(List.of("Transformer", "Pooling", "Normalize"))) {
+    private static void requireMeans(Path folder, @Nullable PoolingSettings pooling) {
+        if (!new PoolingSettings(List.of(PoolingSettings.MEAN), true).equals(pooling)) {
             throw Checks.fail(
-                    modules.toString(), types.toString(), "expected a Transformer, a Pooling and perhaps a Normalize");
+                    folder + ": pooling",
+                    String.valueOf(pooling),
+                    "expected the mean of tokens alone, which these layers compute");
         }
-        Path pooling = folder.resolve("1_Pooling").resolve("config.json");
-        file(pooling, "pooling", json -> {
-            boolean mean = json.has("pooling_mode")
-                    ? "mean".equals(json.get("pooling_mode"))
-                    : json.flag(MEAN, false)
-                            && json.names().stream()
-                                    .map(String.class::cast)
-                                    .filter(name -> name.startsWith("pooling_mode_") && !name.equals(MEAN))
-                                    .noneMatch(name -> json.flag(name, false));
-            if (!mean) {
-                throw json.fail("pooling_mode", "the mean of tokens alone, which these layers compute");
-            }
-            return true;
-        });
     }
 
     /** Copies all files but weights, in their folders. */

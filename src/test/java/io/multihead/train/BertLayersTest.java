@@ -223,7 +223,7 @@ class BertLayersTest {
         if (Files.exists(modules)) {
             String kept = Files.readString(modules);
             Files.writeString(modules, kept.replace("models.Pooling", "models.Dense"));
-            refuses(modules + ": [Transformer, Dense", () -> load(folder));
+            refuses(modules + ": modules.type: sentence_transformers.models.Dense", () -> load(folder));
             Files.writeString(modules, kept);
         }
         Path weights = folder.resolve("model.safetensors");

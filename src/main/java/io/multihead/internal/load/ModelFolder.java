@@ -1,0 +1,139 @@
+package io.multihead.internal.load;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.FileMemory;
+import io.multihead.internal.base.Json;
+import io.multihead.internal.base.JsonObject;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Function;
+
+/** The JSON files of a model's folder. Messages begin with the path of the file. */
+public final class ModelFolder {
+    /** The configuration of a model. */
+    public static final String CONFIG = "config.json";
+
+    /** What sentence-transformers says of a model as a whole. */
+    public static final String FRAMEWORK = "config_sentence_transformers.json";
+
+    private static final String MODULES = "modules.json";
+    private static final String JSON = ".json";
+
+    private ModelFolder() {}
+
+    /** Fails unless a path is a folder, with what one of a model has; {@code more} may say where else to look. */
+    public static void require(Path folder, String more) throws IOException {
+        Checks.folderWith(
+                folder,
+                List.of(CONFIG, MODULES),
+                "a model's folder, with config.json or modules.json, model.safetensors, and tokenizer.json or vocab.txt"
+                        + more);
+    }
+
+    /** Reads a file of an object, whose name in messages is that of the file. */
+    public static <T> T read(Path file, Function<JsonObject, T> reader) throws IOException {
+        String name = String.valueOf(file.getFileName());
+        String object = name.endsWith(JSON) ? name.substring(0, name.length() - JSON.length()) : name;
+        return Checks.in(file, () -> reader.apply(new JsonObject(object, Json.object(object, FileMemory.bytes(file)))));
+    }
+
+    /** Reads a file that may be missing. */
+    public static <T> Optional<T> find(Path file, Function<JsonObject, T> reader) throws IOException {
+        return Files.exists(file) ? Optional.of(read(file, reader)) : Optional.empty();
+    }
+
+    /** Reads the {@code config.json} of a folder. */
+    public static <T> T config(Path folder, Function<JsonObject, T> reader) throws IOException {
+        return read(folder.resolve(CONFIG), reader);
+    }
+
+    /** Returns whether sentence-transformers wrote a folder; of others it reads none of its own files. */
+    public static boolean isModular(Path folder) {
+        return Files.exists(folder.resolve(MODULES));
+    }
+
+    /** Reads the modules of a folder that {@link #isModular}. */
+    public static <T> T modules(Path folder, Function<List<Module>, T> reader) throws IOException {
+        Path file = folder.resolve(MODULES);
+        return Checks.in(
+                file,
+                () -> reader.apply(Json.array("modules", FileMemory.bytes(file)).stream()
+                        .map(module -> Module.of(folder, JsonObject.of("modules", module)))
+                        .toList()));
+    }
+
+    /**
+     * A module of sentence-transformers or PyLate.
+     *
+     * @param folder with its files: the model's or one in it
+     * @param json what {@code modules.json} says
+     */
+    public record Module(Path folder, JsonObject json) {
+        /** A file must not choose which other files are read. */
+        private static Module of(Path model, JsonObject json) {
+            String name = json.text("path");
+            try {
+                Path path = model.getFileSystem().getPath(name).normalize();
+                if (!path.isAbsolute() && !path.startsWith("..")) {
+                    return new Module(model.resolve(path), json);
+                }
+            } catch (InvalidPathException malformed) {
+                // falls through to the message for paths that leave the folder
+            }
+            throw json.fail("path", "a path within the model's folder");
+        }
+
+        /** Returns whether this is a class of sentence-transformers, whose packages differ between its versions; the classes do not. */
+        public boolean is(String name) {
+            return isOf("sentence_transformers", name);
+        }
+
+        /** Returns whether this is a class of a library. */
+        public boolean isOf(String library, String name) {
+            String type = json.text("type");
+            return type.startsWith(library + ".") && type.endsWith("." + name);
+        }
+
+        /** Returns the exception for a module that is another one than expected. */
+        public IllegalArgumentException fail(String expected) {
+            return json.fail("type", expected);
+        }
+    }
+
+    /**
+     * The contents of {@code config_sentence_transformers.json}.
+     *
+     * @param json all of it
+     * @param prompts by name
+     * @param prompt the one that is used by default; empty for none
+     */
+    public record Framework(JsonObject json, Map<String, String> prompts, String prompt) {
+        /** Of folders that sentence-transformers did not write. */
+        public static final Framework NONE =
+                new Framework(new JsonObject("config_sentence_transformers", Map.of()), Map.of(), "");
+
+        private static Framework of(JsonObject json, String type) {
+            json.require("model_type", type);
+            Map<String, String> prompts =
+                    json.has("prompts") ? json.object("prompts").texts() : Map.of();
+            String name = json.find("default_prompt_name");
+            if (name != null && !prompts.containsKey(name)) {
+                throw json.fail("default_prompt_name", "one of " + prompts.keySet());
+            }
+            return new Framework(json, Map.copyOf(prompts), name == null ? "" : prompts.getOrDefault(name, ""));
+        }
+    }
+
+    /** Reads what a folder says of a {@code SentenceTransformer} or a {@code SparseEncoder}; nothing where it has no such file. */
+    public static <T> T framework(Path folder, String type, Function<Framework, T> reader) throws IOException {
+        Path file = folder.resolve(FRAMEWORK);
+        return isModular(folder) && Files.exists(file)
+                ? read(file, json -> reader.apply(Framework.of(json, type)))
+                : Checks.in(file, () -> reader.apply(Framework.NONE));
+    }
+}
