@@ -3,7 +3,7 @@ package io.multihead.decoder;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.Softmax;
 import io.multihead.compute.Compute;
-import io.multihead.internal.random.Philox;
+import io.multihead.internal.base.Philox;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import java.util.BitSet;

@@ -2,8 +2,8 @@ package io.multihead.nn;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.Philox;
 import io.multihead.internal.nn.ElementwiseCall;
-import io.multihead.internal.random.Philox;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.Map;

@@ -1,5 +1,7 @@
 package io.multihead.text;
 
+import io.multihead.internal.text.unicode.CharacterTable;
+import io.multihead.internal.text.wordpiece.PieceTrie;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;

@@ -1,6 +1,13 @@
 package io.multihead.text;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.text.pairs.ByteAlphabet;
+import io.multihead.internal.text.pairs.Merge;
+import io.multihead.internal.text.pairs.MergeTable;
+import io.multihead.internal.text.pairs.Merger;
+import io.multihead.internal.text.unicode.ComposedText;
+import io.multihead.internal.text.unicode.Utf8;
+import io.multihead.internal.text.words.WordRule;
 import java.nio.charset.StandardCharsets;
 import java.text.Normalizer;
 import java.util.HashMap;

@@ -1,5 +1,8 @@
 package io.multihead.text;
 
+import io.multihead.internal.text.pairs.Merger;
+import io.multihead.internal.text.unicode.ComposedText;
+import io.multihead.internal.text.unigram.UnigramBuffer;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 

@@ -1,6 +1,11 @@
 package io.multihead.text;
 
 import io.multihead.format.Gguf;
+import io.multihead.internal.text.pairs.Merge;
+import io.multihead.internal.text.unicode.BertSteps;
+import io.multihead.internal.text.unigram.CharacterMap;
+import io.multihead.internal.text.wordpiece.PairTemplate;
+import io.multihead.internal.text.wordpiece.WordPieceModel;
 import io.multihead.text.BytePairTokenizer.MissingBytes;
 import io.multihead.text.SpecialIds.AddedEnds;
 import java.util.ArrayList;
@@ -72,7 +77,7 @@ final class GgufEncoderTokenizer {
         return brackets ? token : WordPieceModel.PREFIX + token;
     }
 
-    private TextNormalization normalization(List<String> pieces) {
+    private BertSteps normalization(List<String> pieces) {
         String key = "normalizer.lowercase";
         if (!keys.has(key)) {
             for (String piece : pieces) {
@@ -83,7 +88,7 @@ final class GgufEncoderTokenizer {
             }
         }
         boolean lowercase = keys.flag(key, true);
-        return new TextNormalization(true, true, keys.flag("normalizer.strip_accents", lowercase), lowercase);
+        return new BertSteps(true, true, keys.flag("normalizer.strip_accents", lowercase), lowercase);
     }
 
     /** Fails unless texts stand between two tokens. */

@@ -2,7 +2,6 @@ package io.multihead.text;
 
 import io.multihead.internal.base.JsonObject;
 import io.multihead.text.SentencePieceTokenizer.SpacePrefix;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
@@ -12,45 +11,20 @@ final class JsonParts {
 
     private JsonParts() {}
 
-    static void requireType(JsonObject object, String type) {
-        if (!object.text("type").equals(type)) {
-            throw object.fail("type", type);
-        }
-    }
-
-    /** Returns the parts of a component, which is one itself or a sequence of parts and sequences; none where it is absent. */
-    static List<JsonObject> list(JsonObject file, String member, String parts) {
-        List<JsonObject> list = new ArrayList<>();
-        if (file.has(member)) {
-            add(file.object(member), parts, list);
-        }
-        return list;
-    }
-
-    private static void add(JsonObject component, String parts, List<JsonObject> to) {
-        if (!"Sequence".equals(component.find("type"))) {
-            to.add(component);
-            return;
-        }
-        for (Object part : component.array(parts)) {
-            add(JsonObject.of(component.name() + "." + parts, part), parts, to);
-        }
-    }
-
     /** Returns whether text is composed (NFC) first, which is all that happens to it. */
     static boolean composes(JsonObject file) {
-        List<JsonObject> parts = list(file, "normalizer", "normalizers");
+        List<JsonObject> parts = file.parts("normalizer", "normalizers");
         for (JsonObject part : parts) {
-            requireType(part, "NFC");
+            part.requireType("NFC");
         }
         return !parts.isEmpty();
     }
 
     /** Returns how a byte-level file divides text. */
     static WordPattern words(JsonObject file) {
-        List<JsonObject> parts = list(file, "pre_tokenizer", "pretokenizers");
+        List<JsonObject> parts = file.parts("pre_tokenizer", "pretokenizers");
         JsonObject bytes = parts.getLast();
-        requireType(bytes, "ByteLevel");
+        bytes.requireType("ByteLevel");
         bytes.require("add_prefix_space", false);
         boolean gpt2 = bytes.flag("use_regex", true);
         if (parts.size() == 1) {
@@ -84,7 +58,7 @@ final class JsonParts {
     static SpacePrefix spaces(JsonObject file) {
         boolean replaced = false;
         boolean prefixed = false;
-        for (JsonObject part : list(file, "normalizer", "normalizers")) {
+        for (JsonObject part : file.parts("normalizer", "normalizers")) {
             switch (part.text("type")) {
                 case "Replace" -> {
                     part.object("pattern").require("String", " ");
@@ -99,7 +73,7 @@ final class JsonParts {
             }
         }
         SpacePrefix prefix = prefixed ? SpacePrefix.ALWAYS : SpacePrefix.NONE;
-        for (JsonObject part : list(file, "pre_tokenizer", "pretokenizers")) {
+        for (JsonObject part : file.parts("pre_tokenizer", "pretokenizers")) {
             if (part.text("type").equals("Metaspace") && !replaced) {
                 prefix = metaspace(part);
                 replaced = true;

@@ -37,7 +37,7 @@ final class JsonSpecialIds {
             all.add(end);
         }
         AddedEnds added = AddedEnds.of(flag("add_bos_token", begin), flag("add_eos_token", end));
-        for (JsonObject part : JsonParts.list(file, "post_processor", "processors")) {
+        for (JsonObject part : file.parts("post_processor", "processors")) {
             switch (part.text("type")) {
                 case "ByteLevel" -> {}
                 case "TemplateProcessing" -> {

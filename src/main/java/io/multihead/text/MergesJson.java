@@ -2,6 +2,8 @@ package io.multihead.text;
 
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.text.pairs.Merge;
+import io.multihead.internal.text.pairs.MergeTable;
 import io.multihead.text.BytePairTokenizer.MissingBytes;
 import io.multihead.text.SentencePieceTokenizer.SpacePrefix;
 import java.util.ArrayList;
@@ -27,11 +29,11 @@ final class MergesJson {
     private MergesJson(JsonObject file) {
         this.file = file;
         model = file.object("model");
-        JsonParts.requireType(model, "BPE");
+        model.requireType("BPE");
         model.require("dropout", null);
         requireEmpty("continuing_subword_prefix");
         requireEmpty("end_of_word_suffix");
-        overBytes = JsonParts.list(file, "pre_tokenizer", "pretokenizers").stream()
+        overBytes = file.parts("pre_tokenizer", "pretokenizers").stream()
                 .anyMatch(part -> "ByteLevel".equals(part.find("type")));
         vocabulary = vocabulary();
     }

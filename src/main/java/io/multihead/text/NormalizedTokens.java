@@ -1,5 +1,9 @@
 package io.multihead.text;
 
+import io.multihead.internal.text.unicode.Utf8;
+import io.multihead.internal.text.unigram.PieceArray;
+import io.multihead.internal.text.unigram.UnigramBuffer;
+import io.multihead.internal.text.unigram.UnigramNormalizer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;

@@ -2,6 +2,9 @@ package io.multihead.text;
 
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.text.wordpiece.PairJson;
+import io.multihead.internal.text.wordpiece.PairTemplate;
+import io.multihead.internal.text.wordpiece.WordPieceJson;
 import java.util.OptionalInt;
 import org.jspecify.annotations.Nullable;
 
@@ -43,7 +46,7 @@ final class PieceEncoder extends EndedTokenizer {
                     "tokens around a text", String.valueOf(special.added()), "expected one before it and one after it");
         }
         PairTemplate pairs = PairJson.of(file, special.begin(), special.end());
-        return new PieceEncoder(tokenizer, pairs.with(config), TokenizerJson.truncation(file));
+        return new PieceEncoder(tokenizer, pairs.with(config), WordPieceJson.truncation(file));
     }
 
     /**
@@ -51,7 +54,7 @@ final class PieceEncoder extends EndedTokenizer {
      * an id, which may be {@link SpecialIds#NONE}.
      */
     static PieceEncoder withoutEnds(PieceTokenizer tokenizer, JsonObject file, int leftOut) {
-        PieceEncoder ended = new PieceEncoder(tokenizer, PairTemplate.OTHER, TokenizerJson.truncation(file));
+        PieceEncoder ended = new PieceEncoder(tokenizer, PairTemplate.OTHER, WordPieceJson.truncation(file));
         return new PieceEncoder(ended, leftOut, true, SpecialIds.NONE, SpecialIds.NONE);
     }
 

@@ -1,6 +1,8 @@
 package io.multihead.text;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.text.pairs.Merge;
+import io.multihead.internal.text.pairs.MergeTable;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.HashMap;

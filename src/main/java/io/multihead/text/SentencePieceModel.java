@@ -2,6 +2,7 @@ package io.multihead.text;
 
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.ProtoReader;
+import io.multihead.internal.text.unigram.CharacterMap;
 import io.multihead.text.SentencePieceTokenizer.SpacePrefix;
 import io.multihead.text.SpecialIds.AddedEnds;
 import java.io.ByteArrayInputStream;

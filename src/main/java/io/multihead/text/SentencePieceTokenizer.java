@@ -1,6 +1,8 @@
 package io.multihead.text;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.text.pairs.Merge;
+import io.multihead.internal.text.pairs.Merger;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 

@@ -1,6 +1,10 @@
 package io.multihead.text;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.text.unigram.CharacterMap;
+import io.multihead.internal.text.unigram.PieceArray;
+import io.multihead.internal.text.unigram.SentenceNormalizer;
+import io.multihead.internal.text.unigram.UnigramPieces;
 import io.multihead.text.SpecialIds.AddedEnds;
 import io.multihead.text.UnigramTokenizer.Division;
 import io.multihead.text.UnigramTokenizer.Prefix;
@@ -64,8 +68,8 @@ record SentencePieceUnigram(
                 .mapToDouble(id -> scores[id])
                 .min()
                 .orElse(0);
-        UnigramPieces pieces =
-                new UnigramPieces(new UnigramPieces.Model(names, kinds, all, lowest, true), special.unknown(), false);
+        UnigramPieces pieces = new UnigramPieces(
+                new UnigramPieces.Model(names, TokenType.reserved(kinds), all, lowest, true), special.unknown(), false);
         return new UnigramTokenizer(
                 pieces,
                 Vocabulary.of(names, kinds).withAddedFrom(own),

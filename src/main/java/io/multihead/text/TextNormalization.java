@@ -1,5 +1,7 @@
 package io.multihead.text;
 
+import io.multihead.internal.text.unicode.BertSteps;
+
 /**
  * Normalisation of text before it is split into words, as HuggingFace's {@code BertNormalizer} does it, in this order.
  *
@@ -14,4 +16,9 @@ public record TextNormalization(boolean cleanText, boolean separateChinese, bool
 
     /** Cleaning and ideographs, but neither accents nor case, as cased BERT models use them. */
     public static final TextNormalization CASED = new TextNormalization(true, true, false, false);
+
+    /** Returns these steps as tables of characters know them. */
+    BertSteps steps() {
+        return new BertSteps(cleanText, separateChinese, stripAccents, lowercase);
+    }
 }

@@ -1,6 +1,7 @@
 package io.multihead.text;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.text.wordpiece.WordPieceModel;
 import java.util.Arrays;
 
 /**

@@ -1,6 +1,8 @@
 package io.multihead.text;
 
 import io.multihead.internal.base.Checks;
+import java.util.BitSet;
+import java.util.List;
 
 /** What a token of a vocabulary stands for, with the numbers that SentencePiece and GGUF give these types. */
 public enum TokenType {
@@ -16,6 +18,20 @@ public enum TokenType {
     UNUSED,
     /** One byte of UTF-8, written {@code <0x41>}. */
     BYTE;
+
+    /** Returns whether pieces of this type are never parts of a user's text. */
+    boolean isReserved() {
+        return this == CONTROL || this == UNKNOWN || this == BYTE;
+    }
+
+    /** Returns the ids whose types are reserved. */
+    static BitSet reserved(List<TokenType> types) {
+        BitSet reserved = new BitSet(types.size());
+        for (int id = 0; id < types.size(); id++) {
+            reserved.set(id, types.get(id).isReserved());
+        }
+        return reserved;
+    }
 
     /**
      * Returns the type that a file's number means.

@@ -5,6 +5,9 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.FileMemory;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.text.wordpiece.PairTemplate;
+import io.multihead.internal.text.wordpiece.WordPieceFiles;
+import io.multihead.internal.text.wordpiece.WordPieceJson;
 import io.multihead.text.SpecialIds.AddedEnds;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -94,7 +97,7 @@ public final class Tokenizers {
         }
         JsonObject file = Checks.in(json, () -> json(FileMemory.bytes(json)));
         return isWordPiece(file)
-                ? new WordPiece(WordPieceFiles.load(folder, Checks.in(json, () -> TokenizerJson.parse(file))))
+                ? new WordPiece(WordPieceFiles.load(folder, Checks.in(json, () -> WordPieceJson.parse(file))))
                 : Checks.in(json, () -> encoder(file, config));
     }
 
@@ -106,7 +109,7 @@ public final class Tokenizers {
      */
     public static EncoderTokenizer ofEncoderJson(byte[] utf8) {
         JsonObject file = json(Checks.notNull(utf8, "utf8"));
-        return isWordPiece(file) ? new WordPiece(TokenizerJson.parse(file)) : encoder(file, null);
+        return isWordPiece(file) ? new WordPiece(WordPieceJson.parse(file)) : encoder(file, null);
     }
 
     /**
@@ -139,7 +142,7 @@ public final class Tokenizers {
     public static EncoderTokenizer ofJsonWithoutEnds(byte[] utf8) {
         JsonObject file = json(Checks.notNull(utf8, "utf8"));
         return isWordPiece(file)
-                ? new WordPiece(TokenizerJson.parseWithoutEnds(file))
+                ? new WordPiece(WordPieceJson.parseWithoutEnds(file))
                 : PieceEncoder.withoutEnds(pieces(file, null), file, SpecialIds.NONE);
     }
 
@@ -153,7 +156,7 @@ public final class Tokenizers {
     public static EncoderTokenizer ofModel2VecJson(byte[] utf8) {
         JsonObject file = json(Checks.notNull(utf8, "utf8"));
         if (isWordPiece(file)) {
-            return WordPiece.withoutUnknown(TokenizerJson.parseWithoutEnds(file));
+            return WordPiece.withoutUnknown(WordPieceJson.parseWithoutEnds(file));
         }
         PieceTokenizer pieces = pieces(file, null);
         // a Unigram model of HuggingFace's library has no name of its unknown token, by which model2vec finds it

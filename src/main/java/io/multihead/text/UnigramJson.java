@@ -2,6 +2,14 @@ package io.multihead.text;
 
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.text.unicode.BertSteps;
+import io.multihead.internal.text.unigram.CharacterMap;
+import io.multihead.internal.text.unigram.ClusterNormalizer;
+import io.multihead.internal.text.unigram.CodePointNormalizer;
+import io.multihead.internal.text.unigram.StepsJson;
+import io.multihead.internal.text.unigram.UnigramNormalizer;
+import io.multihead.internal.text.unigram.UnigramPieces;
+import io.multihead.internal.text.wordpiece.WordPieceJson;
 import io.multihead.text.UnigramTokenizer.Division;
 import io.multihead.text.UnigramTokenizer.Prefix;
 import io.multihead.text.UnigramTokenizer.Rules;
@@ -38,7 +46,7 @@ final class UnigramJson {
     private UnigramJson(JsonObject file) {
         this.file = file;
         model = file.object("model");
-        JsonParts.requireType(model, "Unigram");
+        model.requireType("Unigram");
         byteFallback = model.flag("byte_fallback", false);
         List<?> vocabulary = model.array("vocab");
         unknown = model.integer("unk_id", 0, vocabulary.size() - 1);
@@ -121,7 +129,11 @@ final class UnigramJson {
                 byteFallback);
         // the crate's model does not know what was added beside it
         UnigramPieces.Model own = new UnigramPieces.Model(
-                texts.subList(0, scores.length), types.subList(0, scores.length), scores, lowest, false);
+                texts.subList(0, scores.length),
+                TokenType.reserved(types.subList(0, scores.length)),
+                scores,
+                lowest,
+                false);
         return new UnigramTokenizer(
                 new UnigramPieces(own, unknown, true),
                 vocabulary,
@@ -142,8 +154,8 @@ final class UnigramJson {
 
     private UnigramNormalizer normalizer() {
         CharacterMap map = CharacterMap.EMPTY;
-        TextNormalization bert = null;
-        List<JsonObject> parts = JsonParts.list(file, "normalizer", "normalizers");
+        BertSteps bert = null;
+        List<JsonObject> parts = file.parts("normalizer", "normalizers");
         StepsJson steps = new StepsJson();
         for (JsonObject part : parts) {
             String type = part.text("type");
@@ -155,7 +167,7 @@ final class UnigramJson {
                 case "Precompiled" -> map = map(part);
                 case "BertNormalizer" -> {
                     part.require("clean_text", true);
-                    bert = TokenizerJson.normalization(part);
+                    bert = WordPieceJson.normalization(part);
                 }
                 default -> steps.add(part);
             }
@@ -175,7 +187,7 @@ final class UnigramJson {
     }
 
     private Division division() {
-        List<JsonObject> parts = JsonParts.list(file, "pre_tokenizer", "pretokenizers");
+        List<JsonObject> parts = file.parts("pre_tokenizer", "pretokenizers");
         if (parts.isEmpty()) {
             throw file.fail("pre_tokenizer", "Metaspace, perhaps after WhitespaceSplit");
         }
@@ -188,7 +200,7 @@ final class UnigramJson {
                     "expected Metaspace, perhaps after WhitespaceSplit");
         }
         JsonObject metaspace = parts.getLast();
-        JsonParts.requireType(metaspace, "Metaspace");
+        metaspace.requireType("Metaspace");
         metaspace.require("replacement", MARK);
         boolean divides = metaspace.flag("split", true);
         if (words && !divides) {
@@ -198,8 +210,7 @@ final class UnigramJson {
     }
 
     private Prefix prefix() {
-        JsonObject metaspace =
-                JsonParts.list(file, "pre_tokenizer", "pretokenizers").getLast();
+        JsonObject metaspace = file.parts("pre_tokenizer", "pretokenizers").getLast();
         boolean added = metaspace.flag("add_prefix_space", true);
         String scheme = metaspace.find("prepend_scheme");
         Prefix prefix =

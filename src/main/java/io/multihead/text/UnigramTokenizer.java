@@ -1,6 +1,9 @@
 package io.multihead.text;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.text.unigram.UnigramBuffer;
+import io.multihead.internal.text.unigram.UnigramNormalizer;
+import io.multihead.internal.text.unigram.UnigramPieces;
 
 /**
  * The Unigram model of SentencePiece (Kudo 2018; Kudo and Richardson 2018), as XLM-R, multilingual E5, BGE-M3, ALBERT and T5 have it, with the

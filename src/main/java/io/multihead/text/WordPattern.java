@@ -1,6 +1,11 @@
 package io.multihead.text;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.text.words.CasedWords;
+import io.multihead.internal.text.words.DeepSeekWords;
+import io.multihead.internal.text.words.Gpt2Words;
+import io.multihead.internal.text.words.Llama3Words;
+import io.multihead.internal.text.words.WordRule;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;

@@ -1,6 +1,12 @@
 package io.multihead.text;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.text.unicode.CharacterTable;
+import io.multihead.internal.text.wordpiece.PieceTrie;
+import io.multihead.internal.text.wordpiece.SpecialTokens;
+import io.multihead.internal.text.wordpiece.WordPieceFiles;
+import io.multihead.internal.text.wordpiece.WordPieceJson;
+import io.multihead.internal.text.wordpiece.WordPieceModel;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -82,7 +88,7 @@ public final class WordPiece extends EndedTokenizer {
      * @throws IllegalArgumentException if the file is malformed or asks for something else than BERT's WordPiece
      */
     public static WordPiece ofTokenizerJson(byte[] utf8) {
-        return new WordPiece(TokenizerJson.parse(Checks.notNull(utf8, "utf8")));
+        return new WordPiece(WordPieceJson.parse(Checks.notNull(utf8, "utf8")));
     }
 
     /**
@@ -95,7 +101,8 @@ public final class WordPiece extends EndedTokenizer {
      */
     public static WordPiece ofVocabulary(List<String> tokens, TextNormalization normalization) {
         Checks.notNull(tokens, "tokens");
-        return new WordPiece(WordPieceModel.of(tokens, Checks.notNull(normalization, "normalization")));
+        return new WordPiece(WordPieceModel.of(
+                tokens, Checks.notNull(normalization, "normalization").steps()));
     }
 
     /**
@@ -107,7 +114,7 @@ public final class WordPiece extends EndedTokenizer {
      * @throws IllegalArgumentException if a token has an unpaired surrogate
      */
     public byte[] toTokenizerJson() {
-        return TokenizerJson.write(model);
+        return WordPieceJson.write(model);
     }
 
     @Override

@@ -1,5 +1,7 @@
 package io.multihead.text;
 
+import io.multihead.internal.text.words.WordCache;
+
 /** A tokenizer that divides words one by one, whatever is around them, and remembers those that it saw. */
 abstract class WordTokenizer extends PieceTokenizer {
     private final WordCache cache = new WordCache();

@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.Softmax;
 import io.multihead.compute.Compute;
-import io.multihead.internal.random.Philox;
+import io.multihead.internal.base.Philox;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.Comparator;

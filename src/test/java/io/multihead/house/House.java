@@ -29,8 +29,8 @@ import java.util.stream.Stream;
 final class House {
     /** Floors from the ground up; rooms on one floor are neighbours that do not know each other. */
     private static final List<List<String>> FLOORS = List.of(
-            List.of("internal.base", "internal.random"),
-            List.of("tensor"),
+            List.of("internal.base", "internal.text.unicode", "internal.text.pairs"),
+            List.of("tensor", "internal.text.words", "internal.text.unigram", "internal.text.wordpiece"),
             List.of("internal.kernel", "reference", "format", "text"),
             List.of("internal.layout", "internal.template", "grammar"),
             List.of("internal.exec", "internal.gemm"),
@@ -47,8 +47,16 @@ final class House {
             List.of("analysis", "encoder", "decoder", "train"),
             List.of("langchain4j"));
 
-    /** Rooms beside the others: on tensors and the checks of arguments alone; tokenizers read the format that files have them in. */
-    private static final Set<String> SIDE = Set.of("reference", "format", "text");
+    /** Rooms beside the others: on tensors and the checks of arguments alone, the one of text on those below it, and on the format that files have tokenizers in. */
+    private static final Set<String> SIDE = Set.of(
+            "reference",
+            "format",
+            "text",
+            "internal.text.unicode",
+            "internal.text.pairs",
+            "internal.text.words",
+            "internal.text.unigram",
+            "internal.text.wordpiece");
 
     /** Returns what the table of docs/architecture.md says: each room and its floor, or "side". */
     static Map<String, String> levels() {
@@ -60,6 +68,8 @@ final class House {
         }
         return levels;
     }
+
+    private static final String INTERNAL_TEXT = "internal.text.";
 
     /** Libraries that a package may use beside the JDK: its users have them anyway. */
     private static final Map<String, String> OPTIONAL = Map.of("langchain4j", "dev.langchain4j.");
@@ -303,12 +313,18 @@ final class House {
         if (from.equals(to)) {
             return true;
         }
+        boolean below = floor(to.get()) < floor(from.get());
         if (SIDE.contains(from.get())) {
             return to.get().equals("tensor")
                     || to.get().equals("internal.base")
-                    || from.get().equals("text") && to.get().equals("format");
+                    || from.get().equals("text") && to.get().equals("format")
+                    || below && isText(from.get()) && isText(to.get());
         }
-        return !to.get().equals("reference") && floor(to.get()) < floor(from.get());
+        return !to.get().equals("reference") && !to.get().startsWith(INTERNAL_TEXT) && below;
+    }
+
+    private static boolean isText(String room) {
+        return room.equals("text") || room.startsWith(INTERNAL_TEXT);
     }
 
     /** The room of a name below the root; packages inside a room belong to it. */

@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
 import io.multihead.faults.Named;
-import io.multihead.internal.random.Philox;
+import io.multihead.internal.base.Philox;
 import io.multihead.reference.ReferenceActivation;
 import io.multihead.support.Golden;
 import io.multihead.support.Layout;

@@ -1,5 +1,6 @@
 package io.multihead.text;
 
+import io.multihead.internal.text.pairs.ByteAlphabet;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.sun.management.ThreadMXBean;
+import io.multihead.internal.text.pairs.ByteAlphabet;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;

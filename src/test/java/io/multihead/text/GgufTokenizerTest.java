@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.multihead.format.Gguf;
 import io.multihead.format.GgufFixture;
+import io.multihead.internal.text.pairs.ByteAlphabet;
 import io.multihead.text.SharedModels.Example;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.format.GgufFixture;
+import io.multihead.internal.text.pairs.ByteAlphabet;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;

@@ -1,5 +1,6 @@
 package io.multihead.text;
 
+import io.multihead.internal.text.unigram.NormalizerStep;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.multihead.internal.text.unigram.CharacterMap;
+import io.multihead.internal.text.unigram.UnigramBuffer;
 import io.multihead.support.WarmCalls;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;

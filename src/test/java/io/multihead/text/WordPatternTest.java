@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.multihead.internal.text.words.WordRule;
 import io.multihead.support.Tries;
 import java.time.Duration;
 import java.util.ArrayList;

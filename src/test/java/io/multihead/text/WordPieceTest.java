@@ -8,6 +8,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.sun.management.ThreadMXBean;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.text.wordpiece.PairTemplate;
+import io.multihead.internal.text.wordpiece.WordPieceJson;
+import io.multihead.internal.text.wordpiece.WordPieceModel;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
@@ -102,16 +105,16 @@ class WordPieceTest {
     /** Tokens that JSON must escape, every combination of steps, and the trained model's tokenizer. */
     @Test
     void aWrittenTokenizerIsReadAgain() throws IOException {
-        assertReadAgain(TokenizerJson.parse(Models.open(Models.MINILM_TOKENIZER).readAllBytes()));
+        assertReadAgain(WordPieceJson.parse(Models.open(Models.MINILM_TOKENIZER).readAllBytes()));
         List<String> odd =
                 List.of("[UNK]", "\"", "\\", "\n", "##\u0001", "[CLS]", "\ud83d\ude00", "", "[SEP]", "\u2028");
         for (int steps = 0; steps < 16; steps++) {
             TextNormalization normalization =
                     new TextNormalization((steps & 1) != 0, (steps & 2) != 0, (steps & 4) != 0, (steps & 8) != 0);
-            assertReadAgain(WordPieceModel.of(odd, normalization));
+            assertReadAgain(WordPieceModel.of(odd, normalization.steps()));
             Map<String, Integer> special = Map.of("\"", 1, "", 7);
             assertReadAgain(new WordPieceModel(
-                    odd, special, Set.of(), normalization, "#", 1, 2, 3, OptionalInt.of(7), PairTemplate.BERT));
+                    odd, special, Set.of(), normalization.steps(), "#", 1, 2, 3, OptionalInt.of(7), PairTemplate.BERT));
         }
         WordPiece unpaired =
                 WordPiece.ofVocabulary(List.of("[UNK]", "[CLS]", "[SEP]", "\ud83d"), TextNormalization.CASED);
@@ -120,7 +123,8 @@ class WordPieceTest {
 
     @Test
     void aTokenizerWithoutTokensAroundTextsIsReadAgain() {
-        WordPieceModel plain = WordPieceModel.of(List.of("[UNK]", "[CLS]", "[SEP]", "a"), TextNormalization.CASED);
+        WordPieceModel plain =
+                WordPieceModel.of(List.of("[UNK]", "[CLS]", "[SEP]", "a"), TextNormalization.CASED.steps());
         WordPieceModel endless = new WordPieceModel(
                 plain.vocabulary(),
                 plain.special(),
@@ -135,12 +139,12 @@ class WordPieceTest {
         byte[] written = new WordPiece(endless).toTokenizerJson();
         assertEquals(
                 endless,
-                TokenizerJson.parseWithoutEnds(new JsonObject("tokenizer", Json.object("tokenizer", written))));
-        assertThrows(IllegalArgumentException.class, () -> TokenizerJson.parse(written));
+                WordPieceJson.parseWithoutEnds(new JsonObject("tokenizer", Json.object("tokenizer", written))));
+        assertThrows(IllegalArgumentException.class, () -> WordPieceJson.parse(written));
     }
 
     private static void assertReadAgain(WordPieceModel model) {
-        assertEquals(model, TokenizerJson.parse(new WordPiece(model).toTokenizerJson()));
+        assertEquals(model, WordPieceJson.parse(new WordPiece(model).toTokenizerJson()));
     }
 
     /** Whatever the text, offsets rise and stay inside it, and tokens do not depend on the text before or after white space. */

@@ -1,5 +1,6 @@
 package io.multihead.internal.base;
 
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -154,6 +155,35 @@ public final class JsonObject {
         Object value = members.get(member);
         if (value != null && !Objects.equals(value, expected)) {
             throw fail(member, String.valueOf(expected));
+        }
+    }
+
+    /** Fails unless the member {@code type} is this one. */
+    public void requireType(String type) {
+        if (!text("type").equals(type)) {
+            throw fail("type", type);
+        }
+    }
+
+    /**
+     * Returns the parts of a member that is one part, or of type {@code Sequence} with parts and sequences in its array {@code parts}; none
+     * where it is absent.
+     */
+    public List<JsonObject> parts(String member, String parts) {
+        List<JsonObject> list = new ArrayList<>();
+        if (has(member)) {
+            object(member).addParts(parts, list);
+        }
+        return list;
+    }
+
+    private void addParts(String parts, List<JsonObject> to) {
+        if (!"Sequence".equals(find("type"))) {
+            to.add(this);
+            return;
+        }
+        for (Object part : array(parts)) {
+            of(name + "." + parts, part).addParts(parts, to);
         }
     }
 

@@ -8,6 +8,7 @@ import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.HeadGroup;
 import io.multihead.internal.attention.ScoreRule;
 import io.multihead.internal.attention.mask.ScoreIndex;
+import io.multihead.internal.base.Philox;
 import io.multihead.internal.gemm.MacroKernel;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.RowOps;
@@ -17,7 +18,6 @@ import io.multihead.internal.layout.Packer;
 import io.multihead.internal.layout.PanelMemory;
 import io.multihead.internal.layout.Panels;
 import io.multihead.internal.layout.Scratch;
-import io.multihead.internal.random.Philox;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 

@@ -10,11 +10,11 @@ import io.multihead.internal.attention.keyvalue.KeyValueBlock;
 import io.multihead.internal.attention.keyvalue.NonFiniteValues;
 import io.multihead.internal.attention.mask.BoundMask;
 import io.multihead.internal.attention.mask.ScoreTransform;
+import io.multihead.internal.base.Philox;
 import io.multihead.internal.gemm.MacroKernel;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.layout.Packer;
 import io.multihead.internal.layout.Scratch;
-import io.multihead.internal.random.Philox;
 import java.util.Arrays;
 
 /**

@@ -1,0 +1,107 @@
+package io.multihead.internal.text.pairs;
+
+import io.multihead.internal.base.Checks;
+import java.util.Arrays;
+
+/**
+ * Which pairs of symbols merge, in what order, and into what. A symbol is the id of a token, or a larger number of something that is no
+ * token but a part of one. The pairs are in one open-addressed table of a long each, so that a look-up reads one cache line.
+ */
+public final class MergeTable {
+    /** More symbols than this do not fit an entry beside the number of the merge. */
+    public static final int MOST_SYMBOLS = (1 << 20) - 1;
+
+    /** More merges than this do not fit an entry. */
+    static final int MOST_MERGES = (1 << 24) - 1;
+
+    private static final int SYMBOL_BITS = 20;
+    private static final int MERGE_BITS = 24;
+    private static final int MERGE_MASK = (1 << MERGE_BITS) - 1;
+    private static final long EMPTY = -1;
+    private static final int SMALLEST = 10;
+
+    /** By merge: its place in the order, lower first. */
+    private final int[] ranks;
+    /** By merge: the symbol that it makes. */
+    private final int[] results;
+
+    private long[] entries = filled(SMALLEST);
+    private int shift = Long.SIZE - SMALLEST;
+    private int size;
+
+    /** A table of numbered merges, whose pairs are {@link #put}. */
+    public MergeTable(int[] ranks, int[] results) {
+        this.ranks = ranks;
+        this.results = results;
+    }
+
+    /** Sets the number of the merge of two symbols, if they have none yet. */
+    public void put(int left, int right, int merge) {
+        Checks.index(left, MOST_SYMBOLS, "symbol");
+        Checks.index(right, MOST_SYMBOLS, "symbol");
+        Checks.index(merge, MOST_MERGES, "merge");
+        if (find(left, right) >= 0) {
+            return;
+        }
+        if (2 * size >= entries.length) {
+            long[] old = entries;
+            shift--;
+            entries = filled(Long.SIZE - shift);
+            for (long entry : old) {
+                if (entry != EMPTY) {
+                    entries[freeSlot(entry >>> MERGE_BITS)] = entry;
+                }
+            }
+        }
+        long pair = pair(left, right);
+        entries[freeSlot(pair)] = pair << MERGE_BITS | merge;
+        size++;
+    }
+
+    /** Returns the number of the merge of two symbols, or -1; a negative symbol merges with none. */
+    int find(int left, int right) {
+        if ((left | right) < 0) {
+            return -1;
+        }
+        long pair = pair(left, right);
+        int slot = slot(pair);
+        for (long entry = entries[slot]; entry != EMPTY; entry = entries[slot]) {
+            if (entry >>> MERGE_BITS == pair) {
+                return (int) entry & MERGE_MASK;
+            }
+            slot = slot + 1 & entries.length - 1;
+        }
+        return -1;
+    }
+
+    int rank(int merge) {
+        return ranks[merge];
+    }
+
+    int result(int merge) {
+        return results[merge];
+    }
+
+    private int freeSlot(long pair) {
+        int slot = slot(pair);
+        while (entries[slot] != EMPTY) {
+            slot = slot + 1 & entries.length - 1;
+        }
+        return slot;
+    }
+
+    private static long pair(int left, int right) {
+        return (long) left << SYMBOL_BITS | right;
+    }
+
+    /** Fibonacci hashing (Knuth, The Art of Computer Programming 3, section 6.4). */
+    private int slot(long pair) {
+        return (int) (pair * 0x9E3779B97F4A7C15L >>> shift);
+    }
+
+    private static long[] filled(int bits) {
+        long[] result = new long[1 << bits];
+        Arrays.fill(result, EMPTY);
+        return result;
+    }
+}

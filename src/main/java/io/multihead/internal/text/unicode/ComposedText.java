@@ -1,0 +1,80 @@
+package io.multihead.internal.text.unicode;
+
+import java.text.Normalizer;
+
+/** The composed form (NFC) of a part of a text, and where in the text each of its characters comes from. */
+public final class ComposedText {
+    private static final int FIRST_VOWEL = 0x1160;
+    private static final int LAST_TRAILING = 0x11ff;
+
+    public final char[] text;
+    /** For each character of it: where that which was composed together begins and ends. */
+    private final int[] starts;
+
+    private final int[] ends;
+
+    private ComposedText(char[] text) {
+        this.text = text;
+        starts = new int[text.length];
+        ends = new int[text.length];
+    }
+
+    /** Composes a part of a text. */
+    public static ComposedText of(char[] text, int from, int end) {
+        String part = new String(text, from, end - from);
+        String whole = Normalizer.normalize(part, Normalizer.Form.NFC);
+        ComposedText composed = new ComposedText(whole.toCharArray());
+        if (!composed.place(part, from)) {
+            composed.set(0, composed.text.length, from, end);
+        }
+        return composed;
+    }
+
+    /**
+     * Places each character by what follows no other: a character, with marks and Hangul's vowels and trailing consonants behind it. Returns whether
+     * composed apart they are the same text. Unicode has rare characters of other kinds that compose.
+     */
+    private boolean place(String part, int from) {
+        int size = 0;
+        for (int at = 0; at < part.length(); ) {
+            int next = at + Character.charCount(part.codePointAt(at));
+            while (next < part.length() && follows(part.codePointAt(next))) {
+                next += Character.charCount(part.codePointAt(next));
+            }
+            String each = Normalizer.normalize(part.substring(at, next), Normalizer.Form.NFC);
+            for (int i = 0; i < each.length(); i++) {
+                if (size + i >= text.length || text[size + i] != each.charAt(i)) {
+                    return false;
+                }
+            }
+            set(size, size + each.length(), from + at, from + next);
+            size += each.length();
+            at = next;
+        }
+        return size == text.length;
+    }
+
+    private static boolean follows(int codePoint) {
+        return switch (Character.getType(codePoint)) {
+            case Character.NON_SPACING_MARK, Character.ENCLOSING_MARK, Character.COMBINING_SPACING_MARK -> true;
+            default -> codePoint >= FIRST_VOWEL && codePoint <= LAST_TRAILING;
+        };
+    }
+
+    private void set(int first, int last, int start, int end) {
+        for (int i = first; i < last; i++) {
+            starts[i] = start;
+            ends[i] = end;
+        }
+    }
+
+    /** Returns where the source of a character begins. */
+    public int start(int index) {
+        return starts[index];
+    }
+
+    /** Returns where the source of a character ends. */
+    public int end(int index) {
+        return ends[index];
+    }
+}

@@ -1,0 +1,5 @@
+/** Code points: classes, normalised forms, grapheme clusters, UTF-8. Not part of the API. */
+@NullMarked
+package io.multihead.internal.text.unicode;
+
+import org.jspecify.annotations.NullMarked;

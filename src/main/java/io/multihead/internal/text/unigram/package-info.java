@@ -1,0 +1,5 @@
+/** Pieces of a Unigram model, and the normalisers before them. Not part of the API. */
+@NullMarked
+package io.multihead.internal.text.unigram;
+
+import org.jspecify.annotations.NullMarked;

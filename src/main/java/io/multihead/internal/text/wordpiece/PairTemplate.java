@@ -1,0 +1,30 @@
+package io.multihead.internal.text.wordpiece;
+
+import io.multihead.internal.base.JsonObject;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How a tokenizer makes one sequence of two texts: the first token, the first text, the last token once or several times, the second
+ * text, and the last token.
+ *
+ * @param separators how often the last token stands between the texts; 0 for another template
+ * @param secondType token type of the second text and of the token after it
+ */
+public record PairTemplate(int separators, int secondType) {
+    /** What BERT's tokenizers do. */
+    public static final PairTemplate BERT = new PairTemplate(1, 1);
+
+    /** What those of RoBERTa and XLM-R do. */
+    public static final PairTemplate ROBERTA = new PairTemplate(2, 0);
+
+    /** Something else. */
+    public static final PairTemplate OTHER = new PairTemplate(0, 0);
+
+    /** Returns the same for a {@code tokenizer_config.json}, which may say that models are given no types of tokens: all are 0 then. */
+    public PairTemplate with(@Nullable JsonObject config) {
+        boolean typed = config == null
+                || !config.has("model_input_names")
+                || config.array("model_input_names").contains("token_type_ids");
+        return typed ? this : new PairTemplate(separators, 0);
+    }
+}

@@ -1,0 +1,66 @@
+package io.multihead.internal.text.wordpiece;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.FileMemory;
+import io.multihead.internal.text.unicode.CharacterTable;
+import java.io.IOException;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Finds and reads the files of a tokenizer. */
+public final class WordPieceFiles {
+    private WordPieceFiles() {}
+
+    public static WordPieceModel load(Path folder) throws IOException {
+        Path json = folder.resolve("tokenizer.json");
+        if (Files.exists(json)) {
+            return load(folder, Checks.in(json, () -> WordPieceJson.parse(FileMemory.bytes(json))));
+        }
+        Path text = folder.resolve("vocab.txt");
+        List<String> tokens = Checks.in(text, () -> lines(text));
+        return TokenizerSettings.read(folder).ofVocabulary(text, tokens);
+    }
+
+    /** Reads what other files say of a folder's {@code tokenizer.json}. */
+    public static WordPieceModel load(Path folder, WordPieceModel json) throws IOException {
+        return TokenizerSettings.read(folder).apply(folder.resolve("tokenizer.json"), json);
+    }
+
+    /** One token per line; a line ends with a line feed alone, since tokens may be other separators of lines. */
+    private static List<String> lines(Path file) throws IOException {
+        String text;
+        try {
+            text = Files.readString(file);
+        } catch (CharacterCodingException malformed) {
+            throw new IllegalArgumentException(
+                    "not " + StandardCharsets.UTF_8 + "; expected one token per line", malformed);
+        }
+        List<String> tokens = new ArrayList<>();
+        for (int at = 0; at < text.length(); ) {
+            int end = text.indexOf('\n', at);
+            end = end < 0 ? text.length() : end;
+            String token = text.substring(at, end > at && text.charAt(end - 1) == '\r' ? end - 1 : end);
+            tokens.add(token);
+            requireToken(token, tokens.size());
+            at = end + 1;
+        }
+        return tokens;
+    }
+
+    /** Fails where versions of transformers read different tokens: 4 ends lines at carriage returns, 5 removes white space at their end. */
+    private static void requireToken(String token, int line) {
+        if (token.indexOf('\r') >= 0) {
+            throw Checks.fail("line " + line, "a carriage return within it", "expected a token");
+        }
+        if (!token.isEmpty() && CharacterTable.isSpace(token.codePointBefore(token.length()))) {
+            if (!token.codePoints().allMatch(CharacterTable::isSpace)) {
+                throw Checks.fail(
+                        "line " + line, "\"" + token + "\"", "expected a token without white space at its end");
+            }
+        }
+    }
+}
