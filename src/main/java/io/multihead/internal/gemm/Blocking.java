@@ -1,5 +1,6 @@
 package io.multihead.internal.gemm;
 
+import io.multihead.internal.base.CacheSizes;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.MicroKernel;
 
@@ -8,7 +9,7 @@ import io.multihead.internal.kernel.MicroKernel;
  * Goto and van de Geijn (2008) and BLIS. {@link LoopNest} has the loops.
  *
  * <p>{@link #KC} and {@link #CHAIN}, on which results depend, are the same on every machine. The sizes suit an L1 of 32 KiB and an L2 of
- * 1 MiB or more per core; there are others for 16 vector registers, as x86 has without AVX-512, where most have less.
+ * 1 MiB per core or more; {@link #MC} follows L2. There are others for 16 vector registers, as x86 has without AVX-512.
  */
 public final class Blocking {
     /** Rows of C in a tile. */
@@ -43,26 +44,31 @@ public final class Blocking {
      */
     public static final int KC = MicroKernel.MAX_DEPTH;
 
-    /** Rows of A packed at a time: at most 204 KiB, which L2 holds beside the panel in use, 64 KiB. A multiple of {@link #MR}. */
-    public static final int MC = Lanes.FEW_REGISTERS ? 80 : 96;
+    private static final long KIB = 1L << 10;
 
     /**
-     * Columns of a task. A is read once for this many; reading it twice for 1024 columns costs 3 %. Where L2 has 512 KiB, the sums
-     * of fewer columns stay there: 1024 x 1024 at 73 instead of 67 GFLOP/s (Zen 3).
+     * Rows of A packed at a time, for each of which all of B is read again from L3: {@link #rows}. A multiple of {@link #MR}.
+     */
+    public static final int MC = rows(CacheSizes.ofThisMachine().l2(), Lanes.FEW_REGISTERS);
+
+    /**
+     * Columns of a task. A is read once for this many; reading it twice for 1024 columns costs 3 %. With 16 registers, where B takes longer
+     * to multiply than to read, the sums of fewer columns stay in L2: 1024 x 1024 at 73 instead of 67 GFLOP/s (Zen 3, L2 of 512 KiB), at 103
+     * instead of 98 (Zen 5 with AVX2, L2 of 1 MiB).
      */
     public static final int NC = Lanes.FEW_REGISTERS ? 384 : 1024;
 
     /** Columns below which reading A more often costs more than packing B more often. */
     public static final int NC_MIN = 256;
 
-    /** Rows of a task, two or three blocks of A: its sums, at most 792 KiB, stay in L2 or close by from depth to depth. */
-    public static final int TASK_ROWS = Lanes.FEW_REGISTERS ? 3 * MC : 2 * MC;
+    /** Rows of a task: its sums, at most 792 KiB or 990 KiB, stay in L2 or close by from depth to depth. A multiple of {@link #MR}. */
+    public static final int TASK_ROWS = Lanes.FEW_REGISTERS ? 240 : 192;
 
     /**
      * The same where panels are narrower than f32 and are widened for these rows: all of a task, so that each panel is widened once for
      * them. Rows and panel take 472 KiB of L2.
      */
-    public static final int MC_NARROW = Lanes.FEW_REGISTERS ? MC : TASK_ROWS;
+    public static final int MC_NARROW = Lanes.FEW_REGISTERS ? 80 : TASK_ROWS;
 
     /**
      * Where C has rows for several tasks, those of tasks of the largest size are a multiple of this, and those of tasks that were halved
@@ -87,4 +93,15 @@ public final class Blocking {
     public static final int PAIR_DEPTH = 256;
 
     private Blocking() {}
+
+    /**
+     * Returns {@link #MC}: rows that take at most 204 KiB, which L2 holds beside the panel in use, 64 KiB; twice as many where L2 has 2 MiB,
+     * as then B is read from L3 half as often: 1024 x 1024 at 144 instead of 135 GFLOP/s (an Intel Xeon). Zen 5, whose L2 has 1 MiB, is within
+     * 1 % with either. Tiles for 16 registers take 1 to 4 % longer with more rows.
+     *
+     * @param l2 bytes of L2; 0 where the system does not tell them
+     */
+    static int rows(long l2, boolean fewRegisters) {
+        return fewRegisters ? 80 : l2 >= 2048 * KIB ? 192 : 96;
+    }
 }

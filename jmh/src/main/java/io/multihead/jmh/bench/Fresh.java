@@ -1,5 +1,7 @@
 package io.multihead.jmh.bench;
 
+import io.multihead.internal.base.CacheSizes;
+import io.multihead.jmh.report.Machine;
 import io.multihead.jmh.rounds.Children;
 import io.multihead.langchain4j.MultiheadEmbeddingModel;
 import java.io.IOException;
@@ -13,7 +15,8 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * Runs {@link FreshCall} or {@link FreshEmbedding} in fresh JVMs, without and with an AOT cache, and prints a table of each kind. The
+ * Runs {@link FreshCall} or {@link FreshEmbedding} in fresh JVMs, without and with an AOT cache, or {@link TuneCall} with blocks for other
+ * caches, and prints a table of each kind. The
  * kinds take turns. The packed file of an encoder is written beside the cache.
  */
 public final class Fresh {
@@ -32,8 +35,8 @@ public final class Fresh {
     /**
      * Runs all of it.
      *
-     * @param arguments how many JVMs of each kind, the jars to run them from, the cache's file to be, and {@code embeddings} or {@code layer} for
-     *     those instead of attention
+     * @param arguments how many JVMs of each kind, the jars to run them from, the cache's file to be, and {@code embeddings}, {@code layer} or
+     *     {@code tune} for those instead of attention
      * @throws IOException if a JVM cannot be started
      * @throws InterruptedException if this JVM shuts down, which ends the JVM that is measured
      */
@@ -44,6 +47,10 @@ public final class Fresh {
         String workload = arguments.length > 3 ? arguments[3] : "attention";
         if (workload.equals("embeddings")) {
             embeddings(jvms, jars, cache);
+            return;
+        }
+        if (workload.equals("tune")) {
+            tune(jvms, jars);
             return;
         }
         List<String> calls = List.of(FreshCall.class.getName(), workload);
@@ -78,6 +85,19 @@ public final class Fresh {
                         mapped,
                         reading(packedCache),
                         "-Xmx128m"));
+    }
+
+    private static void tune(int jvms, String jars) throws IOException, InterruptedException {
+        System.out.println(Machine.description() + "\n" + TuneCall.caches());
+        List<String> calls = List.of(TuneCall.class.getName());
+        String option = "-D" + CacheSizes.L2 + "=";
+        tables(
+                TuneCall.COLUMNS,
+                jvms,
+                jars,
+                new Kind("as chosen", calls),
+                new Kind("blocks for an L2 of 1 MiB", calls, option + (1 << 20)),
+                new Kind("blocks for an L2 of 2 MiB", calls, option + (2 << 20)));
     }
 
     private static String writing(String cache) {

@@ -1,0 +1,59 @@
+package io.multihead.internal.base;
+
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/**
+ * The sizes of a core's data caches in bytes, by which blocks of products are chosen; results do not depend on them. Linux tells them in
+ * {@code sysfs}. A size that the system does not tell is 0.
+ *
+ * @param l1 the first level
+ * @param l2 the second level
+ * @param l3 the third level, shared with other cores
+ */
+public record CacheSizes(long l1, long l2, long l3) {
+    /** Bytes of L2, for a machine that does not tell them, and to measure what other blocks would give. */
+    public static final String L2 = "io.multihead.l2";
+
+    private static final Path LINUX = Path.of("/sys/devices/system/cpu/cpu0/cache");
+
+    /** Returns the sizes of this machine. */
+    public static CacheSizes ofThisMachine() {
+        CacheSizes told = read(LINUX);
+        Long given = Long.getLong(L2);
+        return given == null ? told : new CacheSizes(told.l1, given, told.l3);
+    }
+
+    /** Reads a folder that has a folder {@code index*} for each cache, with files {@code level}, {@code type} and {@code size}. */
+    static CacheSizes read(Path folder) {
+        long[] sizes = new long[4];
+        try (DirectoryStream<Path> caches = Files.newDirectoryStream(folder, "index*")) {
+            for (Path cache : caches) {
+                int level = Integer.parseInt(text(cache, "level"));
+                if (level >= 1 && level <= 3 && !text(cache, "type").equals("Instruction")) {
+                    sizes[level] = bytes(text(cache, "size"));
+                }
+            }
+        } catch (IOException | NumberFormatException e) {
+            return new CacheSizes(0, 0, 0); // another system, or a container that hides it: sizes only matter for speed
+        }
+        return new CacheSizes(sizes[1], sizes[2], sizes[3]);
+    }
+
+    private static String text(Path cache, String name) throws IOException {
+        return Files.readString(cache.resolve(name)).strip();
+    }
+
+    /** Returns the bytes of a size such as {@code 48K} or {@code 2M}. */
+    private static long bytes(String size) {
+        int digits = size.length() - 1;
+        return switch (size.isEmpty() ? ' ' : size.charAt(digits)) {
+            case 'K' -> Long.parseLong(size.substring(0, digits)) << 10;
+            case 'M' -> Long.parseLong(size.substring(0, digits)) << 20;
+            case 'G' -> Long.parseLong(size.substring(0, digits)) << 30;
+            default -> Long.parseLong(size);
+        };
+    }
+}
