@@ -1,21 +1,14 @@
 package io.multihead.cache;
 
-import io.multihead.cache.KeyValueCache.Config;
 import io.multihead.compute.Compute;
 import io.multihead.format.LazyTensor;
 import io.multihead.format.Safetensors;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.Operation;
-import io.multihead.tensor.DType;
-import io.multihead.tensor.Shape;
-import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.BitSet;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
 
@@ -27,7 +20,9 @@ import java.util.function.Consumer;
  * {@code layer.L.value_scale} {@code [heads, tokens]} in f32; keys in blocks have a scale for each, {@code [heads, tokens, blocks]}. Tokens are grouped in blocks of 64; its metadata says of which blocks each
  * sequence is made, its first token and its length in each layer, and for which sizes, element type and rotary embeddings it is. What
  * sequences share is in the file once, and is shared again by the sequences that are loaded. Tokens that were truncated or dropped are
- * not in the file. A last tensor {@code checksums} has the CRC-32C of the metadata and of each other tensor, so that a file which was
+ * not in the file. Recurrent states are tensors {@code part.P.layer.L.state} {@code [states, floats]} in f32, one row for each sequence and
+ * each of its snapshots; where a cache is made of several, tensors of keys and values have {@code part.P.} before their names, too. A last
+ * tensor {@code checksums} has the CRC-32C of the metadata and of each other tensor, so that a file which was
  * damaged is refused. Files of earlier versions, which have none, are read too.
  *
  * <p>Paged and contiguous caches read each other's files. Saving reads the cache, as views do; loading changes it, as append does.
@@ -49,12 +44,12 @@ public final class CacheSession {
      * @throws IllegalArgumentException if a sequence is not open or is there twice, the path has no file name, keys are rotated by tables
      *     ({@link io.multihead.position.Rope#ofTables}), which a file cannot name, or threads of {@code cpu} may not use the cache's arena
      */
-    public static void save(Compute cpu, KeyValueCache cache, Path file, int... sequences) throws IOException {
+    public static void save(Compute cpu, SequenceCache cache, Path file, int... sequences) throws IOException {
         save(cpu, cache, file, Map.of(), sequences);
     }
 
     /**
-     * Saves sequences with notes, such as of which model they are. Otherwise as {@link #save(Compute, KeyValueCache, Path, int...)}.
+     * Saves sequences with notes, such as of which model they are. Otherwise as {@link #save(Compute, SequenceCache, Path, int...)}.
      *
      * @param cpu threads and scratch
      * @param cache the cache, which is not changed
@@ -64,40 +59,16 @@ public final class CacheSession {
      * @throws IOException if writing fails; the old file is then as it was
      * @throws IllegalArgumentException as without notes
      */
-    public static void save(Compute cpu, KeyValueCache cache, Path file, Map<String, String> notes, int... sequences)
+    public static void save(Compute cpu, SequenceCache cache, Path file, Map<String, String> notes, int... sequences)
             throws IOException {
         Operation.execution(cpu);
         Map<String, String> noted = new LinkedHashMap<>();
         Checks.notNull(notes, "notes")
                 .forEach((name, text) ->
                         noted.put(NOTE + Checks.notNull(name, "notes' name"), Checks.notNull(text, "notes." + name)));
-        // memory of its own, since calls that read the cache may run at the same time
-        Checks.notNull(cache, "cache")
-                .sequences()
-                .requireDistinct("sequences", Checks.notNull(sequences, "sequences"), new BitSet());
-        cache.pool().requireAccess(cpu);
-        List<Sequence> saved = new ArrayList<>();
-        for (int number : sequences) {
-            saved.add(cache.sequences().get(number));
-        }
-        SessionBlocks blocks = new SessionBlocks(cache.pool(), saved);
-        Config config = cache.config();
-        Map<String, LazyTensor> tensors = new LinkedHashMap<>();
-        for (int layer = 0; layer < config.layers(); layer++) {
-            for (StoredPart part : StoredPart.values()) {
-                if (part.isIn(config)) {
-                    int of = layer;
-                    DType dtype = part.dtype(config);
-                    Shape shape = part.shape(config, blocks.tokens());
-                    tensors.put(part.name(layer), new LazyTensor(dtype, shape, arena -> {
-                        Tensor tensor = Tensor.allocate(arena, dtype, shape);
-                        read(cpu, cache, blocks, of, part, tensor);
-                        return tensor;
-                    }));
-                }
-            }
-        }
-        noted.putAll(SessionHeader.write(config, saved, blocks));
+        SessionParts parts = SessionParts.of(Checks.notNull(cache, "cache"));
+        parts.requireDistinct(Checks.notNull(sequences, "sequences"));
+        Map<String, LazyTensor> tensors = parts.save(cpu, noted, sequences);
         Safetensors.writeLazy(file, SessionChecksums.added(noted, tensors), noted);
     }
 
@@ -115,12 +86,12 @@ public final class CacheSession {
      *     names the file, the field and both values; nothing has changed then
      * @throws CacheFullException if there is no room for all sequences; nothing has changed then
      */
-    public static int[] load(Compute cpu, KeyValueCache cache, Path file) throws IOException {
+    public static int[] load(Compute cpu, SequenceCache cache, Path file) throws IOException {
         return load(cpu, cache, file, notes -> {});
     }
 
     /**
-     * Opens the sequences of a file whose notes are accepted. Otherwise as {@link #load(Compute, KeyValueCache, Path)}.
+     * Opens the sequences of a file whose notes are accepted. Otherwise as {@link #load(Compute, SequenceCache, Path)}.
      *
      * @param cpu threads and scratch
      * @param cache a cache of the file's sizes, element type and rotary embeddings
@@ -133,18 +104,19 @@ public final class CacheSession {
      *     written; nothing has changed then
      * @throws CacheFullException if there is no room for all sequences; nothing has changed then
      */
-    public static int[] load(Compute cpu, KeyValueCache cache, Path file, Consumer<? super Map<String, String>> accept)
+    public static int[] load(Compute cpu, SequenceCache cache, Path file, Consumer<? super Map<String, String>> accept)
             throws IOException {
         Operation.execution(cpu);
         Checks.notNull(accept, "accept");
-        Checks.notNull(cache, "cache").pool().requireAccess(cpu);
+        SessionParts parts = SessionParts.of(Checks.notNull(cache, "cache"));
+        parts.requireAccess(cpu);
         try (Arena arena = Arena.ofShared()) {
             Safetensors tensors = Safetensors.map(file, arena);
             return Checks.in(file, () -> {
                 SessionChecksums checksums =
                         SessionHeader.hasChecksums(tensors) ? SessionChecksums.read(tensors) : null;
                 accept.accept(notes(tensors));
-                return new SessionLoader(cache, tensors, checksums).load(cpu);
+                return parts.load(cpu, tensors, checksums);
             });
         }
     }
@@ -157,16 +129,5 @@ public final class CacheSession {
             }
         });
         return notes;
-    }
-
-    private static void read(
-            Compute cpu, KeyValueCache cache, SessionBlocks blocks, int layer, StoredPart part, Tensor to) {
-        try (PageCopy call = Operation.open(cpu, PageCopy.CALL)) {
-            call.bind(cache.pool(), layer, PageCopy.Way.READ);
-            call.bindElements(part == StoredPart.KEY ? to : null, part == StoredPart.VALUE ? to : null);
-            call.bindScales(part == StoredPart.KEY_SCALE ? to : null, part == StoredPart.VALUE_SCALE ? to : null);
-            blocks.addRuns(call, layer);
-            call.run();
-        }
     }
 }

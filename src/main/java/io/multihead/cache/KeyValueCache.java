@@ -33,7 +33,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Views may be read by any number of threads while nobody appends, truncates, slides, forks or closes; those are for one
  * thread at a time. A warm append within the memory at hand allocates nothing, but a rope's angles at new positions.
  */
-public final class KeyValueCache {
+public final class KeyValueCache implements SequenceCache {
     private static final long MOST_TOKENS = 1L << 62;
 
     private final Config config;
@@ -250,6 +250,7 @@ public final class KeyValueCache {
      *
      * @return keys, values and, for i8, their scales; values padded to a multiple of 32 elements
      */
+    @Override
     public long bytesPerToken() {
         return pool.layout.bytesPerToken();
     }
@@ -259,6 +260,7 @@ public final class KeyValueCache {
      *
      * @return at most the budget
      */
+    @Override
     public long usedBytes() {
         return bytesPerToken() * pool.pageTokens * pool.used();
     }
@@ -269,90 +271,85 @@ public final class KeyValueCache {
      * @param of open sequences
      * @return at most {@link #usedBytes()}
      */
+    @Override
     public long bytesOf(int... of) {
         return bytesPerToken() * pool.pageTokens * sequences.pages(Checks.notNull(of, "of"));
     }
 
-    /**
-     * Returns how many tokens still fit, of all sequences together, in pages that no sequence holds.
-     *
-     * @return a multiple of the page size
-     */
+    @Override
     public long availableTokens() {
         return (long) pool.available() * pool.pageTokens;
     }
 
-    /**
-     * Returns how many of the {@link #availableTokens} an append would take. One that appends to several sequences takes at most the sum.
-     *
-     * @param sequence an open sequence
-     * @param tokens new tokens of a layer, at least 0
-     * @return a multiple of the page size: that of new pages, and of copies of pages that are shared
-     * @throws IllegalArgumentException if the sequence is not open, or the number is negative or above 2^62
-     */
+    @Override
     public long neededTokens(int sequence, long tokens) {
         Checks.index(tokens, MOST_TOKENS, "tokens");
         return sequences.needed(sequence, 0, tokens) * pool.pageTokens;
     }
 
-    /**
-     * Returns by how much {@link #availableTokens} would grow if a sequence were truncated.
-     *
-     * @param sequence an open sequence
-     * @param length how many tokens would stay at most, from the very first
-     * @return a multiple of the page size: that of the pages behind these tokens which no other sequence shares
-     * @throws IllegalArgumentException if the sequence is not open, or the length is negative
-     */
+    @Override
     public long freedTokens(int sequence, long length) {
         return sequences.freed(sequence, Checks.atLeast(length, 0, "length")) * pool.pageTokens;
     }
 
-    /**
-     * Opens an empty sequence.
-     *
-     * @return its number, the smallest that is not in use
-     */
+    @Override
+    public int layers() {
+        return config.layers();
+    }
+
+    @Override
+    public SequenceCache part(int layer) {
+        Checks.index(layer, config.layers(), "layer");
+        return this;
+    }
+
+    @Override
+    public int layerOfPart(int layer) {
+        return (int) Checks.index(layer, config.layers(), "layer");
+    }
+
+    @Override
+    public boolean truncatesAnywhere() {
+        return true;
+    }
+
+    @Override
+    public long restorable(int sequence, long length) {
+        return Math.min(Checks.atLeast(length, 0, "length"), length(sequence));
+    }
+
+    @Override
+    public void snapshot(int sequence) {
+        sequences.get(sequence); // any length can be restored
+    }
+
+    @Override
+    public long bytesPerSequence() {
+        return 0;
+    }
+
+    @Override
     public int open() {
         return sequences.put(new Sequence(config.layers()));
     }
 
-    /**
-     * Opens a sequence with the same tokens, which shares all pages; a shared page is copied before one of its sequences writes to it.
-     *
-     * @param sequence an open sequence
-     * @return the new sequence's number
-     */
+    @Override
     public int fork(int sequence) {
         return sequences.fork(sequence);
     }
 
-    /**
-     * Closes a sequence; its number may be given again.
-     *
-     * @param sequence an open sequence
-     */
+    @Override
     public void close(int sequence) {
         sequences.close(sequence);
     }
 
-    /**
-     * Returns the position of a sequence's next token in one layer: how many were appended, less those truncated.
-     *
-     * @param layer from 0
-     * @param sequence an open sequence
-     * @return at least 0
-     */
+    @Override
     public long length(int layer, int sequence) {
         Checks.index(layer, config.layers(), "layer");
         return sequences.get(sequence).lengths[layer];
     }
 
-    /**
-     * Returns the first token that still exists.
-     *
-     * @param sequence an open sequence
-     * @return 0 unless {@link #slide} dropped older ones
-     */
+    @Override
     public long firstKey(int sequence) {
         return sequences.get(sequence).firstKey;
     }
@@ -424,13 +421,7 @@ public final class KeyValueCache {
         }
     }
 
-    /**
-     * Drops the tokens from a position on, in all layers: after speculation that failed, or to rewind.
-     *
-     * @param sequence an open sequence
-     * @param length how many tokens stay at most, from the very first
-     * @throws IllegalArgumentException if tokens that were dropped by {@link #slide} would have to come back
-     */
+    @Override
     public void truncate(int sequence, long length) {
         sequences.truncate(sequence, length);
     }
@@ -443,6 +434,7 @@ public final class KeyValueCache {
      * @param firstKey the first token that stays; at most the length of every layer
      * @throws IllegalArgumentException if a layer is shorter, or the tokens have been dropped already
      */
+    @Override
     public void slide(int sequence, long firstKey) {
         sequences.slide(sequence, firstKey);
     }

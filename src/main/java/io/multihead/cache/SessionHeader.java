@@ -28,10 +28,10 @@ record SessionHeader(List<Entry> sequences) {
     /** Named rotary embeddings in another way. */
     private static final String FORMAT_1 = "multihead cache session 1";
 
-    private static final String FORMAT_FIELD = "format";
+    static final String FORMAT_FIELD = "format";
     private static final String SCALES = "keyScales";
     /** Positions stay below 2^53, as those of rotary embeddings do. */
-    private static final long POSITIONS = 1L << 53;
+    static final long POSITIONS = 1L << 53;
 
     /**
      * One sequence.
@@ -73,8 +73,7 @@ record SessionHeader(List<Entry> sequences) {
     }
 
     /** Reads and checks the metadata of a file for a cache. */
-    static SessionHeader read(Safetensors file, Config config) {
-        Map<String, String> metadata = file.metadata();
+    static SessionHeader read(Map<String, String> metadata, Config config) {
         String format = String.valueOf(metadata.get(FORMAT_FIELD));
         boolean isVersionOne = FORMAT_1.equals(format);
         boolean namesScales = !isVersionOne && !FORMAT_2.equals(format);
@@ -89,17 +88,17 @@ record SessionHeader(List<Entry> sequences) {
             }
         });
         SessionRopes.require(String.valueOf(metadata.get("ropes")), config, isVersionOne);
-        long count = number(file, "sequences", 0, Integer.MAX_VALUE);
+        long count = number(metadata, "sequences", 0, Integer.MAX_VALUE);
         List<Entry> entries = new ArrayList<>();
         for (int i = 0; i < count; i++) {
-            entries.add(entry(file, i, config.layers()));
+            entries.add(entry(metadata, i, config.layers()));
         }
         return new SessionHeader(entries);
     }
 
-    private static Entry entry(Safetensors file, int index, int layers) {
-        long firstKey = number(file, name(index, "firstKey"), 0, POSITIONS);
-        long[] lengths = numbers(file, name(index, "lengths"), 0, POSITIONS);
+    private static Entry entry(Map<String, String> metadata, int index, int layers) {
+        long firstKey = number(metadata, name(index, "firstKey"), 0, POSITIONS);
+        long[] lengths = numbers(metadata, name(index, "lengths"), 0, POSITIONS);
         Checks.length(lengths.length, layers, name(index, "lengths"), "one per layer");
         for (long length : lengths) {
             if (length < firstKey) {
@@ -107,7 +106,7 @@ record SessionHeader(List<Entry> sequences) {
                         name(index, "lengths"), Arrays.toString(lengths), "expected at least firstKey " + firstKey);
             }
         }
-        long[] blocks = numbers(file, name(index, "blocks"), -1, Integer.MAX_VALUE);
+        long[] blocks = numbers(metadata, name(index, "blocks"), -1, Integer.MAX_VALUE);
         long longest = Arrays.stream(lengths).max().orElseThrow();
         long least = Math.ceilDiv(longest, (long) SessionBlocks.TOKENS) - SessionBlocks.first(firstKey);
         if (blocks.length < least) {
@@ -149,20 +148,20 @@ record SessionHeader(List<Entry> sequences) {
         return ofKey > 1 ? ofKey + " a key" : "at most one a key";
     }
 
-    private static String name(int sequence, String field) {
+    static String name(int sequence, String field) {
         return "sequence " + sequence + " " + field;
     }
 
-    private static String joined(List<?> numbers) {
+    static String joined(List<?> numbers) {
         return numbers.stream().map(Objects::toString).collect(Collectors.joining(" "));
     }
 
-    private static long number(Safetensors file, String name, long least, long limit) {
-        return number(file.metadata().get(name), name, least, limit);
+    static long number(Map<String, String> metadata, String name, long least, long limit) {
+        return number(metadata.get(name), name, least, limit);
     }
 
-    private static long[] numbers(Safetensors file, String name, long least, long limit) {
-        String text = file.metadata().get(name);
+    static long[] numbers(Map<String, String> metadata, String name, long least, long limit) {
+        String text = metadata.get(name);
         if (text == null) {
             throw Checks.fail(name, "not in the file", "expected numbers");
         }

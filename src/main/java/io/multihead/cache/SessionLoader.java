@@ -18,11 +18,13 @@ import org.jspecify.annotations.Nullable;
  * Fills pages of a cache from a session file. Pages are taken first and sequences opened last, so that a load which fails between
  * changes nothing but how many pages have memory.
  */
-final class SessionLoader {
+final class SessionLoader implements SessionPart {
     private final KeyValueCache cache;
     private final PagePool pool;
     private final Safetensors file;
-    private final @Nullable SessionChecksums checksums;
+    /** What the names of the cache's tensors begin with. */
+    private final String prefix;
+
     private final SessionHeader header;
     /** Blocks of a page. */
     private final int step;
@@ -35,15 +37,16 @@ final class SessionLoader {
     /**
      * Plans a load.
      *
-     * @param checksums of the file; null if it is of a version that has none
+     * @param metadata what the file says of this cache
+     * @param prefix what the names of its tensors begin with
      */
-    SessionLoader(KeyValueCache cache, Safetensors file, @Nullable SessionChecksums checksums) {
+    SessionLoader(KeyValueCache cache, Safetensors file, Map<String, String> metadata, String prefix) {
         this.cache = cache;
         this.file = file;
-        this.checksums = checksums;
+        this.prefix = prefix;
         pool = cache.pool();
         step = pool.pageTokens / SessionBlocks.TOKENS;
-        header = SessionHeader.read(file, cache.config());
+        header = SessionHeader.read(metadata, cache.config());
         long tokens = requireTensors();
         header.requireBlocks(tokens / SessionBlocks.TOKENS);
     }
@@ -53,17 +56,20 @@ final class SessionLoader {
         KeyValueCache.Config config = cache.config();
         long tokens = -1;
         for (int layer = 0; layer < config.layers(); layer++) {
-            Tensor key = file.get(StoredPart.KEY.name(layer));
+            Tensor key = file.get(prefix + StoredPart.KEY.name(layer));
             tokens = tokens < 0 && key.rank() == 3 ? key.dim(1) : tokens;
             for (StoredPart part : StoredPart.values()) {
                 if (part.isIn(config)) {
-                    requireTensor(part.name(layer), part.dtype(config), part.shape(config, Math.max(0, tokens)));
+                    requireTensor(
+                            prefix + part.name(layer), part.dtype(config), part.shape(config, Math.max(0, tokens)));
                 }
             }
         }
         if (tokens % SessionBlocks.TOKENS != 0) {
             throw Checks.fail(
-                    StoredPart.KEY.name(0), tokens + " tokens", "expected a multiple of " + SessionBlocks.TOKENS);
+                    prefix + StoredPart.KEY.name(0),
+                    tokens + " tokens",
+                    "expected a multiple of " + SessionBlocks.TOKENS);
         }
         return tokens;
     }
@@ -75,17 +81,20 @@ final class SessionLoader {
         }
     }
 
-    /** Fills pages and opens the sequences; returns their numbers. */
-    int[] load(Compute cpu) {
+    /** Fails if there is no room for all sequences. */
+    @Override
+    public void requireRoom() {
         plan();
         if (contents.size() > pool.available()) {
             throw new CacheFullException(
                     "cache: " + contents.size() + " pages wanted by the file; expected at most the " + pool.available()
                             + " free of " + pool.pages + ", " + pool.pageTokens + " tokens each");
         }
-        if (checksums != null) {
-            checksums.requireTensors();
-        }
+    }
+
+    /** Fills pages and opens the sequences; returns their numbers. */
+    @Override
+    public int[] open(Compute cpu) {
         int[] pages = new int[contents.size()];
         int taken = 0;
         boolean filled = false;
@@ -168,7 +177,7 @@ final class SessionLoader {
     }
 
     private @Nullable Tensor stored(StoredPart part, int layer) {
-        return part.isIn(cache.config()) ? file.get(part.name(layer)) : null;
+        return part.isIn(cache.config()) ? file.get(prefix + part.name(layer)) : null;
     }
 
     /** Returns a block of zeros; scales of a page that has just been taken are zero already. */

@@ -1,6 +1,6 @@
 package io.multihead.decoder;
 
-import io.multihead.cache.KeyValueCache;
+import io.multihead.cache.SequenceCache;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -11,11 +11,11 @@ import org.jspecify.annotations.Nullable;
  * began later, of these the latest. So the call that began first always goes on. Used under the lock of the {@link StepQueue}.
  */
 final class Eviction {
-    private final KeyValueCache cache;
+    private final SequenceCache cache;
     final int pageTokens;
     private final List<CachedSequence> all = new ArrayList<>();
 
-    Eviction(KeyValueCache cache, int pageTokens) {
+    Eviction(SequenceCache cache, int pageTokens) {
         this.cache = cache;
         this.pageTokens = pageTokens;
     }
@@ -41,11 +41,12 @@ final class Eviction {
 
     /** Returns how many tokens a sequence has in all layers. */
     int length(CachedSequence sequence) {
-        long least = Long.MAX_VALUE;
-        for (int layer = 0; layer < cache.config().layers(); layer++) {
-            least = Math.min(least, cache.length(layer, sequence.number));
-        }
-        return (int) least;
+        return (int) cache.length(sequence.number);
+    }
+
+    /** Drops the tokens behind a length, and as many before it as a recurrent state needs that cannot be cut there. */
+    void truncate(CachedSequence sequence, int length) {
+        cache.truncate(sequence.number, cache.restorable(sequence.number, length));
     }
 
     /**
@@ -61,8 +62,7 @@ final class Eviction {
                 return false;
             }
             do {
-                int length = length(victim);
-                cache.truncate(victim.number, (length - 1) / pageTokens * pageTokens);
+                truncate(victim, (length(victim) - 1) / pageTokens * pageTokens);
             } while (cache.availableTokens() < tokens && length(victim) > 0);
         }
         return true;

@@ -38,6 +38,12 @@ final class Generation extends SessionTask {
         if (session.tokens.size() == 0) {
             throw new IllegalStateException("session: no tokens; expected a prompt");
         }
+        if (options.whenFull() == WhenFull.SLIDE && session.cache.isRecurrent) {
+            throw Checks.fail(
+                    "whenFull",
+                    "SLIDE, of a model whose recurrent states cannot forget their first tokens",
+                    "expected STOP");
+        }
         stream = streamAfter(session, tokenizer);
         stops = new StopTexts(options.stops());
         guesses = new int[options.draftTokens()];
@@ -74,7 +80,7 @@ final class Generation extends SessionTask {
         if (finish != null) {
             return null;
         }
-        Step chunk = session.prefill(mostTokens);
+        Step chunk = session.prefill(mostTokens, generated.isEmpty());
         if (chunk != null) {
             return chunk;
         }
@@ -85,7 +91,9 @@ final class Generation extends SessionTask {
             tokens.add(guesses[i]);
         }
         tokens.truncate(tokens.size() - guessed);
-        return session.step.set(tokens.array(), session.computed, waiting + guessed, 1 + guessed, 0);
+        return session.step
+                .set(tokens.array(), session.computed, waiting + guessed, 1 + guessed, 0)
+                .withSnapshot(guessed > 0 || generated.isEmpty());
     }
 
     /** Returns why no step follows; null if one does. */

@@ -1,8 +1,10 @@
 package io.multihead.decoder;
 
-import io.multihead.cache.KeyValueCache;
+import io.multihead.cache.SequenceCache;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
+import java.util.Comparator;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -11,8 +13,9 @@ import org.jspecify.annotations.Nullable;
  * begin with them. They have no claim to memory. Used under the lock of the {@link StepQueue}, but for {@link #isEmpty}.
  */
 final class KeptPrefixes {
-    private final KeyValueCache cache;
+    private final SequenceCache cache;
     private final Eviction eviction;
+    private final int most;
     private final List<Kept> all = new ArrayList<>();
     private volatile boolean isEmpty = true;
     private long hits;
@@ -25,14 +28,16 @@ final class KeptPrefixes {
      */
     private record Kept(CachedSequence sequence, int[] tokens) {}
 
-    KeptPrefixes(KeyValueCache cache, Eviction eviction) {
+    /** Keeps at most so many: recurrent states have memory of their own, which no sequence can take. */
+    KeptPrefixes(SequenceCache cache, Eviction eviction, int most) {
+        this.most = most;
         this.cache = cache;
         this.eviction = eviction;
     }
 
     /** Keeps the whole pages of a sequence that is closed, unless they are there already; else closes it. */
     void keep(CachedSequence sequence, int[] tokens) {
-        int length = wholePages(Math.min(tokens.length, eviction.length(sequence)));
+        int length = shareable(sequence, Math.min(tokens.length, eviction.length(sequence)));
         Kept longest = find(tokens, length);
         if (longest != null && common(longest, tokens, length) == length) {
             longest.sequence.turn = sequence.turn;
@@ -43,6 +48,11 @@ final class KeptPrefixes {
             cache.truncate(sequence.number, length);
             dropBeginsOf(tokens, length);
             all.add(new Kept(sequence, Arrays.copyOf(tokens, length)));
+            if (all.size() > most) {
+                Kept oldest = Collections.min(all, Comparator.comparingLong(kept -> kept.sequence.turn));
+                release(oldest.sequence);
+                all.remove(oldest);
+            }
         }
         isEmpty = all.isEmpty();
     }
@@ -101,11 +111,14 @@ final class KeptPrefixes {
     private int common(Kept kept, int[] tokens, int count) {
         int most = Math.min(eviction.length(kept.sequence), count);
         int different = Arrays.mismatch(kept.tokens, 0, most, tokens, 0, most);
-        return wholePages(different < 0 ? most : different);
+        return shareable(kept.sequence, different < 0 ? most : different);
     }
 
-    private int wholePages(int tokens) {
-        return tokens / eviction.pageTokens * eviction.pageTokens;
+    /** Returns how many of a sequence's first tokens another one can begin with: whole pages, or what recurrent states were kept of. */
+    private int shareable(CachedSequence sequence, int tokens) {
+        return cache.truncatesAnywhere()
+                ? tokens / eviction.pageTokens * eviction.pageTokens
+                : (int) cache.restorable(sequence.number, tokens);
     }
 
     boolean isEmpty() {

@@ -1,7 +1,7 @@
 package io.multihead.decoder;
 
 import io.multihead.cache.CacheFormat;
-import io.multihead.cache.KeyValueCache;
+import io.multihead.cache.SequenceCache;
 import io.multihead.compute.Compute;
 import io.multihead.grammar.TokenVocabulary;
 import io.multihead.internal.base.Checks;
@@ -161,16 +161,15 @@ public final class LanguageModel implements AutoCloseable {
                     "contextTokens", String.valueOf(tokens), "expected at most the model's " + contextTokens());
         }
         Transformer fitting = loaded.model(tokens);
-        KeyValueCache.Config config = fitting.cacheConfig().withFormat(options.cacheFormat());
         Arena arena = Arena.ofShared();
         try {
-            KeyValueCache cache = cache(config, tokens, options, arena);
+            SequenceCache cache = cache(fitting, tokens, options, arena);
             SessionCache shared = new SessionCache(
                     cpu,
                     cache,
                     new StepRunner(cpu, fitting, cache, SessionCache.BATCH_TOKENS),
                     new ScratchPool(cpu, vocabularySize(), options.cacheFormat()),
-                    new SessionCache.Limits(tokens, options.maxWait(), options.keepsPrefixes()),
+                    new SessionCache.Limits(options.sessions(), tokens, options.maxWait(), options.keepsPrefixes()),
                     new SessionCache.Lives(loaded.loading().arena().scope()::isAlive, arena::close));
             Prompts prompts = new Prompts(tokenizer(), this::chatTemplate, vocabularySize(), this::tokenVocabulary);
             PrefixFile files = new PrefixFile(
@@ -196,12 +195,11 @@ public final class LanguageModel implements AutoCloseable {
         return made;
     }
 
-    private static KeyValueCache cache(KeyValueCache.Config config, int tokens, SessionOptions options, Arena arena) {
+    private static SequenceCache cache(Transformer model, int tokens, SessionOptions options, Arena arena) {
         long pages = Math.ceilDiv(tokens, SessionCache.PAGE) + SPARE_PAGES;
         try {
-            long page = Math.multiplyExact(config.bytesPerToken(), SessionCache.PAGE);
-            long bytes = Math.multiplyExact(Math.multiplyExact(page, pages), options.sessions());
-            return KeyValueCache.paged(config, bytes, arena);
+            long all = Math.multiplyExact(Math.multiplyExact(pages, SessionCache.PAGE), (long) options.sessions());
+            return model.cache(options.cacheFormat(), all, arena);
         } catch (ArithmeticException | IllegalArgumentException tooLarge) {
             String all = options.sessions() + " of " + tokens + " tokens";
             throw new IllegalArgumentException(
@@ -263,7 +261,7 @@ public final class LanguageModel implements AutoCloseable {
      * @return bytes of keys and values in all layers
      */
     public long bytesPerToken(CacheFormat format) {
-        return loaded.model().cacheConfig().withFormat(format).bytesPerToken();
+        return loaded.model().bytesPerToken(format);
     }
 
     /**

@@ -21,9 +21,13 @@ final class LogitsTask extends SessionTask {
         if (logits.length > 0) {
             return null;
         }
-        Step chunk = session.prefill(mostTokens);
+        Step chunk = session.prefill(mostTokens, true);
         int waiting = session.tokens.size() - session.computed;
-        return chunk != null ? chunk : session.step.set(session.tokens.array(), session.computed, waiting, 1, 0);
+        return chunk != null
+                ? chunk
+                : session.step
+                        .set(session.tokens.array(), session.computed, waiting, 1, 0)
+                        .withSnapshot(true);
     }
 
     @Override

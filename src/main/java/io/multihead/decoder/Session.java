@@ -257,7 +257,8 @@ public final class Session implements AutoCloseable {
      * {@return the bytes of the session's keys and values, those that it shares and those whose room others have taken included}
      */
     public long cacheBytes() {
-        return (state.computed - state.first) * state.cache.bytesPerToken();
+        long ofTokens = (state.computed - state.first) * state.cache.bytesPerToken();
+        return ofTokens + (state.computed > 0 ? state.cache.bytesPerSequence() : 0);
     }
 
     /**

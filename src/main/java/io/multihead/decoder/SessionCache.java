@@ -2,7 +2,7 @@ package io.multihead.decoder;
 
 import io.multihead.cache.CacheFullException;
 import io.multihead.cache.CacheSession;
-import io.multihead.cache.KeyValueCache;
+import io.multihead.cache.SequenceCache;
 import io.multihead.compute.Compute;
 import io.multihead.decoder.Step.Outcome;
 import io.multihead.internal.base.Checks;
@@ -32,12 +32,14 @@ final class SessionCache {
     final int contextTokens;
     final Duration maxWait;
     final boolean keepsPrefixes;
+    /** Whether layers have states that cannot lose their last tokens, or their first ones. */
+    final boolean isRecurrent;
     /** What may have made room. */
     final Changes changes = new Changes();
 
     final ScratchPool scratches;
 
-    private final KeyValueCache cache;
+    private final SequenceCache cache;
     private final Eviction eviction;
     private final KeptPrefixes prefixes;
     private final BooleanSupplier modelIsOpen;
@@ -51,11 +53,12 @@ final class SessionCache {
     /**
      * How much calls may have.
      *
+     * @param sessions how many of that many tokens there is memory for
      * @param contextTokens most tokens of a session
      * @param maxWait most time that a call waits for room
      * @param keepsPrefixes whether prompts begin with what sessions have left
      */
-    record Limits(int contextTokens, Duration maxWait, boolean keepsPrefixes) {}
+    record Limits(int sessions, int contextTokens, Duration maxWait, boolean keepsPrefixes) {}
 
     /**
      * The lives of what sessions use.
@@ -71,7 +74,7 @@ final class SessionCache {
      * @param runner computes batches of at most {@link #BATCH_TOKENS} with the cache
      */
     SessionCache(
-            Compute cpu, KeyValueCache cache, StepRunner runner, ScratchPool scratches, Limits limits, Lives lives) {
+            Compute cpu, SequenceCache cache, StepRunner runner, ScratchPool scratches, Limits limits, Lives lives) {
         this.cpu = cpu;
         this.cache = cache;
         this.runner = runner;
@@ -81,7 +84,8 @@ final class SessionCache {
         modelIsOpen = lives.modelIsOpen();
         free = lives.freeCache();
         eviction = new Eviction(cache, PAGE);
-        prefixes = new KeptPrefixes(cache, eviction);
+        isRecurrent = cache.bytesPerSequence() > 0;
+        prefixes = new KeptPrefixes(cache, eviction, isRecurrent ? limits.sessions() : Integer.MAX_VALUE);
         keepsPrefixes = limits.keepsPrefixes();
     }
 
@@ -119,6 +123,9 @@ final class SessionCache {
                 step.failure = CachedSequence.closedError();
             } else if (isReady(step, taken)) {
                 taken += cache.neededTokens(step.sequence.number, step.count);
+                if (step.snapshots && isRecurrent) {
+                    cache.snapshot(step.sequence.number);
+                }
                 fitting.add(step);
             }
         }
@@ -136,8 +143,9 @@ final class SessionCache {
         step.cached = eviction.length(step.sequence);
         if (step.cached >= step.from) {
             forgetBeyond(step.sequence, step.from);
-            step.cached =
-                    step.from > 0 ? step.from : prefixes.begin(step.sequence, step.tokens, step.count + step.behind);
+            step.cached = step.from > 0
+                    ? eviction.length(step.sequence)
+                    : prefixes.begin(step.sequence, step.tokens, step.count + step.behind);
         }
         if (step.cached != step.from) {
             step.outcome = Outcome.MOVED;
@@ -159,9 +167,9 @@ final class SessionCache {
 
     /** Drops what a step that failed, or whose logits were not taken, has left in some layers. */
     private void forgetBeyond(CachedSequence sequence, int length) {
-        for (int layer = 0; layer < cache.config().layers(); layer++) {
+        for (int layer = 0; layer < cache.layers(); layer++) {
             if (cache.length(layer, sequence.number) > length) {
-                cache.truncate(sequence.number, length);
+                eviction.truncate(sequence, length);
                 return;
             }
         }
@@ -235,7 +243,7 @@ final class SessionCache {
     }
 
     private boolean isWhole(int sequence, int length) {
-        for (int layer = 0; layer < cache.config().layers(); layer++) {
+        for (int layer = 0; layer < cache.layers(); layer++) {
             if (cache.length(layer, sequence) != length) {
                 return false;
             }
@@ -253,12 +261,16 @@ final class SessionCache {
         return length[0];
     }
 
-    void truncate(CachedSequence sequence, int length) {
+    /** Drops the tokens behind a length; returns how many are left, fewer where a recurrent state cannot be cut there. */
+    int truncate(CachedSequence sequence, int length) {
+        int[] left = {length};
         queue.exclusively(() -> {
             requireOpen(sequence);
             forgetBeyond(sequence, length);
+            left[0] = isRecurrent ? Math.min(length, eviction.length(sequence)) : length;
         });
         changes.add();
+        return left[0];
     }
 
     /** Drops the tokens before one; returns false if those up to it are not all in the cache. */
@@ -294,6 +306,10 @@ final class SessionCache {
 
     long bytesPerToken() {
         return cache.bytesPerToken();
+    }
+
+    long bytesPerSequence() {
+        return cache.bytesPerSequence();
     }
 
     long usedBytes() {

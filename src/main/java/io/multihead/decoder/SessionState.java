@@ -129,8 +129,7 @@ final class SessionState {
 
     /** Drops the newest keys and values from the cache; tokens stay. */
     void forget(int length) {
-        cache.truncate(sequence, length);
-        computed = length;
+        computed = cache.truncate(sequence, length);
     }
 
     /**
@@ -138,9 +137,10 @@ final class SessionState {
      * last of them. The last token is computed once more where none waits.
      *
      * @param mostTokens most tokens of a step
+     * @param isFirst whether no step of the call has had logits: a recurrent state is then kept as it is before the last token
      */
     @Nullable
-    Step prefill(int mostTokens) {
+    Step prefill(int mostTokens, boolean isFirst) {
         int end = tokens.size();
         // tokens that others have taken the room of are computed again before the oldest are dropped: they depend on
         // these
@@ -153,6 +153,9 @@ final class SessionState {
         int waiting = end - computed;
         int count = Math.min(waiting, mostTokens);
         boolean isLast = count == waiting && end == tokens.size();
+        if (isLast && isFirst && cache.isRecurrent && waiting > 1) {
+            return step.set(tokens.array(), computed, count - 1, 0, 1);
+        }
         return isLast ? null : step.set(tokens.array(), computed, count, 0, waiting - count);
     }
 

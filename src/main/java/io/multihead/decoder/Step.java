@@ -33,6 +33,9 @@ final class Step {
     /** Tokens that wait behind those of this step. A step begins only if there is room for these, too. */
     int behind;
 
+    /** Whether the sequence may have to go back to where this step begins. */
+    boolean snapshots;
+
     /** How often this was set. */
     int uses;
 
@@ -61,10 +64,16 @@ final class Step {
         count = newCount;
         rows = newRows;
         behind = newBehind;
+        snapshots = false;
         uses++;
         isDone = false;
         outcome = Outcome.COMPUTED;
         failure = null;
+        return this;
+    }
+
+    Step withSnapshot(boolean isWanted) {
+        snapshots = isWanted;
         return this;
     }
 }

@@ -1,6 +1,6 @@
 package io.multihead.decoder;
 
-import io.multihead.cache.KeyValueCache;
+import io.multihead.cache.SequenceCache;
 import io.multihead.compute.Compute;
 import io.multihead.model.Buffers;
 import io.multihead.model.TokenBatch;
@@ -20,7 +20,7 @@ final class StepRunner {
 
     private final Compute cpu;
     private final Transformer model;
-    private final KeyValueCache cache;
+    private final SequenceCache cache;
     private final int capacity;
     private final TokenBatch batch;
     private final int vocabulary;
@@ -37,7 +37,7 @@ final class StepRunner {
     private final int[] ownerRows = new int[ROWS];
     private final int[] wanted = new int[ROWS];
 
-    StepRunner(Compute cpu, Transformer model, KeyValueCache cache, int capacity) {
+    StepRunner(Compute cpu, Transformer model, SequenceCache cache, int capacity) {
         this.cpu = cpu;
         this.model = model;
         this.cache = cache;

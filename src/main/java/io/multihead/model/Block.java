@@ -18,21 +18,21 @@ public final class Block {
     private final List<Sublayer> sublayers;
     private final boolean parallel;
     private final int dim;
-    private final List<KeyValueSizes> keyValues;
+    private final List<StateSizes> states;
 
     private Block(List<Sublayer> sublayers, boolean parallel) {
         this.sublayers = sublayers;
         this.parallel = parallel;
         dim = sublayers.get(0).part().dim();
-        List<KeyValueSizes> all = new ArrayList<>();
+        List<StateSizes> all = new ArrayList<>();
         for (int i = 0; i < sublayers.size(); i++) {
             Part part = sublayers.get(i).part();
             if (part.dim() != dim) {
                 throw Checks.fail("part " + i, "states of " + part.dim(), "expected " + dim + ", as of the first");
             }
-            all.addAll(part.keyValues());
+            all.addAll(part.states());
         }
-        keyValues = List.copyOf(all);
+        states = List.copyOf(all);
     }
 
     /**
@@ -198,9 +198,9 @@ public final class Block {
         return dim;
     }
 
-    /** Returns what a cache keeps of each token for this block. */
-    List<KeyValueSizes> keyValues() {
-        return keyValues;
+    /** Returns what a cache keeps of each sequence for this block. */
+    List<StateSizes> states() {
+        return states;
     }
 
     /** Returns how many positions a sequence may have. */
@@ -265,12 +265,12 @@ public final class Block {
     }
 
     private static void compute(Compute cpu, Part part, Tensor x, Tensor y, boolean adds, Buffers buffers) {
-        int layers = buffers.layers();
+        int layers = buffers.beginPart();
         part.compute(cpu, x, y, adds, buffers);
         int used = buffers.layers() - layers;
-        if (used != part.keyValues().size()) {
-            throw new IllegalStateException("part: attention computed " + used + " times; expected "
-                    + part.keyValues().size() + ", as keyValues() says");
+        if (used != part.states().size()) {
+            throw new IllegalStateException("part: " + used + " states of sequences used; expected "
+                    + part.states().size() + ", as states() says");
         }
     }
 }

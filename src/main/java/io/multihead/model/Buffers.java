@@ -48,6 +48,12 @@ public final class Buffers {
     private @Nullable Tensor weights;
     /** Layers of the cache that parts of the running call have used. */
     private int layers;
+    /** Layers that were used before the part that computes. */
+    private int layersBefore;
+
+    private int attentions;
+    /** What the layers of the running call keep. */
+    private List<StateSizes> layerStates = List.of();
 
     /**
      * Allocates rows.
@@ -168,9 +174,35 @@ public final class Buffers {
         return tokens;
     }
 
+    /**
+     * Returns the recurrent state of each sequence of the batch, for a part whose {@link Part#states} say so, and counts the batch's tokens: the
+     * part changes the states by all of them, in place. Each call takes the next of the part's states. Without a cache, and where a sequence
+     * begins, they are zero.
+     *
+     * @return by sequence of the batch, at least {@link RecurrentSizes#floats} numbers, those of this sequence alone until the part ends; the
+     *     arrays belong to the batch and its cache
+     * @throws IllegalStateException if no call with a batch runs, or the part has no such state
+     */
+    public float[][] takeStates() {
+        calls.requireCall();
+        TokenBatch of = batch();
+        int layer = takeLayer();
+        if (layer >= layerStates.size() || !(layerStates.get(layer) instanceof RecurrentSizes sizes)) {
+            throw new IllegalStateException(
+                    "part: a recurrent state taken; expected one for each of those that states() says");
+        }
+        return of.states(layer, layer - layersBefore, sizes.floats());
+    }
+
     /** Returns the next layer of the cache, which the part that asks has from now on. */
     int takeLayer() {
         return layers++;
+    }
+
+    /** Begins a part of a block, and returns how many layers of the cache others have used. */
+    int beginPart() {
+        layersBefore = layers;
+        return layers;
     }
 
     /** Returns how many layers of the cache parts of the running call have used. */
@@ -178,10 +210,15 @@ public final class Buffers {
         return layers;
     }
 
-    /** Returns where the weights of a layer go; null for nowhere. */
+    /** Returns where the weights of the next attention go; null for nowhere. */
     @Nullable
-    Tensor weights(int layer) {
-        return weights == null ? null : weights.slice(0, layer, layer + 1L);
+    Tensor takeWeights() {
+        int attention = attentions++;
+        return weights == null ? null : weights.slice(0, attention, attention + 1L);
+    }
+
+    void bindStates(List<StateSizes> newStates) {
+        layerStates = newStates;
     }
 
     /** Checks a part's rows, and that a call with room for them runs. */
@@ -225,6 +262,8 @@ public final class Buffers {
         }
         batch = newBatch;
         layers = 0;
+        layersBefore = 0;
+        attentions = 0;
     }
 
     /** Ends what {@link #enter} or {@link #enterReading} began. */

@@ -83,10 +83,10 @@ public final class Experts implements Part {
      * @throws IllegalArgumentException if it does not fit
      */
     public Experts withShared(@Nullable Part part) {
-        if (part != null && (part.dim() != dim() || !part.keyValues().isEmpty())) {
+        if (part != null && (part.dim() != dim() || !part.states().isEmpty())) {
             throw Checks.fail(
                     "part",
-                    "states of " + part.dim() + ", " + part.keyValues().size() + " attentions",
+                    "states of " + part.dim() + ", " + part.states().size() + " states of sequences",
                     "expected " + dim() + " and none");
         }
         return new Experts(router, experts, part);

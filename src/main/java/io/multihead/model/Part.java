@@ -28,11 +28,12 @@ public interface Part {
     }
 
     /**
-     * Returns what a cache keeps of each token for this part: one element for each attention in it, in the order in which they compute.
+     * Returns what a cache keeps of each sequence for this part: keys and values for each attention in it, and states for each {@link
+     * Buffers#takeStates}, in the order in which they compute.
      *
-     * @return nothing, unless the part has attention
+     * @return nothing, unless the part reads earlier tokens
      */
-    default List<KeyValueSizes> keyValues() {
+    default List<StateSizes> states() {
         return List.of();
     }
 
@@ -66,7 +67,7 @@ public interface Part {
     }
 
     /**
-     * Computes the part alone, for tokens of sequences: keys and values are appended to the cache of the batch, if it has one.
+     * Computes the part alone, for tokens of sequences: what it keeps is added to the cache of the batch, if it has one.
      *
      * @param cpu threads and scratch
      * @param batch tokens of sequences, at least one each; their ids and types do not count
@@ -108,17 +109,19 @@ public interface Part {
             TensorChecks.requireAccess(cpu, x, "x");
             TensorChecks.requireWritable(cpu, y, "y");
             TensorChecks.requireApart(y, "y", x, "x");
-            List<KeyValueSizes> layers = keyValues();
+            List<StateSizes> layers = states();
             if (batch == null && !layers.isEmpty()) {
                 buffers.batch(); // fails by name
             }
             if (batch != null) {
                 batch.requireTokens();
-                KeyValueSizes.requireCache(batch.cache(), layers);
+                LayerCaches.require(batch.cache(), layers);
                 batch.locate(0);
+                batch.requireRoom();
                 batch.requirePositions(positions());
             }
             buffers.beginAlone(Checks.fitsInt(rows, "x"), dim(), scratch());
+            buffers.bindStates(layers);
             compute(cpu, x, y, false, buffers);
         } finally {
             buffers.leave();

@@ -26,7 +26,7 @@ public final class SelfAttention implements Part {
     private final LinearGroup projections;
     private final PackedLinear output;
     private final AttentionLayout layout;
-    private final List<KeyValueSizes> keyValues;
+    private final List<StateSizes> states;
     private final AttentionOptions options;
     private final @Nullable Rope rope;
     private final @Nullable Norm queryNorm;
@@ -46,7 +46,7 @@ public final class SelfAttention implements Part {
         this.projections = projections;
         this.output = output;
         this.layout = layout;
-        keyValues = List.of(new KeyValueSizes(layout.keyValueHeads(), layout.headDim(), layout.valueDim()));
+        states = List.of(new KeyValueSizes(layout.keyValueHeads(), layout.headDim(), layout.valueDim()));
         this.options = options;
         this.rope = rope;
         this.queryNorm = queryNorm;
@@ -262,8 +262,8 @@ public final class SelfAttention implements Part {
     }
 
     @Override
-    public List<KeyValueSizes> keyValues() {
-        return keyValues;
+    public List<StateSizes> states() {
+        return states;
     }
 
     @Override
@@ -284,7 +284,7 @@ public final class SelfAttention implements Part {
         batch.locate(layer);
         buffers.heads.bind(queryNorm, keyNorm, rope).run(cpu, buffers.wide(), layout, batch);
         KeyValueView keyValueView = batch.keyValues(cpu, layer, views.keys(), views.values());
-        Tensor weights = buffers.weights(layer);
+        Tensor weights = buffers.takeWeights();
         AttentionOutputs outputs =
                 weights == null ? views.attended() : views.attended().withWeights(weights);
         Attention.forward(cpu, views.queries(), batch.packed(), keyValueView, outputs, options);

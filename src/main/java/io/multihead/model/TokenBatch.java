@@ -2,7 +2,11 @@ package io.multihead.model;
 
 import io.multihead.attention.KeyValueView;
 import io.multihead.attention.PackedSequences;
+import io.multihead.cache.CacheFullException;
+import io.multihead.cache.HybridCache;
 import io.multihead.cache.KeyValueCache;
+import io.multihead.cache.RecurrentCache;
+import io.multihead.cache.SequenceCache;
 import io.multihead.compute.Compute;
 import io.multihead.internal.attention.keyvalue.KeyValueAccess;
 import io.multihead.internal.attention.keyvalue.TensorKeyValues;
@@ -26,7 +30,7 @@ public final class TokenBatch {
     private static final int FIRST_TOKENS = 512;
 
     final CallGuard calls = new CallGuard("batch");
-    private final @Nullable KeyValueCache cache;
+    private final @Nullable SequenceCache cache;
     private final int capacity;
     /** As long as the tokens so far have needed: the capacity is a limit, and may be larger than memory. */
     private int[] ids;
@@ -54,6 +58,8 @@ public final class TokenBatch {
         final TensorKeyValues source;
         final KeyValueView keyValues;
         final @Nullable KeyValueView[] cached;
+        /** By state of a part, then by sequence. */
+        float[][][] states = {};
 
         Boundaries(int sequences, int layers) {
             offsets = new long[sequences + 1];
@@ -68,7 +74,7 @@ public final class TokenBatch {
         }
     }
 
-    private TokenBatch(@Nullable KeyValueCache cache, int capacity) {
+    private TokenBatch(@Nullable SequenceCache cache, int capacity) {
         Checks.fitsInt(Checks.atLeast(capacity, 1, "capacity"), "capacity");
         this.cache = cache;
         this.capacity = capacity;
@@ -90,11 +96,11 @@ public final class TokenBatch {
     /**
      * Returns an empty batch of sequences that continue those of a cache.
      *
-     * @param cache made with {@link Transformer#cacheConfig}
+     * @param cache made with {@link Transformer#cacheConfig}, or by {@link Transformer#cache}
      * @param capacity most tokens of a call
      * @return the batch
      */
-    public static TokenBatch of(KeyValueCache cache, int capacity) {
+    public static TokenBatch of(SequenceCache cache, int capacity) {
         return new TokenBatch(Checks.notNull(cache, "cache"), capacity);
     }
 
@@ -267,7 +273,7 @@ public final class TokenBatch {
     }
 
     @Nullable
-    KeyValueCache cache() {
+    SequenceCache cache() {
         return cache;
     }
 
@@ -324,13 +330,72 @@ public final class TokenBatch {
             exact.source.bind(keys, values);
             return exact.keyValues;
         }
-        cache.append(cpu, layer, exact.numbers, exact.packed, keys, values);
+        KeyValueCache part = (KeyValueCache) cache.part(layer);
+        int layerOfPart = cache.layerOfPart(layer);
+        part.append(cpu, layerOfPart, exact.numbers, exact.packed, keys, values);
         KeyValueView view = exact.cached[layer];
         if (view == null) {
-            view = cache.view(layer, exact.numbers);
+            view = part.view(layerOfPart, exact.numbers);
             exact.cached[layer] = view;
         }
         return view;
+    }
+
+    /**
+     * Returns the recurrent states of the sequences, after their new tokens were counted: those of a layer of the cache, or zeros.
+     *
+     * @param index of the state among those of a part, which has all of them at a time
+     */
+    float[][] states(int layer, int index, int floats) {
+        Boundaries exact = boundaries();
+        while (exact.states.length <= index) {
+            exact.states = Arrays.copyOf(exact.states, exact.states.length + 1);
+            exact.states[exact.states.length - 1] = new float[sequences][];
+        }
+        float[][] states = exact.states[index];
+        for (int sequence = 0; sequence < sequences; sequence++) {
+            if (cache == null) {
+                boolean fits = states[sequence] != null && states[sequence].length >= floats;
+                states[sequence] = fits ? states[sequence] : new float[floats];
+                Arrays.fill(states[sequence], 0f);
+            } else {
+                RecurrentCache part = (RecurrentCache) cache.part(layer);
+                int tokens = start(sequence + 1) - start(sequence);
+                states[sequence] = part.states(cache.layerOfPart(layer), numbers[sequence], tokens);
+            }
+        }
+        return states;
+    }
+
+    /** Fails if a sequence is there twice, or a cache of several has no room in one; one cache finds both before it changes. */
+    void requireRoom() {
+        if (cache == null || cache instanceof KeyValueCache) {
+            return;
+        }
+        for (int sequence = 0; sequence < sequences; sequence++) {
+            for (int other = 0; other < sequence; other++) {
+                if (numbers[sequence] == numbers[other]) {
+                    throw Checks.fail(
+                            "batch", "sequence " + numbers[sequence] + " twice", "expected no sequence twice");
+                }
+            }
+        }
+        if (cache instanceof HybridCache hybrid) {
+            for (int i = 0; i < hybrid.parts().size(); i++) {
+                requireRoom(hybrid.parts().get(i));
+            }
+        }
+    }
+
+    private void requireRoom(SequenceCache part) {
+        long needed = 0;
+        for (int sequence = 0; sequence < sequences; sequence++) {
+            needed += part.neededTokens(numbers[sequence], start(sequence + 1) - start(sequence));
+        }
+        if (needed > part.availableTokens()) {
+            throw new CacheFullException("cache: room for " + needed + " tokens wanted; expected at most the "
+                    + part.availableTokens() + " that are free");
+        }
     }
 
     private Boundaries boundaries() {
@@ -339,7 +404,7 @@ public final class TokenBatch {
         }
         Boundaries exact = boundaries[sequences];
         if (exact == null) {
-            exact = new Boundaries(sequences, cache == null ? 0 : cache.config().layers());
+            exact = new Boundaries(sequences, cache == null ? 0 : cache.layers());
             boundaries[sequences] = exact;
         }
         System.arraycopy(starts, 0, exact.offsets, 0, sequences);

@@ -1,12 +1,15 @@
 package io.multihead.model;
 
+import io.multihead.cache.CacheFormat;
 import io.multihead.cache.KeyValueCache;
+import io.multihead.cache.SequenceCache;
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.TensorFaults;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -34,7 +37,10 @@ public final class Transformer {
     private final @Nullable PackedLinear head;
     private final float logitCap;
     private final BufferSizes sizes;
-    private final List<KeyValueSizes> keyValues;
+    private final List<StateSizes> states;
+    /** Those of them that are keys and values. */
+    private final int attentions;
+
     private final long positions;
 
     private Transformer(
@@ -49,16 +55,18 @@ public final class Transformer {
         this.head = head;
         this.logitCap = logitCap;
         BufferSizes most = new BufferSizes(embeddings.dim(), 0, false);
-        List<KeyValueSizes> layers = new ArrayList<>();
+        List<StateSizes> layers = new ArrayList<>();
         long fewest = embeddings.maxPositions();
         for (Block block : blocks) {
             most = most.with(block.sizes());
             fewest = Math.min(fewest, block.positions());
-            layers.addAll(block.keyValues());
+            layers.addAll(block.states());
         }
         sizes = most;
         positions = fewest;
-        keyValues = List.copyOf(layers);
+        states = List.copyOf(layers);
+        attentions =
+                (int) layers.stream().filter(KeyValueSizes.class::isInstance).count();
     }
 
     /**
@@ -184,10 +192,41 @@ public final class Transformer {
      * Returns the configuration of a cache for this model, in f32; {@link KeyValueCache.Config#withDtype} makes it narrower.
      *
      * @return as many layers as there are parts with attention, without ropes, since the model rotates keys itself
-     * @throws IllegalStateException if they differ in the heads or sizes of their keys and values, or there are none
+     * @throws IllegalStateException if they differ in the heads or sizes of their keys and values, there are none, or a part has a recurrent
+     *     state; {@link #cache} is for these models, too
      */
     public KeyValueCache.Config cacheConfig() {
-        return KeyValueSizes.config(keyValues);
+        return LayerCaches.config(states);
+    }
+
+    /**
+     * Creates a cache for what all parts keep: pages of keys and values, as those of {@link KeyValueCache#paged}, and recurrent states.
+     *
+     * @param format how keys and values are stored
+     * @param tokens most tokens of all sequences together, rounded up to 64
+     * @param arena allocates native memory for keys and values, as sequences grow; a shared one if several threads are to use the cache.
+     *     Recurrent states are on the heap
+     * @return a cache without sequences
+     * @throws IllegalArgumentException if there are less than one, or more than a cache can count
+     * @throws ArithmeticException if their bytes are 2^63 or more
+     * @throws IllegalStateException if no part keeps anything
+     */
+    public SequenceCache cache(CacheFormat format, long tokens, Arena arena) {
+        Checks.notNull(format, "format");
+        Checks.atLeast(tokens, 1, "tokens");
+        return LayerCaches.paged(states, format, tokens, Checks.notNull(arena, "arena"));
+    }
+
+    /**
+     * Returns the bytes that a cache keeps of one token.
+     *
+     * @param format how keys and values are stored
+     * @return 0 where all parts keep recurrent states, or nothing
+     */
+    public long bytesPerToken(CacheFormat format) {
+        return LayerCaches.configs(states, Checks.notNull(format, "format")).stream()
+                .mapToLong(KeyValueCache.Config::bytesPerToken)
+                .sum();
     }
 
     /**
@@ -246,9 +285,9 @@ public final class Transformer {
      *     grown already
      */
     public void forward(Compute cpu, TokenBatch batch, Buffers buffers, Tensor weights) {
-        if (Checks.notNull(weights, "weights").rank() != 4 || weights.dim(0) != keyValues.size()) {
+        if (Checks.notNull(weights, "weights").rank() != 4 || weights.dim(0) != attentions) {
             throw Checks.fail(
-                    "weights", "shape " + weights.shape(), "expected [" + keyValues.size() + ", heads, tokens, keys]");
+                    "weights", "shape " + weights.shape(), "expected [" + attentions + ", heads, tokens, keys]");
         }
         run(cpu, batch, buffers, null, weights);
     }
@@ -260,8 +299,9 @@ public final class Transformer {
         Checks.notNull(buffers, "buffers").enter(batch);
         try {
             batch.requireTokens();
-            KeyValueSizes.requireCache(batch.cache(), keyValues);
+            LayerCaches.require(batch.cache(), this.states);
             batch.locate(0);
+            batch.requireRoom();
             batch.requirePositions(positions);
             if (states == null) {
                 requireEmbeddings(cpu, batch);
@@ -271,6 +311,7 @@ public final class Transformer {
                 requireStates(cpu, states, batch.tokens());
                 buffers.begin(states, sizes);
             }
+            buffers.bindStates(this.states);
             buffers.bindWeights(weights);
             for (int i = 0; i < blocks.size(); i++) { // an iterator would be garbage
                 blocks.get(i).forward(cpu, buffers);

@@ -26,6 +26,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.SplittableRandom;
+import java.util.function.UnaryOperator;
 
 /** A small Llama with random weights, whose tokens are bytes, 256 to begin and 257 to end a text. */
 final class TinyDecoder {
@@ -120,9 +121,19 @@ final class TinyDecoder {
     }
 
     private static LanguageModel model(Compute cpu, Map<String, Tensor> tensors, Set<Integer> stops) {
+        return model(cpu, tensors, stops, UnaryOperator.identity());
+    }
+
+    /** Returns a model with other parts in the places of some. */
+    static LanguageModel changed(Compute cpu, long seed, UnaryOperator<Transformer> change) {
+        return model(cpu, weights(config(), seed), Set.of(END), change);
+    }
+
+    private static LanguageModel model(
+            Compute cpu, Map<String, Tensor> tensors, Set<Integer> stops, UnaryOperator<Transformer> change) {
         Loading loading = Loading.of(cpu);
         Weights weights = new Weights(loading, WeightSource.of(tensors));
-        Transformer model = DecoderBuilder.build(config(), weights, false, LoadListener.NONE);
+        Transformer model = change.apply(DecoderBuilder.build(config(), weights, false, LoadListener.NONE));
         return new LanguageModel(
                 cpu,
                 new LoadedDecoder(

@@ -182,7 +182,7 @@ class LlamaTest {
     @Test
     void thePageHasThisCode() throws IOException {
         String pages = Files.readString(Path.of("docs/inference.md")) + Files.readString(Path.of("docs/parts.md"));
-        for (String name : List.of("LlamaBlock", "Llama", "Mixture", "ShortConvolution")) {
+        for (String name : List.of("LlamaBlock", "Llama", "Mixture", "OwnConvolution")) {
             String code = Files.readString(Path.of("src/test/java/io/multihead/model/" + name + ".java"));
             assertTrue(pages.contains(code.substring(code.indexOf("/**"))), name);
         }

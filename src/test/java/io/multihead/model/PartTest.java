@@ -6,7 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.attention.AttentionOptions;
+import io.multihead.cache.CacheFormat;
 import io.multihead.cache.KeyValueCache;
+import io.multihead.cache.SequenceCache;
 import io.multihead.compute.Compute;
 import io.multihead.gemm.Activation;
 import io.multihead.gemm.PackedWeights;
@@ -66,8 +68,8 @@ class PartTest {
         }
 
         @Override
-        public List<KeyValueSizes> keyValues() {
-            return first.keyValues();
+        public List<StateSizes> states() {
+            return first.states();
         }
 
         @Override
@@ -95,7 +97,7 @@ class PartTest {
     void attentionAloneContinuesACache() {
         Tensor whole = zeros();
         attention.forward(SERIAL, batch(TokenBatch.of(TOKENS), TOKENS), x, whole, attention.buffers(TOKENS));
-        KeyValueCache cache = KeyValueCache.contiguous(KeyValueSizes.config(attention.keyValues()), 1, TOKENS);
+        KeyValueCache cache = KeyValueCache.contiguous(LayerCaches.config(attention.states()), 1, TOKENS);
         TokenBatch batch = TokenBatch.of(cache, TOKENS);
         Buffers buffers = attention.buffers(3);
         Tensor parts = zeros();
@@ -161,7 +163,7 @@ class PartTest {
         float[][] taps = {
             gaussian(DIM).toArray(), gaussian(DIM).toArray(), gaussian(DIM).toArray()
         };
-        ShortConvolution part = new ShortConvolution(taps);
+        OwnConvolution part = new OwnConvolution(taps);
         TokenBatch two = TokenBatch.of(TOKENS);
         two.begin();
         two.add(0);
@@ -180,16 +182,10 @@ class PartTest {
         }
         Block block = Block.of(Sublayer.preNorm(norm, part), Sublayer.preNorm(norm, attention));
         Transformer model = Transformer.of(EmbeddingTables.of(gaussian(7, DIM)), List.of(block));
-        KeyValueCache cache = KeyValueCache.contiguous(model.cacheConfig(), 1, TOKENS);
-        TokenBatch batch = TokenBatch.of(cache, 1);
-        Buffers buffers = model.buffers(1);
-        batch.begin(0);
-        batch.add(0);
-        model.forward(SERIAL, batch, buffers);
-        batch.clear();
-        batch.begin(0);
-        batch.add(1);
-        assertFails("batch: continues a sequence; expected complete ones", () -> model.forward(SERIAL, batch, buffers));
+        assertFails("blocks: recurrent states; expected keys and values alone, or cache()", () -> model.cacheConfig());
+        SequenceCache cache = model.cache(CacheFormat.F32, TOKENS, Arena.ofAuto());
+        assertEquals(taps.length - 1L, cache.bytesPerSequence() / Float.BYTES / DIM);
+        assertArrayEquals(whole(model), byTokens(model, cache));
     }
 
     @Test
@@ -242,7 +238,7 @@ class PartTest {
             }
         };
         Block block = Block.of(Sublayer.preNorm(norm, silent));
-        assertFails("part: attention computed 1 times; expected 0, as keyValues() says", () -> states(block, x));
+        assertFails("part: 1 states of sequences used; expected 0, as states() says", () -> states(block, x));
         assertFails("block: no SelfAttention among its parts; expected one", block::attention);
         assertFails("block: no FeedForward among its parts; expected one", block::feedForward);
         Tensor y = zeros();
@@ -316,19 +312,23 @@ class PartTest {
     }
 
     private static float[] byTokens(Transformer model) {
-        KeyValueCache cache = KeyValueCache.contiguous(model.cacheConfig(), 1, TOKENS);
+        return byTokens(model, KeyValueCache.contiguous(model.cacheConfig(), 1, TOKENS));
+    }
+
+    private static float[] byTokens(Transformer model, SequenceCache cache) {
+        int sequence = cache instanceof KeyValueCache ? 0 : cache.open();
         TokenBatch batch = TokenBatch.of(cache, 1);
         Buffers buffers = model.buffers(1);
         float[] all = new float[TOKENS * DIM];
         for (int token = 0; token < TOKENS; token++) {
             batch.clear();
-            batch.begin(0);
+            batch.begin(sequence);
             batch.add(token);
             model.forward(SERIAL, batch, buffers);
             assertEquals(token, batch.position(0));
             System.arraycopy(buffers.states().toArray(), 0, all, token * DIM, DIM);
         }
-        assertTrue(Arrays.stream(new int[] {0, 1}).allMatch(i -> cache.length(i, 0) == TOKENS));
+        assertTrue(Arrays.stream(new int[] {0, 1}).allMatch(i -> cache.length(i, sequence) == TOKENS));
         return all;
     }
 

@@ -1,0 +1,411 @@
+package io.multihead.cache;
+
+import io.multihead.internal.base.Checks;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.List;
+import java.util.stream.LongStream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Recurrent states of many sequences and all layers: numbers in f32 for each, as many however many tokens a sequence has, which a layer
+ * changes in place with each token. They are on the Java heap, taken when a sequence gets its first token, zero then, and used again for
+ * others later.
+ *
+ * <p>A state cannot lose its last tokens. So a sequence can be truncated to lengths at which it had a {@link #snapshot}, to the one that it has, and
+ * to 0. Forks and snapshots share memory with their sequence until one of them goes on, which copies {@link #bytesPerSequence} bytes.
+ *
+ * <p>For one thread at a time, but {@link #states} may be written by threads of the caller until the next call.
+ */
+public final class RecurrentCache implements SequenceCache {
+    private static final long MOST_TOKENS = 1L << 62;
+    /** The begin of drafts, the end of a prompt, and that of the prompt before. */
+    static final int MOST_SNAPSHOTS = 3;
+
+    private static final String EVEN = "expected one length, as after a whole step";
+
+    private final int[] floats;
+    private final List<@Nullable States> sequences = new ArrayList<>();
+    private final ArrayDeque<float[][]> free = new ArrayDeque<>();
+    /** Sets of states that sequences and snapshots have. */
+    private long used;
+
+    /** The states of all layers, which sequences and snapshots may share. */
+    private static final class Rows {
+        final float[][] layers;
+        int owners = 1;
+
+        Rows(float[][] layers) {
+            this.layers = layers;
+        }
+    }
+
+    /** A sequence as it was; without rows, all states are zero. */
+    private record Snapshot(long length, @Nullable Rows rows) {}
+
+    /** A sequence. */
+    private static final class States {
+        final long[] lengths;
+        /** Shorter ones first. */
+        final List<Snapshot> snapshots = new ArrayList<>();
+
+        @Nullable
+        Rows rows;
+
+        States(int layers) {
+            lengths = new long[layers];
+        }
+
+        long least() {
+            return Arrays.stream(lengths).min().orElseThrow();
+        }
+
+        /** Returns whether all layers have one length; else there is a step that failed, or that runs. */
+        boolean isEven() {
+            return Arrays.stream(lengths).allMatch(length -> length == lengths[0]);
+        }
+    }
+
+    private RecurrentCache(int[] floats) {
+        this.floats = floats;
+    }
+
+    /**
+     * Creates a cache without sequences.
+     *
+     * @param floats of one sequence, for each layer
+     * @return the cache
+     * @throws IllegalArgumentException if there is no layer, or one has less than 1
+     */
+    public static RecurrentCache of(int... floats) {
+        int[] copy = Checks.notNull(floats, "floats").clone();
+        Checks.atLeast(copy.length, 1, "floats");
+        for (int each : copy) {
+            Checks.atLeast(each, 1, "floats");
+        }
+        return new RecurrentCache(copy);
+    }
+
+    /**
+     * Returns the numbers of a layer's state.
+     *
+     * @param layer from 0
+     * @return as many as an array of {@link #states} has
+     */
+    public int floats(int layer) {
+        return floats[(int) Checks.index(layer, floats.length, "layer")];
+    }
+
+    @Override
+    public int layers() {
+        return floats.length;
+    }
+
+    @Override
+    public SequenceCache part(int layer) {
+        Checks.index(layer, floats.length, "layer");
+        return this;
+    }
+
+    @Override
+    public int layerOfPart(int layer) {
+        return (int) Checks.index(layer, floats.length, "layer");
+    }
+
+    @Override
+    public int open() {
+        return put(new States(floats.length));
+    }
+
+    @Override
+    public int fork(int sequence) {
+        States from = get(sequence);
+        States fork = new States(floats.length);
+        int number = put(fork); // first, as there may be no memory for it
+        System.arraycopy(from.lengths, 0, fork.lengths, 0, floats.length);
+        fork.rows = share(from.rows);
+        for (Snapshot snapshot : from.snapshots) {
+            fork.snapshots.add(new Snapshot(snapshot.length, share(snapshot.rows)));
+        }
+        return number;
+    }
+
+    @Override
+    public void close(int sequence) {
+        States closed = get(sequence);
+        release(closed.rows);
+        closed.snapshots.forEach(snapshot -> release(snapshot.rows));
+        sequences.set(sequence, null);
+    }
+
+    private int put(States sequence) {
+        int number = sequences.indexOf(null);
+        if (number < 0) {
+            sequences.add(sequence);
+            return sequences.size() - 1;
+        }
+        sequences.set(number, sequence);
+        return number;
+    }
+
+    private States get(int number) {
+        States sequence = number < 0 || number >= sequences.size() ? null : sequences.get(number);
+        if (sequence == null) {
+            throw Checks.fail("sequence", String.valueOf(number), "expected an open sequence");
+        }
+        return sequence;
+    }
+
+    private static @Nullable Rows share(@Nullable Rows rows) {
+        if (rows != null) {
+            rows.owners++;
+        }
+        return rows;
+    }
+
+    private void release(@Nullable Rows rows) {
+        if (rows != null && --rows.owners == 0) {
+            free.push(rows.layers);
+            used--;
+        }
+    }
+
+    private Rows take() {
+        float[][] layers = free.poll();
+        if (layers == null) {
+            layers = new float[floats.length][];
+            for (int layer = 0; layer < layers.length; layer++) {
+                layers[layer] = new float[floats[layer]];
+            }
+        }
+        used++;
+        return new Rows(layers);
+    }
+
+    /**
+     * Returns the state of one layer for tokens that follow, and counts them: whoever calls this changes the state by them, in place. A
+     * sequence whose layers have different lengths afterwards, since a step failed, can be truncated to a snapshot or to 0.
+     *
+     * @param layer from 0
+     * @param sequence an open sequence
+     * @param tokens new ones, at least 1
+     * @return {@link #floats} numbers, of this sequence until the next call: all zero if it had no tokens
+     * @throws IllegalArgumentException if there is no such layer or sequence, or less than one token
+     */
+    public float[] states(int layer, int sequence, long tokens) {
+        Checks.index(layer, floats.length, "layer");
+        States of = get(sequence);
+        Checks.index(tokens - 1, MOST_TOKENS, "tokens");
+        Rows rows = of.rows;
+        if (rows == null) {
+            rows = take();
+            for (float[] each : rows.layers) {
+                Arrays.fill(each, 0f);
+            }
+        } else if (rows.owners > 1) {
+            Rows copy = take();
+            for (int i = 0; i < floats.length; i++) {
+                System.arraycopy(rows.layers[i], 0, copy.layers[i], 0, floats[i]);
+            }
+            rows.owners--;
+            rows = copy;
+        }
+        of.rows = rows;
+        of.lengths[layer] += tokens;
+        return rows.layers[layer];
+    }
+
+    @Override
+    public long length(int layer, int sequence) {
+        Checks.index(layer, floats.length, "layer");
+        return get(sequence).lengths[layer];
+    }
+
+    @Override
+    public long firstKey(int sequence) {
+        get(sequence);
+        return 0;
+    }
+
+    @Override
+    public boolean truncatesAnywhere() {
+        return false;
+    }
+
+    @Override
+    public long restorable(int sequence, long length) {
+        States of = get(sequence);
+        Checks.atLeast(length, 0, "length");
+        if (of.isEven() && of.lengths[0] <= length) {
+            return of.lengths[0];
+        }
+        long most = 0;
+        for (Snapshot snapshot : of.snapshots) {
+            most = snapshot.length <= length ? snapshot.length : most;
+        }
+        return most;
+    }
+
+    @Override
+    public void truncate(int sequence, long length) {
+        States of = get(sequence);
+        Checks.atLeast(length, 0, "length");
+        if (Arrays.stream(of.lengths).allMatch(each -> each <= length)) {
+            return;
+        }
+        long most = restorable(sequence, length);
+        if (most != length) {
+            throw Checks.fail(
+                    "length",
+                    String.valueOf(length),
+                    "expected 0 or a snapshot's, "
+                            + of.snapshots.stream().map(Snapshot::length).toList()
+                            + ", as layers have recurrent states");
+        }
+        Rows restored = null;
+        for (int i = of.snapshots.size() - 1; i >= 0; i--) {
+            Snapshot snapshot = of.snapshots.get(i);
+            if (snapshot.length > length) {
+                release(of.snapshots.remove(i).rows);
+            } else if (snapshot.length == length) {
+                restored = share(snapshot.rows);
+            }
+        }
+        release(of.rows);
+        of.rows = restored;
+        Arrays.fill(of.lengths, length);
+    }
+
+    @Override
+    public void snapshot(int sequence) {
+        States of = get(sequence);
+        if (!of.isEven()) {
+            throw new IllegalStateException(
+                    "sequence " + sequence + ": layers of lengths " + Arrays.toString(of.lengths) + "; " + EVEN);
+        }
+        long length = of.lengths[0];
+        List<Snapshot> all = of.snapshots;
+        boolean isThere = !all.isEmpty() && all.get(all.size() - 1).length == length;
+        if (length > 0 && !isThere) {
+            all.add(new Snapshot(length, share(of.rows)));
+        }
+        if (all.size() > MOST_SNAPSHOTS) {
+            dropNearest(all);
+        }
+    }
+
+    /** Forgets the snapshot, of all but the newest, that is the cheapest to compute again from the one before. */
+    private void dropNearest(List<Snapshot> all) {
+        int nearest = 0;
+        for (int i = 1; i + 1 < all.size(); i++) {
+            nearest = tokens(all, i) < tokens(all, nearest) ? i : nearest;
+        }
+        release(all.remove(nearest).rows);
+    }
+
+    private static long tokens(List<Snapshot> all, int index) {
+        return all.get(index).length - (index == 0 ? 0 : all.get(index - 1).length);
+    }
+
+    @Override
+    public void slide(int sequence, long firstKey) {
+        get(sequence);
+        throw new IllegalStateException("sequence " + sequence
+                + ": recurrent states, which cannot forget their first tokens; expected keys and values alone");
+    }
+
+    @Override
+    public long bytesPerToken() {
+        return 0;
+    }
+
+    @Override
+    public long bytesPerSequence() {
+        return Arrays.stream(floats).asLongStream().sum() * Float.BYTES;
+    }
+
+    @Override
+    public long usedBytes() {
+        return used * bytesPerSequence();
+    }
+
+    @Override
+    public long bytesOf(int... of) {
+        List<Rows> distinct = new ArrayList<>();
+        BitSet seen = new BitSet();
+        for (int sequence : Checks.notNull(of, "of")) {
+            States states = get(sequence);
+            if (!seen.get(sequence)) {
+                add(distinct, states.rows);
+                states.snapshots.forEach(snapshot -> add(distinct, snapshot.rows));
+            }
+            seen.set(sequence);
+        }
+        return distinct.size() * bytesPerSequence();
+    }
+
+    private static void add(List<Rows> distinct, @Nullable Rows rows) {
+        if (rows != null && distinct.stream().noneMatch(each -> each == rows)) {
+            distinct.add(rows);
+        }
+    }
+
+    @Override
+    public long availableTokens() {
+        return MOST_TOKENS;
+    }
+
+    @Override
+    public long neededTokens(int sequence, long tokens) {
+        get(sequence);
+        Checks.index(tokens, MOST_TOKENS, "tokens");
+        return 0;
+    }
+
+    @Override
+    public long freedTokens(int sequence, long length) {
+        get(sequence);
+        Checks.atLeast(length, 0, "length");
+        return 0;
+    }
+
+    /** Gives a sequence a state that was saved. */
+    void restore(int sequence, long length, float[][] layers) {
+        States of = get(sequence);
+        Rows rows = take();
+        for (int layer = 0; layer < layers.length; layer++) {
+            System.arraycopy(layers[layer], 0, rows.layers[layer], 0, floats[layer]);
+        }
+        release(of.rows);
+        of.rows = rows;
+        Arrays.fill(of.lengths, length);
+    }
+
+    /**
+     * Returns the lengths at which the states of a sequence are known, shorter ones first, the present one last.
+     *
+     * @throws IllegalArgumentException if layers have different lengths, after a step that failed
+     */
+    long[] lengths(int sequence) {
+        States of = get(sequence);
+        if (!of.isEven()) {
+            throw Checks.fail("sequence " + sequence, "layers of lengths " + Arrays.toString(of.lengths), EVEN);
+        }
+        LongStream before = of.snapshots.stream().mapToLong(Snapshot::length).filter(each -> each < of.lengths[0]);
+        return LongStream.concat(before, LongStream.of(of.lengths[0])).toArray();
+    }
+
+    /** Returns a copy of a layer's state at a snapshot or at the present length. */
+    float[] stateAt(int layer, int sequence, long length) {
+        States of = get(sequence);
+        Rows rows = of.rows;
+        if (of.lengths[layer] != length) {
+            for (Snapshot snapshot : of.snapshots) {
+                rows = snapshot.length == length ? snapshot.rows : rows;
+            }
+        }
+        return rows == null ? new float[floats(layer)] : rows.layers[layer].clone();
+    }
+}

@@ -1,0 +1,206 @@
+package io.multihead.decoder;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import io.multihead.compute.Compute;
+import io.multihead.model.Block;
+import io.multihead.model.OwnConvolution;
+import io.multihead.model.Sublayer;
+import io.multihead.model.Transformer;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.function.UnaryOperator;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * Sessions of models with each kind of state, over random schedules of all that sessions do: a session goes on as a new one does that is given
+ * its tokens at once.
+ */
+@Tag("bits")
+class StateSchedulesTest {
+    private static final int SCHEDULES = 200;
+    private static final int STEPS = 12;
+    private static final int MOST_SESSIONS = 5;
+
+    @TempDir
+    private Path folder;
+
+    /** What layers keep. */
+    enum Kind {
+        KEYS(model -> model),
+        RECURRENT(model -> model.withBlocks(List.of(convolution(model, 0), convolution(model, 1)))),
+        HYBRID(model -> model.withBlocks(List.of(
+                convolution(model, 0),
+                model.blocks().get(0),
+                convolution(model, 1),
+                model.blocks().get(1))));
+
+        private final UnaryOperator<Transformer> change;
+
+        Kind(UnaryOperator<Transformer> change) {
+            this.change = change;
+        }
+
+        LanguageModel model(Compute cpu, long seed) {
+            return TinyDecoder.changed(cpu, seed, change);
+        }
+    }
+
+    /** Returns a block with a convolution in the place of its attention. */
+    private static Block convolution(Transformer model, int block) {
+        SplittableRandom random = new SplittableRandom(block);
+        float[][] taps = new float[3][model.dim()];
+        for (float[] each : taps) {
+            for (int i = 0; i < each.length; i++) {
+                each[i] = (float) random.nextGaussian(0, 0.5);
+            }
+        }
+        Sublayer[] sublayers = model.blocks().get(block).sublayers().toArray(Sublayer[]::new);
+        sublayers[0] = Sublayer.preNorm(sublayers[0].before(), new OwnConvolution(taps));
+        return Block.of(sublayers);
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void everyScheduleHasTheTokensOfANewSession(Kind kind) throws IOException {
+        try (Compute cpu = Compute.threads(2);
+                Compute serial = Compute.serial();
+                LanguageModel model = kind.model(cpu, 5);
+                LanguageModel alone = kind.model(serial, 5);
+                Sessions own = alone.sessions(SessionOptions.DEFAULT)) {
+            for (int schedule = 0; schedule < SCHEDULES; schedule++) {
+                SplittableRandom random = new SplittableRandom(schedule);
+                SessionOptions options = SessionOptions.DEFAULT
+                        .withSessions(2 + random.nextInt(MOST_SESSIONS))
+                        .withKeptPrefixes(random.nextBoolean());
+                try (Sessions sessions = model.sessions(options, 1 + random.nextInt(40))) {
+                    run(random, sessions, own);
+                } catch (AssertionError failed) {
+                    throw new AssertionError("schedule " + schedule, failed);
+                }
+            }
+        }
+    }
+
+    private void run(SplittableRandom random, Sessions sessions, Sessions own) throws IOException {
+        List<Session> open = new ArrayList<>();
+        for (int step = 0; step < STEPS; step++) {
+            if (open.isEmpty() || open.size() < MOST_SESSIONS && random.nextInt(4) == 0) {
+                open.add(sessions.open().append(tokens(random, 1 + random.nextInt(40))));
+            }
+            Session session = open.get(random.nextInt(open.size()));
+            switch (random.nextInt(8)) {
+                case 0 -> session.append(tokens(random, 1 + random.nextInt(15)));
+                case 1 -> session.truncate(1 + random.nextInt(session.length()));
+                case 2 -> {
+                    if (open.size() < MOST_SESSIONS) {
+                        open.add(session.fork());
+                    }
+                }
+                case 3 -> {
+                    if (open.size() > 1) {
+                        open.remove(session);
+                        session.close();
+                    }
+                }
+                case 4 -> assertArrayEquals(logits(own, session.tokens()), session.nextLogits());
+                case 5 -> {
+                    if (open.size() < MOST_SESSIONS) {
+                        Path file = folder.resolve("session");
+                        session.save(file);
+                        open.add(sessions.load(file));
+                        assertArrayEquals(
+                                session.tokens(), open.get(open.size() - 1).tokens());
+                    }
+                }
+                default -> generate(random, sessions, own, open);
+            }
+        }
+        for (Session session : open) {
+            assertArrayEquals(logits(own, session.tokens()), session.nextLogits());
+            session.close();
+        }
+    }
+
+    private static void generate(SplittableRandom random, Sessions sessions, Sessions own, List<Session> open) {
+        List<Session> group = open.stream()
+                .filter(each -> random.nextInt(3) > 0 && each.length() < 120)
+                .toList();
+        List<int[]> prompts = group.stream().map(Session::tokens).toList();
+        List<GenerationOptions> options = group.stream()
+                .map(each -> GenerationOptions.DEFAULT
+                        .withMaxTokens(1 + random.nextInt(10))
+                        .withDraftTokens(random.nextInt(5)))
+                .toList();
+        List<GeneratedText> texts = sessions.generate(group, options);
+        for (int i = 0; i < group.size(); i++) {
+            try (Session alone = own.open().append(prompts.get(i))) {
+                GeneratedText expected = alone.generate(options.get(i).withDraftTokens(0));
+                assertEquals(ids(expected), ids(texts.get(i)));
+                assertArrayEquals(alone.tokens(), group.get(i).tokens());
+            }
+        }
+    }
+
+    private static List<Integer> ids(GeneratedText text) {
+        return text.tokens().stream().map(GeneratedToken::id).toList();
+    }
+
+    private static float[] logits(Sessions own, int[] tokens) {
+        try (Session alone = own.open().append(tokens)) {
+            return alone.nextLogits();
+        }
+    }
+
+    /** Few letters, so that guesses are often right. */
+    private static int[] tokens(SplittableRandom random, int count) {
+        return random.ints(count, 'a', 'a' + 3).toArray();
+    }
+
+    @Test
+    void whatIsComputedTwiceIsFromTheLastSnapshotOn() {
+        try (Compute cpu = Compute.serial();
+                LanguageModel model = Kind.HYBRID.model(cpu, 5);
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT.withSessions(3))) {
+            int[] prompt = tokens(new SplittableRandom(1), 100);
+            Session session = sessions.open().append(prompt);
+            session.nextLogits();
+            session.truncate(99);
+            assertEquals(99, session.state.computed);
+            session.close();
+            assertEquals(0, sessions.usedBytes());
+            try (Session again = sessions.open().append(prompt)) {
+                again.nextLogits();
+                assertEquals(new PrefixReuse(1, 99, sessions.prefixReuse().keptBytes()), sessions.prefixReuse());
+                again.truncate(98);
+                assertEquals(0, again.state.computed);
+            }
+        }
+    }
+
+    @Test
+    void aRecurrentStateDoesNotSlide() {
+        try (Compute cpu = Compute.serial();
+                LanguageModel model = Kind.RECURRENT.model(cpu, 5);
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT);
+                Session session = sessions.open().append("a")) {
+            GenerationOptions slides = GenerationOptions.DEFAULT.withWhenFull(WhenFull.SLIDE);
+            assertEquals(
+                    "whenFull: SLIDE, of a model whose recurrent states cannot forget their first tokens; expected STOP",
+                    assertThrows(IllegalArgumentException.class, () -> session.generate(slides))
+                            .getMessage());
+            assertEquals(0, sessions.bytesPerToken());
+            session.nextLogits();
+            assertEquals(2L * 2 * 32 * Float.BYTES, session.cacheBytes());
+        }
+    }
+}
