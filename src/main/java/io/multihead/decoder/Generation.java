@@ -1,6 +1,5 @@
 package io.multihead.decoder;
 
-import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.text.TextStream;
 import io.multihead.text.Tokenizer;
@@ -114,14 +113,14 @@ final class Generation extends SessionTask {
     }
 
     @Override
-    void accept(Scratch scratch) {
+    void accept(Sampler sampler) {
         Step step = session.step;
         int rows = step.rows;
         int end = step.from + step.count;
         session.computed = end - Math.max(0, rows - 1);
         int use = step.uses;
         for (int row = 0; row < rows && finish == null; row++) {
-            int chosen = choose(scratch, step.logits.get(row));
+            int chosen = choose(sampler, step.logits.get(row));
             session.requireOpen();
             if (step.uses != use) {
                 return; // the listener has computed logits, which drops the guesses
@@ -136,14 +135,12 @@ final class Generation extends SessionTask {
         }
     }
 
-    private int choose(Scratch scratch, float[] logits) {
-        Compute cpu = scratch.cpu();
-        Sampler sampler = scratch.sampler();
-        int id = sampler.choose(cpu, logits, session.seen, options.sampling(), session.tokens.size(), constraint);
+    private int choose(Sampler sampler, float[] logits) {
+        int id = sampler.choose(logits, session.seen, options.sampling(), session.tokens.size(), constraint);
         constraint.accept(id);
         double logProbability = Double.NaN;
         if (options.logProbabilities()) {
-            sampler.measure(cpu, logits);
+            sampler.measure(logits);
             logProbability = sampler.logProbability(logits, id);
         }
         if (tokenizer.stops(id)) {

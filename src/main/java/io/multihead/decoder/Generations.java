@@ -37,7 +37,7 @@ final class Generations {
     }
 
     private void run(List<? extends SessionTask> all) {
-        Scratch scratch = cache.scratches.take();
+        Sampler sampler = cache.samplers.take();
         try {
             for (SessionTask task : all) {
                 running.add(task);
@@ -46,18 +46,18 @@ final class Generations {
                 }
             }
             while (!running.isEmpty()) {
-                runSteps(scratch);
+                runSteps(sampler);
             }
         } finally {
             List.copyOf(begun).forEach(this::end);
-            cache.scratches.giveBack(scratch);
+            cache.samplers.giveBack(sampler);
         }
         if (failure != null) {
             throw failed(failure);
         }
     }
 
-    private void runSteps(Scratch scratch) {
+    private void runSteps(Sampler sampler) {
         int seen = cache.changes.count();
         steps.clear();
         for (int i = running.size() - 1; i >= 0; i--) { // backwards, as tasks that end are removed
@@ -67,7 +67,7 @@ final class Generations {
             cache.run(steps);
             boolean hasMoved = false;
             for (int i = running.size() - 1; i >= 0; i--) {
-                hasMoved |= settle(running.get(i), scratch);
+                hasMoved |= settle(running.get(i), sampler);
             }
             if (!hasMoved) {
                 cache.changes.await(seen, cache.maxWait);
@@ -99,14 +99,14 @@ final class Generations {
     }
 
     /** Takes what became of a step; returns whether the caller may go on at once. */
-    private boolean settle(SessionTask task, Scratch scratch) {
+    private boolean settle(SessionTask task, Sampler sampler) {
         Throwable failed = task.session.step.failure;
         if (failed != null) {
             fail(task, failed);
             return true;
         }
         try {
-            return task.settle(scratch);
+            return task.settle(sampler);
         } catch (Throwable thrown) {
             fail(task, new Thrown(thrown));
             return true;

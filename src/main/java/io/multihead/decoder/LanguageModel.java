@@ -168,7 +168,7 @@ public final class LanguageModel implements AutoCloseable {
                     cpu,
                     cache,
                     new StepRunner(cpu, fitting, cache, SessionCache.BATCH_TOKENS),
-                    new ScratchPool(cpu, vocabularySize(), options.cacheFormat()),
+                    new SamplerPool(vocabularySize(), options.cacheFormat()),
                     new SessionCache.Limits(options.sessions(), tokens, options.maxWait(), options.keepsPrefixes()),
                     new SessionCache.Lives(loaded.loading().arena().scope()::isAlive, arena::close));
             Prompts prompts = new Prompts(tokenizer(), this::chatTemplate, vocabularySize(), this::tokenVocabulary);

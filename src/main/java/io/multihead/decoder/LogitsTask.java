@@ -31,10 +31,10 @@ final class LogitsTask extends SessionTask {
     }
 
     @Override
-    void accept(Scratch scratch) {
+    void accept(Sampler sampler) {
         session.computed += session.step.count;
         if (session.step.rows > 0) {
-            logits = scratch.sampler().finite(session.step.logits.get(0));
+            logits = sampler.finite(session.step.logits.get(0));
         }
     }
 }

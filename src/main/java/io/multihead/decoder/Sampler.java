@@ -1,10 +1,7 @@
 package io.multihead.decoder;
 
-import io.multihead.attention.AttentionOptions;
-import io.multihead.attention.Softmax;
-import io.multihead.compute.Compute;
 import io.multihead.internal.base.Philox;
-import io.multihead.tensor.Tensor;
+import io.multihead.internal.kernel.VocabularyOps;
 import java.util.Arrays;
 import java.util.BitSet;
 
@@ -18,21 +15,17 @@ final class Sampler {
 
     private final int vocabulary;
     private final String source;
-    private final float[] logits;
-    private final float[] probabilities;
-    private final Tensor scores;
-    private final Tensor shares;
-    private final Tensor logSum = Tensor.of(new float[1]);
-    private final int[] heap;
-    /** Tokens that are still in the heap. */
-    private int size;
+    /** Logits, and then probabilities. */
+    private final float[] row;
+    /** The largest element of each block of the row. */
+    private final float[] maxima;
 
+    private final float[] partial = new float[32];
+    private final double[] sums = new double[16];
+    private final RankedTokens ranked;
+    private int[] counts = {};
     private final int[] words = new int[4];
     private double logSumExp;
-    /** The options of the last temperature, since options are objects. */
-    private AttentionOptions scaled = AttentionOptions.DEFAULT.withScale(1);
-
-    private double temperature = 1;
 
     /** Creates a sampler for rows of so many logits. */
     Sampler(int vocabulary) {
@@ -47,44 +40,55 @@ final class Sampler {
     Sampler(int vocabulary, String source) {
         this.vocabulary = vocabulary;
         this.source = source;
-        logits = new float[vocabulary];
-        probabilities = new float[vocabulary];
-        scores = Tensor.of(logits, 1, vocabulary);
-        shares = Tensor.of(probabilities, 1, vocabulary);
-        heap = new int[vocabulary];
+        row = new float[vocabulary];
+        maxima = new float[VocabularyOps.blocks(vocabulary)];
+        ranked = new RankedTokens(row, maxima);
     }
 
     /**
      * Chooses a token.
      *
-     * @param row the model's logits, of which those of the vocabulary are read
+     * @param logits the model's, of which those of the vocabulary are read
      * @param seen the tokens of the text; read where there are penalties
      * @param index the index of the token in the text
      */
-    int choose(Compute cpu, float[] row, SeenTokens seen, Sampling sampling, long index) {
-        return choose(cpu, row, seen, sampling, index, TextConstraint.NONE);
+    int choose(float[] logits, SeenTokens seen, Sampling sampling, long index) {
+        return choose(logits, seen, sampling, index, TextConstraint.NONE);
     }
 
     /** Chooses a token that a constraint allows. */
-    int choose(Compute cpu, float[] row, SeenTokens seen, Sampling sampling, long index, TextConstraint constraint) {
-        requireFinite(row);
-        System.arraycopy(row, 0, logits, 0, vocabulary);
-        penalise(seen, sampling.penalties());
-        constraint.apply(logits);
-        if (sampling.temperature() == 0) {
-            return largest();
+    int choose(float[] logits, SeenTokens seen, Sampling sampling, long index, TextConstraint constraint) {
+        Penalties penalties = sampling.penalties();
+        boolean greedy = sampling.temperature() == 0;
+        float scale = (float) (1 / sampling.temperature());
+        if (penalties.countsAll() || penalties.countsGenerated() || constraint != TextConstraint.NONE) {
+            requireFinite(VocabularyOps.scaled(logits, row, vocabulary, 1f, maxima), logits);
+            penalise(seen, penalties);
+            constraint.apply(row);
+            if (greedy) {
+                VocabularyOps.maxima(row, vocabulary, maxima);
+                return largest(row);
+            }
+            VocabularyOps.scaled(row, row, vocabulary, scale, maxima);
+        } else if (greedy) {
+            requireFinite(VocabularyOps.maxima(logits, vocabulary, maxima), logits);
+            return largest(logits);
+        } else {
+            requireFinite(VocabularyOps.scaled(logits, row, vocabulary, scale, maxima), logits);
         }
-        share(cpu, sampling.temperature());
+        share(sampling.temperature());
         return draw(sampling, uniform(sampling.seed(), index));
     }
 
-    /** Computes probabilities from the logits. */
-    private void share(Compute cpu, double newTemperature) {
-        if (newTemperature != temperature) {
-            temperature = newTemperature;
-            scaled = AttentionOptions.DEFAULT.withScale(1 / temperature);
+    /** Computes probabilities from the logits, which are divided by the temperature. */
+    private void share(double temperature) {
+        float max = maxima[largestBlock()];
+        if (max == Float.POSITIVE_INFINITY) {
+            throw new ArithmeticException("temperature: " + temperature
+                    + " for logits that it makes infinite; expected a larger one, or 0, which is greedy");
         }
-        Softmax.forward(cpu, scores, shares, null, scaled);
+        float sum = VocabularyOps.exponentials(row, vocabulary, max, partial);
+        VocabularyOps.normalise(row, vocabulary, sum, maxima);
     }
 
     /** Chooses a token by a number from 0 to 1, from the probabilities as they are. */
@@ -94,28 +98,27 @@ final class Sampler {
     }
 
     /** Computes the logarithm of the sum of exponentials of the model's own logits, for {@link #logProbability}. */
-    void measure(Compute cpu, float[] row) {
-        requireFinite(row);
-        System.arraycopy(row, 0, logits, 0, vocabulary);
-        Softmax.forward(cpu, scores, shares, logSum, AttentionOptions.DEFAULT);
-        logSumExp = logSum.get(0);
+    void measure(float[] logits) {
+        requireFinite(VocabularyOps.scaled(logits, row, vocabulary, 1f, maxima), logits);
+        float max = maxima[largestBlock()];
+        logSumExp = (float) (max + StrictMath.log(VocabularyOps.exponentials(row, vocabulary, max, partial)));
     }
 
-    /** Returns the logarithm of a token's probability in the row that was measured, without temperature and penalties. */
-    double logProbability(float[] row, int token) {
-        return row[token] - logSumExp;
+    /** Returns the logarithm of a token's probability in the logits that were measured, without temperature and penalties. */
+    double logProbability(float[] logits, int token) {
+        return logits[token] - logSumExp;
     }
 
-    /** Returns a copy of a row's logits of the vocabulary, or fails if they are not finite. */
-    float[] finite(float[] row) {
-        requireFinite(row);
-        return Arrays.copyOf(row, vocabulary);
+    /** Returns a copy of the logits of the vocabulary, or fails if they are not finite. */
+    float[] finite(float[] logits) {
+        requireFinite(VocabularyOps.maxima(logits, vocabulary, maxima), logits);
+        return Arrays.copyOf(logits, vocabulary);
     }
 
-    private void requireFinite(float[] row) {
-        for (int id = 0; id < vocabulary; id++) {
-            if (!(Math.abs(row[id]) <= Float.MAX_VALUE)) {
-                throw new ArithmeticException("logits: " + row[id] + " for token " + id
+    private void requireFinite(boolean finite, float[] logits) {
+        for (int id = 0; id < vocabulary && !finite; id++) {
+            if (!Float.isFinite(logits[id])) {
+                throw new ArithmeticException("logits: " + logits[id] + " for token " + id
                         + "; expected finite numbers, which " + source + " do not give");
             }
         }
@@ -125,7 +128,7 @@ final class Sampler {
         if (penalties.countsAll()) {
             BitSet all = seen.all;
             for (int id = all.nextSetBit(0); id >= 0 && id < vocabulary; id = all.nextSetBit(id + 1)) {
-                logits[id] = penalties.apply(logits[id]);
+                row[id] = penalties.apply(row[id]);
             }
         }
         if (penalties.countsGenerated()) {
@@ -133,30 +136,34 @@ final class Sampler {
         }
     }
 
-    /** Counts in the array of the heap, which is filled later; a count is taken back when its token is done. */
+    /** A count is taken back when its token is done. */
     private void penaliseGenerated(SeenTokens seen, Penalties penalties) {
         TokenList tokens = seen.tokens;
-        for (int i = seen.promptEnd; i < tokens.size(); i++) {
-            heap[tokens.get(i)] = 0;
+        if (counts.length == 0) {
+            counts = new int[vocabulary];
         }
         for (int i = seen.promptEnd; i < tokens.size(); i++) {
-            heap[tokens.get(i)]++;
+            counts[tokens.get(i)]++;
         }
         for (int i = seen.promptEnd; i < tokens.size(); i++) {
             int id = tokens.get(i);
-            if (heap[id] > 0) {
-                logits[id] = penalties.applyGenerated(logits[id], heap[id]);
-                heap[id] = 0;
+            if (counts[id] > 0) {
+                row[id] = penalties.applyGenerated(row[id], counts[id]);
+                counts[id] = 0;
             }
         }
     }
 
-    private int largest() {
+    /** Returns the first token of the largest logit. */
+    private int largest(float[] logits) {
+        int block = largestBlock();
+        return VocabularyOps.first(logits, vocabulary, block, maxima[block]);
+    }
+
+    private int largestBlock() {
         int best = 0;
-        for (int id = 1; id < vocabulary; id++) {
-            if (logits[id] > logits[best]) {
-                best = id;
-            }
+        for (int block = 1; block < maxima.length; block++) {
+            best = maxima[block] > maxima[best] ? block : best;
         }
         return best;
     }
@@ -168,16 +175,31 @@ final class Sampler {
     }
 
     private int drawFromAll(double uniform) {
-        double total = 0;
-        for (int id = 0; id < vocabulary; id++) {
-            total += probabilities[id];
-        }
-        double left = uniform * total;
+        double left = uniform * mass();
         int last = 0;
-        for (int id = 0; id < vocabulary; id++) {
-            if (probabilities[id] > 0) {
+        for (int block = 0; block < maxima.length; block++) {
+            if (maxima[block] > 0) {
+                double mass = VocabularyOps.sum(row, vocabulary, block, sums);
+                if (left < mass) {
+                    return drawFromBlock(block, left);
+                }
+                last = block;
+                left -= mass;
+            }
+        }
+        // the sum of blocks, rounded in another order, may end below the number
+        return drawFromBlock(last, Double.POSITIVE_INFINITY);
+    }
+
+    /** Chooses a token of a block that has one with a probability, by a number from 0 to the sum of the block; by a larger one, the last. */
+    private int drawFromBlock(int block, double number) {
+        double left = number;
+        int last = 0;
+        int from = block * VocabularyOps.BLOCK;
+        for (int id = from; id < Math.min(vocabulary, from + VocabularyOps.BLOCK); id++) {
+            if (row[id] > 0) {
                 last = id;
-                left -= probabilities[id];
+                left -= row[id];
                 if (left < 0) {
                     return id;
                 }
@@ -186,83 +208,41 @@ final class Sampler {
         return last;
     }
 
-    private int drawFromMostProbable(Sampling sampling, double uniform) {
-        fillHeap();
-        int most = sampling.topK() == 0 ? vocabulary : Math.min(sampling.topK(), vocabulary);
-        // the sum of all, in another order, may be less than that of some
-        double limit = sampling.topP() == 1 ? Double.POSITIVE_INFINITY : sampling.topP() * mass(most);
-        double least = sampling.minP() * probabilities[ranked(0)];
-        int count = 0;
-        double kept = 0;
-        while (count < most
-                && kept < limit
-                && probabilities[ranked(count)] >= least
-                && probabilities[ranked(count)] > 0) {
-            kept += probabilities[ranked(count)];
-            count++;
-        }
-        double left = uniform * kept;
-        for (int rank = 0; rank < count - 1; rank++) {
-            left -= probabilities[ranked(rank)];
-            if (left < 0) {
-                return ranked(rank);
-            }
-        }
-        return ranked(count - 1);
-    }
-
-    /** Returns the sum of the probabilities of the most probable tokens; of all tokens without ranking them. */
-    private double mass(int most) {
+    /** Returns the sum of all probabilities, block by block. */
+    private double mass() {
         double mass = 0;
-        for (int i = 0; i < most; i++) {
-            mass += probabilities[most == vocabulary ? i : ranked(i)];
+        for (int block = 0; block < maxima.length; block++) {
+            mass += VocabularyOps.sum(row, vocabulary, block, sums);
         }
         return mass;
     }
 
-    /** Returns the token of a rank, 0 for the most probable one: takes tokens off the heap, behind which they stand in descending order. */
-    private int ranked(int rank) {
-        while (vocabulary - size <= rank) {
-            size--;
-            swap(0, size);
-            sink(0, size);
+    private int drawFromMostProbable(Sampling sampling, double uniform) {
+        int most = sampling.topK() == 0 ? vocabulary : Math.min(sampling.topK(), vocabulary);
+        // the sum of all, in another order, may be less than that of some
+        double limit = Double.POSITIVE_INFINITY;
+        ranked.begin();
+        if (sampling.topP() < 1) {
+            limit = sampling.topP() * (most == vocabulary ? mass() : ranked.mass(most));
         }
-        return heap[vocabulary - 1 - rank];
-    }
-
-    private void fillHeap() {
-        for (int id = 0; id < vocabulary; id++) {
-            heap[id] = id;
+        double least = sampling.minP() * ranked.probability(0);
+        int count = 0;
+        double kept = 0;
+        while (count < most && kept < limit && ranked.has(count) && ranked.probability(count) >= least) {
+            kept += ranked.probability(count);
+            count++;
         }
-        size = vocabulary;
-        for (int at = size / 2 - 1; at >= 0; at--) {
-            sink(at, size);
-        }
-    }
-
-    private void sink(int from, int end) {
-        int at = from;
-        int child = 2 * at + 1;
-        while (child < end) {
-            if (child + 1 < end && isBefore(heap[child + 1], heap[child])) {
-                child++;
+        double left = uniform * kept;
+        int rank = 0;
+        while (rank < count - 1) {
+            left -= ranked.probability(rank);
+            if (left < 0) {
+                break;
             }
-            if (!isBefore(heap[child], heap[at])) {
-                return;
-            }
-            swap(at, child);
-            at = child;
-            child = 2 * at + 1;
+            rank++;
         }
-    }
-
-    private boolean isBefore(int id, int other) {
-        return probabilities[id] > probabilities[other] || probabilities[id] == probabilities[other] && id < other;
-    }
-
-    private void swap(int i, int j) {
-        int id = heap[i];
-        heap[i] = heap[j];
-        heap[j] = id;
+        int chosen = ranked.token(rank);
+        ranked.end();
+        return chosen;
     }
 }

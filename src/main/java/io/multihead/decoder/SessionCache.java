@@ -37,7 +37,7 @@ final class SessionCache {
     /** What may have made room. */
     final Changes changes = new Changes();
 
-    final ScratchPool scratches;
+    final SamplerPool samplers;
 
     private final SequenceCache cache;
     private final Eviction eviction;
@@ -74,11 +74,11 @@ final class SessionCache {
      * @param runner computes batches of at most {@link #BATCH_TOKENS} with the cache
      */
     SessionCache(
-            Compute cpu, SequenceCache cache, StepRunner runner, ScratchPool scratches, Limits limits, Lives lives) {
+            Compute cpu, SequenceCache cache, StepRunner runner, SamplerPool samplers, Limits limits, Lives lives) {
         this.cpu = cpu;
         this.cache = cache;
         this.runner = runner;
-        this.scratches = scratches;
+        this.samplers = samplers;
         contextTokens = limits.contextTokens();
         maxWait = limits.maxWait();
         modelIsOpen = lives.modelIsOpen();

@@ -8,9 +8,17 @@ import java.time.Duration;
 /**
  * How much sessions may keep. Immutable.
  *
- * <p>Keys and values are native memory, {@link LanguageModel#bytesPerToken} for each token. Besides, a session takes four to eight bytes of
- * heap for each token, and a call that runs takes the logits of its step, four bytes for each token of the vocabulary and each draft token, and
- * twelve bytes for each token of the vocabulary to choose from them; both are kept for the next calls.
+ * <p>A session takes in all:
+ *
+ * <ul>
+ *   <li>native memory for keys and values, {@link LanguageModel#bytesPerToken} for each token, in pages of 64 tokens;
+ *   <li>heap for ids, four to eight bytes for each token, and at most one bit for each token of the vocabulary.
+ * </ul>
+ *
+ * <p>Everything else belongs to a call that runs, whether for one session or for many, and is kept for the next calls: the logits of its step,
+ * four bytes for each token of the vocabulary, of each session and of each draft token; and to choose from them another four bytes for each token
+ * of the vocabulary, once for all sessions of the call, eight where penalties count generated tokens. The sessions of one {@link Sessions}
+ * share the activations of a batch and 16 rows of its logits.
  *
  * @param contextTokens most tokens of one session, at least 1; 0 for as many as the model was trained for
  * @param sessions how many sessions of that length have room at the same time, at least 1. Any number may be open: where they need more

@@ -16,7 +16,7 @@ abstract class SessionTask {
     abstract @Nullable Step next(int mostTokens);
 
     /** Takes the logits of the step that was computed. */
-    abstract void accept(Scratch scratch);
+    abstract void accept(Sampler sampler);
 
     /**
      * Takes what became of the step.
@@ -24,7 +24,7 @@ abstract class SessionTask {
      * @return whether the task may go on at once; false if it is to wait for room
      * @throws io.multihead.cache.CacheFullException if it has waited for room as long as it may
      */
-    final boolean settle(Scratch scratch) {
+    final boolean settle(Sampler sampler) {
         Step step = session.step;
         if (step.outcome == Step.Outcome.NO_ROOM) {
             if (patience.isOver()) {
@@ -37,7 +37,7 @@ abstract class SessionTask {
             session.computed = step.cached;
         } else {
             session.requireOpen();
-            accept(scratch);
+            accept(sampler);
         }
         return true;
     }

@@ -42,8 +42,8 @@ final class StepQueue {
         }
         model.lock();
         try {
-            for (Step step : steps) {
-                while (!step.isDone) {
+            for (int i = 0; i < steps.size(); i++) { // an iterator is an object
+                while (!steps.get(i).isDone) {
                     runBatch();
                 }
             }

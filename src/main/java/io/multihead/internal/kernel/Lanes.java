@@ -9,6 +9,8 @@ import jdk.incubator.vector.VectorSpecies;
 public final class Lanes {
     static final VectorSpecies<Float> FLOATS = species();
     static final VectorSpecies<Integer> INTS = FLOATS.withLanes(int.class);
+    /** Half as many lanes. */
+    static final VectorSpecies<Double> DOUBLES = FLOATS.withLanes(double.class);
 
     /** f32 lanes in one vector. */
     public static final int COUNT = FLOATS.length();

@@ -1,0 +1,118 @@
+package io.multihead.decoder;
+
+import io.multihead.internal.kernel.VocabularyOps;
+import java.util.Arrays;
+
+/**
+ * The tokens of a vocabulary that have a probability, by rank, 0 for the most probable one; those of equal probability in order of their ids.
+ * A token is looked for when its rank is asked for: it is the largest of the block whose largest is the largest of all. Blocks are in a heap;
+ * a token that was found is marked by the sign of its probability, until {@link #end}.
+ */
+final class RankedTokens {
+    private static final int FIRST_LENGTH = 64;
+
+    private final float[] probabilities;
+    private final float[] maxima;
+    /** Blocks, the one with the largest maximum first, in an array of children behind parents. */
+    private final int[] heap;
+    /** The maxima of blocks without the tokens that were found. */
+    private final float[] left;
+
+    private int[] found = new int[FIRST_LENGTH];
+    private int count;
+
+    /**
+     * Creates ranks of arrays that change between {@link #end} and {@link #begin}.
+     *
+     * @param maxima of the blocks of probabilities
+     */
+    RankedTokens(float[] probabilities, float[] maxima) {
+        this.probabilities = probabilities;
+        this.maxima = maxima;
+        heap = new int[maxima.length];
+        left = new float[maxima.length];
+    }
+
+    void begin() {
+        count = 0;
+        System.arraycopy(maxima, 0, left, 0, maxima.length);
+        for (int block = 0; block < heap.length; block++) {
+            heap[block] = block;
+        }
+        for (int at = heap.length / 2 - 1; at >= 0; at--) {
+            sink(at);
+        }
+    }
+
+    /** Makes the probabilities what they were. */
+    void end() {
+        for (int rank = 0; rank < count; rank++) {
+            probabilities[found[rank]] = -probabilities[found[rank]];
+        }
+        count = 0;
+    }
+
+    /** Returns whether so many tokens and one more have a probability. */
+    boolean has(int rank) {
+        while (count <= rank) {
+            int block = heap[0];
+            if (!(left[block] > 0)) {
+                return false;
+            }
+            take(block);
+        }
+        return true;
+    }
+
+    private void take(int block) {
+        int id = VocabularyOps.first(probabilities, probabilities.length, block, left[block]);
+        if (count == found.length) {
+            found = Arrays.copyOf(found, 2 * count);
+        }
+        found[count++] = id;
+        probabilities[id] = -probabilities[id];
+        left[block] = VocabularyOps.largest(probabilities, probabilities.length, block);
+        sink(0);
+    }
+
+    /** Returns the token of a rank that there is. */
+    int token(int rank) {
+        return found[rank];
+    }
+
+    /** Returns the probability of a rank; 0 if there are fewer tokens. */
+    double probability(int rank) {
+        return has(rank) ? -probabilities[found[rank]] : 0;
+    }
+
+    /** Returns the sum of the probabilities of the most probable tokens, in order of their ranks. */
+    double mass(int most) {
+        double mass = 0;
+        for (int rank = 0; rank < most && has(rank); rank++) {
+            mass += probability(rank);
+        }
+        return mass;
+    }
+
+    private void sink(int from) {
+        int at = from;
+        int child = 2 * at + 1;
+        while (child < heap.length) {
+            if (child + 1 < heap.length && isBefore(heap[child + 1], heap[child])) {
+                child++;
+            }
+            if (!isBefore(heap[child], heap[at])) {
+                return;
+            }
+            int block = heap[at];
+            heap[at] = heap[child];
+            heap[child] = block;
+            at = child;
+            child = 2 * at + 1;
+        }
+    }
+
+    private boolean isBefore(int block, int other) {
+        return left[block] > left[other] || left[block] == left[other] && block < other;
+    }
+}

@@ -1,0 +1,305 @@
+package io.multihead.internal.kernel;
+
+import static io.multihead.internal.kernel.Lanes.COUNT;
+import static io.multihead.internal.kernel.Lanes.DOUBLES;
+import static io.multihead.internal.kernel.Lanes.FLOATS;
+import static io.multihead.internal.kernel.Lanes.PANEL;
+
+import io.multihead.internal.base.WarmUp;
+import java.util.Arrays;
+import jdk.incubator.vector.DoubleVector;
+import jdk.incubator.vector.FloatVector;
+import jdk.incubator.vector.IntVector;
+import jdk.incubator.vector.VectorOperators;
+
+/**
+ * Passes over a row of any length that has an element for each token of a vocabulary. Each pass also writes the largest element of each block of
+ * {@value #BLOCK} elements (NaN is skipped, and -0 becomes +0), so that the largest elements of all are found without another pass.
+ */
+public final class VocabularyOps {
+    /** Elements of a block: twice as many double the time to take one token, half as many double the blocks that are sorted. */
+    public static final int BLOCK = 256;
+
+    /** Partial sums of a block: two vectors of doubles at 16 lanes. */
+    private static final int SUMS = 16;
+
+    private static final int HALF_SUMS = SUMS / 2;
+
+    private static final WarmUp WARM_UP = new WarmUp(new Trial());
+
+    private VocabularyOps() {}
+
+    /** Returns how many blocks a row has. */
+    public static int blocks(int length) {
+        return Math.ceilDiv(length, BLOCK);
+    }
+
+    /**
+     * Finds the largest element of each block.
+     *
+     * @param maxima written: an element for each block
+     * @return whether all elements are finite
+     */
+    public static boolean maxima(float[] row, int length, float[] maxima) {
+        return WARM_UP.isOver() ? maximaVectors(row, length, maxima) : scaledScalars(row, row, length, 1f, maxima);
+    }
+
+    /**
+     * Sets {@code to[i] = from[i] * factor}, and finds the largest product of each block.
+     *
+     * @param to may be {@code from}
+     * @param maxima written: an element for each block
+     * @return whether all elements of {@code from} are finite
+     */
+    public static boolean scaled(float[] from, float[] to, int length, float factor, float[] maxima) {
+        return WARM_UP.isOver()
+                ? scaledVectors(from, to, length, factor, maxima)
+                : scaledScalars(from, to, length, factor, maxima);
+    }
+
+    static boolean scaledScalars(float[] from, float[] to, int length, float factor, float[] maxima) {
+        boolean finite = true;
+        for (int i = 0; i < length; i++) {
+            finite &= Math.abs(from[i]) <= Float.MAX_VALUE;
+            to[i] = from[i] * factor;
+        }
+        for (int block = 0; block < blocks(length); block++) {
+            maxima[block] = max(to, block * BLOCK, Math.min(length, (block + 1) * BLOCK));
+        }
+        return finite;
+    }
+
+    static boolean maximaVectors(float[] row, int length, float[] maxima) {
+        FloatVector zero = FloatVector.zero(FLOATS);
+        FloatVector check = zero; // infinity times 0 is NaN, which stays
+        boolean finite = true;
+        for (int start = 0; start < length; start += BLOCK) {
+            int end = Math.min(length, start + BLOCK);
+            FloatVector most = FloatVector.broadcast(FLOATS, Float.NEGATIVE_INFINITY);
+            int i = start;
+            for (; i + COUNT <= end; i += COUNT) {
+                FloatVector x = FloatVector.fromArray(FLOATS, row, i);
+                check = x.fma(zero, check);
+                most = most.blend(x, x.compare(VectorOperators.GT, most));
+            }
+            // by integers of the same order, as RowOps.max
+            IntVector bits = most.reinterpretAsInts();
+            int ordered = bits.lanewise(
+                            VectorOperators.XOR,
+                            bits.lanewise(VectorOperators.ASHR, 31).and(Integer.MAX_VALUE))
+                    .reduceLanes(VectorOperators.MAX);
+            float max = Float.intBitsToFloat(ordered ^ ordered >> 31 & Integer.MAX_VALUE);
+            for (; i < end; i++) {
+                finite &= Math.abs(row[i]) <= Float.MAX_VALUE;
+                max = row[i] > max ? row[i] : max;
+            }
+            maxima[start / BLOCK] = max + 0f;
+        }
+        return finite && check.reduceLanes(VectorOperators.ADD) == 0f;
+    }
+
+    static boolean scaledVectors(float[] from, float[] to, int length, float factor, float[] maxima) {
+        FloatVector zero = FloatVector.zero(FLOATS);
+        FloatVector check = zero;
+        boolean finite = true;
+        for (int start = 0; start < length; start += BLOCK) {
+            int end = Math.min(length, start + BLOCK);
+            FloatVector most = FloatVector.broadcast(FLOATS, Float.NEGATIVE_INFINITY);
+            int i = start;
+            for (; i + COUNT <= end; i += COUNT) {
+                FloatVector x = FloatVector.fromArray(FLOATS, from, i);
+                check = x.fma(zero, check);
+                FloatVector y = x.mul(factor);
+                y.intoArray(to, i);
+                most = most.blend(y, y.compare(VectorOperators.GT, most));
+            }
+            // by integers of the same order, as RowOps.max
+            IntVector bits = most.reinterpretAsInts();
+            int ordered = bits.lanewise(
+                            VectorOperators.XOR,
+                            bits.lanewise(VectorOperators.ASHR, 31).and(Integer.MAX_VALUE))
+                    .reduceLanes(VectorOperators.MAX);
+            float max = Float.intBitsToFloat(ordered ^ ordered >> 31 & Integer.MAX_VALUE);
+            for (; i < end; i++) {
+                finite &= Math.abs(from[i]) <= Float.MAX_VALUE;
+                to[i] = from[i] * factor;
+                max = to[i] > max ? to[i] : max;
+            }
+            maxima[start / BLOCK] = max + 0f;
+        }
+        return finite && check.reduceLanes(VectorOperators.ADD) == 0f;
+    }
+
+    /**
+     * Sets {@code row[i] = e^(row[i] - shift)}.
+     *
+     * @param shift the largest element of the row, none of which is NaN
+     * @param room 32 floats
+     * @return the sum of all, of 32 partial sums by position modulo 32
+     */
+    public static float exponentials(float[] row, int length, float shift, float[] room) {
+        int whole = length / PANEL * PANEL;
+        Arrays.fill(room, 0, PANEL, 0f);
+        Exp.shifted(row, 0, whole, 1f, shift, room, 0, 0f);
+        for (int i = whole; i < length; i++) {
+            row[i] = Exp.scalar(row[i] - shift);
+            room[i - whole] += row[i];
+        }
+        return RowOps.total(room, 0);
+    }
+
+    /**
+     * {@code row /= sum}, with the bits of {@link RowOps#normalise}, and the largest quotient of each block.
+     *
+     * @param sum from 1 to 2^31
+     * @param maxima written: an element for each block
+     */
+    public static void normalise(float[] row, int length, float sum, float[] maxima) {
+        if (WARM_UP.isOver()) {
+            normaliseVectors(row, length, sum, maxima);
+        } else {
+            normaliseScalars(row, 0, length, 1f / sum, sum);
+            for (int block = 0; block < blocks(length); block++) {
+                maxima[block] = max(row, block * BLOCK, Math.min(length, (block + 1) * BLOCK));
+            }
+        }
+    }
+
+    private static float max(float[] row, int from, int to) {
+        float max = Float.NEGATIVE_INFINITY;
+        for (int i = from; i < to; i++) {
+            max = row[i] > max ? row[i] : max;
+        }
+        return max + 0f;
+    }
+
+    private static void normaliseScalars(float[] row, int from, int to, float reciprocal, float sum) {
+        for (int i = from; i < to; i++) {
+            float q = row[i] * reciprocal;
+            row[i] = Math.fma(Math.fma(q, -sum, row[i]), reciprocal, q);
+        }
+    }
+
+    static void normaliseVectors(float[] row, int length, float sum, float[] maxima) {
+        FloatVector reciprocal = FloatVector.broadcast(FLOATS, 1f / sum);
+        FloatVector negative = FloatVector.broadcast(FLOATS, -sum);
+        for (int start = 0; start < length; start += BLOCK) {
+            int end = Math.min(length, start + BLOCK);
+            FloatVector most = FloatVector.zero(FLOATS);
+            int i = start;
+            for (; i + COUNT <= end; i += COUNT) {
+                FloatVector x = FloatVector.fromArray(FLOATS, row, i);
+                FloatVector q = x.mul(reciprocal);
+                FloatVector y = q.fma(negative, x).fma(reciprocal, q);
+                y.intoArray(row, i);
+                most = most.blend(y, y.compare(VectorOperators.GT, most));
+            }
+            // no quotient is negative
+            float max = Float.intBitsToFloat(most.reinterpretAsInts().reduceLanes(VectorOperators.MAX));
+            normaliseScalars(row, i, end, 1f / sum, sum);
+            for (; i < end; i++) {
+                max = row[i] > max ? row[i] : max;
+            }
+            maxima[start / BLOCK] = max;
+        }
+    }
+
+    /** Returns the sum of a block: of 16 partial sums in double by position modulo 16, which one tree adds. */
+    public static double sum(float[] row, int length, int block, double[] room) {
+        int start = block * BLOCK;
+        int end = Math.min(length, start + BLOCK);
+        if (WARM_UP.isOver()) {
+            sumVectors(row, start, end, room);
+        } else {
+            sumScalars(row, start, end, room);
+        }
+        for (int half = HALF_SUMS; half > 0; half /= 2) {
+            for (int i = 0; i < half; i++) {
+                room[i] += room[i + half];
+            }
+        }
+        return room[0];
+    }
+
+    static void sumScalars(float[] row, int from, int to, double[] room) {
+        Arrays.fill(room, 0, SUMS, 0);
+        for (int i = from; i < to; i++) {
+            room[(i - from) % SUMS] += row[i];
+        }
+    }
+
+    static void sumVectors(float[] row, int from, int to, double[] room) {
+        int whole = from + (to - from) / SUMS * SUMS;
+        for (int slot = 0; slot < SUMS; slot += COUNT) {
+            DoubleVector low = DoubleVector.zero(DOUBLES);
+            DoubleVector high = low;
+            for (int i = from + slot; i < whole; i += SUMS) {
+                FloatVector x = FloatVector.fromArray(FLOATS, row, i);
+                low = low.add(x.convertShape(VectorOperators.F2D, DOUBLES, 0));
+                high = high.add(x.convertShape(VectorOperators.F2D, DOUBLES, 1));
+            }
+            low.intoArray(room, slot);
+            high.intoArray(room, slot + COUNT / 2);
+        }
+        for (int i = whole; i < to; i++) {
+            room[i - whole] += row[i];
+        }
+    }
+
+    /** Returns the first position of a block's largest element, which is there. */
+    public static int first(float[] row, int length, int block, float max) {
+        int i = block * BLOCK;
+        int end = Math.min(length, i + BLOCK);
+        if (WARM_UP.isOver()) {
+            i = firstVector(row, i, end, max);
+        }
+        while (row[i] != max) {
+            i++;
+        }
+        return i;
+    }
+
+    /** Returns where the first vector begins that has a number, or what has no whole vector. */
+    static int firstVector(float[] row, int from, int to, float number) {
+        int i = from;
+        while (i + COUNT <= to
+                && !FloatVector.fromArray(FLOATS, row, i)
+                        .compare(VectorOperators.EQ, number)
+                        .anyTrue()) {
+            i += COUNT;
+        }
+        return i;
+    }
+
+    /** Returns the largest element of a block again, after some have changed; NaN is skipped. */
+    public static float largest(float[] row, int length, int block) {
+        int start = block * BLOCK;
+        int end = Math.min(length, start + BLOCK);
+        int whole = (end - start) / PANEL * PANEL;
+        return Math.max(RowOps.max(row, start, whole), max(row, start + whole, end));
+    }
+
+    private static final class Trial implements WarmUp.Trial {
+        private static final int LENGTH = 4 * BLOCK;
+
+        private final float[] row = new float[LENGTH];
+        private final float[] maxima = new float[blocks(LENGTH)];
+        private final double[] room = new double[SUMS];
+
+        @Override
+        public int operations() {
+            return LENGTH / COUNT * 18;
+        }
+
+        @Override
+        public void run(int lengthFactor, int calls) {
+            for (int call = 0; call < calls; call++) {
+                maximaVectors(row, lengthFactor * LENGTH, maxima);
+                scaledVectors(row, row, lengthFactor * LENGTH, 1f, maxima);
+                normaliseVectors(row, lengthFactor * LENGTH, 1f, maxima);
+                sumVectors(row, 0, lengthFactor * LENGTH, room);
+                firstVector(row, 0, lengthFactor * LENGTH, 1f);
+            }
+        }
+    }
+}

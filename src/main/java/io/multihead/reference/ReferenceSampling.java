@@ -1,0 +1,71 @@
+package io.multihead.reference;
+
+import io.multihead.internal.base.Checks;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.IntStream;
+
+/** The choice of a token from probabilities, by a full sort and plain sums in {@code double}. */
+public final class ReferenceSampling {
+    private ReferenceSampling() {}
+
+    /**
+     * Chooses a token: the most probable {@code topK} stay; of these, in order of rank, those before which less than {@code topP} of the sum of
+     * what top-k kept has been taken (Holtzman et al. 2020, section 3.1); of these, the ones of at least {@code minP} times the largest
+     * probability (Nguyen et al. 2024). Tokens of equal probability rank in order of their ids, and those without one are never chosen.
+     * Where all stay, intervals lie in order of ids, else in order of ranks.
+     *
+     * @param probabilities of tokens, from 0 to 1
+     * @param topK keeps so many; 0 keeps all
+     * @param topP keeps tokens until their share reaches this; 1 keeps all
+     * @param minP drops tokens less probable than this times the most probable one
+     * @param uniform chooses, from 0 to 1
+     * @return a token
+     * @throws IllegalArgumentException if no token has a probability
+     */
+    public static int choose(double[] probabilities, int topK, double topP, double minP, double uniform) {
+        List<Integer> ids = IntStream.range(0, Checks.notNull(probabilities, "probabilities").length)
+                .filter(id -> probabilities[id] > 0)
+                .boxed()
+                .toList();
+        if (ids.isEmpty()) {
+            throw Checks.fail("probabilities", "no positive one", "expected one");
+        }
+        if (topK > 0 || topP < 1 || minP > 0) {
+            ids = ids.stream()
+                    .sorted(Comparator.comparing((Integer id) -> -probabilities[id]))
+                    .limit(topK > 0 ? topK : ids.size())
+                    .toList();
+            ids = ids.subList(0, count(probabilities, ids, topP, minP));
+        }
+        double left = uniform * sum(probabilities, ids);
+        for (int id : ids) {
+            left -= probabilities[id];
+            if (left < 0) {
+                return id;
+            }
+        }
+        return ids.getLast();
+    }
+
+    /** Returns how many tokens top-p and min-p keep, at least one. */
+    private static int count(double[] probabilities, List<Integer> ids, double topP, double minP) {
+        double limit = topP < 1 ? topP * sum(probabilities, ids) : Double.POSITIVE_INFINITY;
+        double least = minP * probabilities[ids.getFirst()];
+        int count = 1;
+        while (count < ids.size()
+                && sum(probabilities, ids.subList(0, count)) < limit
+                && probabilities[ids.get(count)] >= least) {
+            count++;
+        }
+        return count;
+    }
+
+    private static double sum(double[] probabilities, List<Integer> ids) {
+        double sum = 0;
+        for (int id : ids) {
+            sum += probabilities[id];
+        }
+        return sum;
+    }
+}

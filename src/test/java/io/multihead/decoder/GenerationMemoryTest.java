@@ -1,0 +1,131 @@
+package io.multihead.decoder;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import com.sun.management.ThreadMXBean;
+import io.multihead.compute.Compute;
+import io.multihead.text.TextStream;
+import java.lang.management.ManagementFactory;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.function.IntSupplier;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What generation allocates: the objects of the text that it returns, and nothing else for a token. */
+class GenerationMemoryTest {
+    private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+    private static final int FEW = 40;
+    private static final int MANY = 140;
+    private static final long PATIENCE_NANOS = 90_000_000_000L;
+
+    /** Allocations that the JVM makes for itself while it compiles are smaller in some round. */
+    private static long leastBytes(IntSupplier call) {
+        long least = Long.MAX_VALUE;
+        for (int round = 0; round < 5; round++) {
+            long before = THREADS.getCurrentThreadAllocatedBytes();
+            call.getAsInt();
+            least = Math.min(least, THREADS.getCurrentThreadAllocatedBytes() - before);
+        }
+        return least;
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"greedy", "temperature", "top-k, top-p and min-p", "penalties", "log-probabilities"})
+    void aTokenTakesNothingBeyondItsText(String how) {
+        try (Compute cpu = Compute.serial();
+                LanguageModel model = TinyDecoder.model(cpu, TinyDecoder.weights(TinyDecoder.config(), 1));
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT.withKeptPrefixes(false))) {
+            GenerationOptions options = options(how);
+            String prompt = prompt(sessions, options);
+            long end = System.nanoTime() + PATIENCE_NANOS;
+            long extra = Long.MAX_VALUE;
+            while (extra != 0 && System.nanoTime() < end) {
+                extra = extra(model, sessions, prompt, options);
+            }
+            assertEquals(0, extra, "bytes of " + (MANY - FEW) + " tokens");
+        }
+    }
+
+    private static GenerationOptions options(String how) {
+        Sampling sampling = Sampling.of(0.9, 1);
+        sampling = switch (how) {
+            case "greedy" -> Sampling.GREEDY;
+            case "top-k, top-p and min-p" ->
+                sampling.withTopK(40).withTopP(0.95).withMinP(0.01);
+            case "penalties" -> sampling.withPenalties(new Penalties(1.1, 0.1, 0.1, 0.1));
+            default -> sampling;
+        };
+        return GenerationOptions.DEFAULT.withSampling(sampling).withLogProbabilities(how.equals("log-probabilities"));
+    }
+
+    /** Returns a prompt after which no end token comes. */
+    private static String prompt(Sessions sessions, GenerationOptions options) {
+        for (char letter = 'a'; letter <= 'z'; letter++) {
+            String prompt = "a " + letter;
+            if (generate(sessions, prompt, options, MANY).tokens().size() == MANY) {
+                return prompt;
+            }
+        }
+        throw new AssertionError("all texts end");
+    }
+
+    private static GeneratedText generate(Sessions sessions, String prompt, GenerationOptions options, int tokens) {
+        try (Session session = sessions.open().append(prompt)) {
+            return session.generate(options.withMaxTokens(tokens));
+        }
+    }
+
+    /** Returns the bytes of many tokens but few, without those of their text. */
+    private static long extra(LanguageModel model, Sessions sessions, String prompt, GenerationOptions options) {
+        List<GeneratedToken> tokens = generate(sessions, prompt, options, MANY).tokens();
+        long few = leastBytes(
+                () -> generate(sessions, prompt, options, FEW).tokens().size());
+        long many = leastBytes(
+                () -> generate(sessions, prompt, options, MANY).tokens().size());
+        long ofText = leastBytes(() -> text(model, tokens, MANY)) - leastBytes(() -> text(model, tokens, FEW));
+        return many - few - ofText;
+    }
+
+    /** Makes the objects of a text: strings, tokens, their list, its copy, and the list of the session's ids. */
+    private static int text(LanguageModel model, List<GeneratedToken> tokens, int count) {
+        TextStream stream = new TextStream(model.tokenizer());
+        StringBuilder text = new StringBuilder();
+        List<GeneratedToken> generated = new ArrayList<>();
+        SeenTokens seen = new SeenTokens(new TokenList());
+        seen.add(0);
+        seen.add(0);
+        seen.add(0);
+        for (int i = 0; i < count; i++) {
+            int id = tokens.get(i).id();
+            seen.add(id);
+            generated.add(new GeneratedToken(id, stream.append(id), 0));
+            text.append(generated.getLast().text());
+        }
+        return new GeneratedText(text.toString(), generated, FinishReason.MAX_TOKENS, 3)
+                .tokens()
+                .size();
+    }
+
+    @Test
+    void aSamplerAllocatesNothing() {
+        int vocabulary = 1000;
+        float[] logits = new float[vocabulary];
+        Random random = new Random(3);
+        for (int id = 0; id < vocabulary; id++) {
+            logits[id] = (float) random.nextGaussian();
+        }
+        SeenTokens seen = new SeenTokens(new TokenList());
+        seen.add(7);
+        Sampler sampler = new Sampler(vocabulary);
+        Sampling sampling = Sampling.of(0.8, 1).withTopP(0.9).withPenalties(new Penalties(1.1, 0, 0.1, 0.1));
+        long end = System.nanoTime() + PATIENCE_NANOS;
+        long bytes = Long.MAX_VALUE;
+        while (bytes != 0 && System.nanoTime() < end) {
+            bytes = leastBytes(() -> sampler.choose(logits, seen, sampling, 3));
+        }
+        assertEquals(0, bytes);
+    }
+}
