@@ -29,10 +29,10 @@ enum GgmlType {
     IQ2_XS(17, 256, 74),
     IQ3_XXS(18, 256, 98),
     IQ1_S(19, 256, 50),
-    IQ4_NL(20, 32, 18),
+    IQ4_NL(20, BlockType.IQ4_NL),
     IQ3_S(21, 256, 110),
     IQ2_S(22, 256, 82),
-    IQ4_XS(23, 256, 136),
+    IQ4_XS(23, BlockType.IQ4_XS),
     I8(24, DType.I8),
     I16(25, 1, 2),
     I32(26, 1, 4),
@@ -42,7 +42,7 @@ enum GgmlType {
     BF16(30, DType.BF16),
     TQ1_0(34, 256, 54),
     TQ2_0(35, 256, 66),
-    MXFP4(39, 32, 17);
+    MXFP4(39, BlockType.MXFP4);
 
     private static final Map<Long, GgmlType> BY_ID = new HashMap<>();
 

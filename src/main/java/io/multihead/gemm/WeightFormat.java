@@ -31,7 +31,13 @@ public enum WeightFormat {
     /** Blocks of ggml: 5 bits with scales and minima for each 32 of 256 inputs; 180 bytes for 256 elements. */
     Q5_K(6),
     /** Blocks of ggml: 6 bits with scales for each 16 of 256 inputs; 210 bytes for 256 elements. */
-    Q6_K(7);
+    Q6_K(7),
+    /** Blocks of OCP as ggml has them: E2M1 with a power of two for each 32 inputs; 18 bytes for 32 elements, 17 in files. */
+    MXFP4(11),
+    /** Blocks of ggml: codes of 4 bits for 16 numbers, with an f16 scale for each 32 inputs; 18 bytes for 32 elements. */
+    IQ4_NL(12),
+    /** Blocks of ggml: such codes, with scales for each 32 of 256 inputs; 138 bytes for 256 elements. */
+    IQ4_XS(13);
 
     final PanelFormat panels;
     /** The element type of a tensor of panels. */

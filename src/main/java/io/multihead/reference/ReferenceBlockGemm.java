@@ -126,9 +126,9 @@ public final class ReferenceBlockGemm {
         /** The largest of the offset and the element. */
         private static int mostOf(BlockType type) {
             return switch (type) {
-                case Q8_0 -> 128;
+                case Q8_0, IQ4_NL, IQ4_XS -> 128;
                 case Q4_0 -> 8;
-                case Q5_0 -> 16;
+                case Q5_0, MXFP4 -> 16;
                 case Q4_1, Q4_K -> 15;
                 case Q5_1, Q5_K -> 31;
                 case Q6_K -> 32;

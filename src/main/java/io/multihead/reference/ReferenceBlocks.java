@@ -11,6 +11,9 @@ import java.lang.foreign.ValueLayout;
  * f32 computation.
  */
 public final class ReferenceBlocks {
+    /** The numbers of IQ4_NL's codes. */
+    private static final int[] IQ4 = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+
     private ReferenceBlocks() {}
 
     /**
@@ -41,17 +44,22 @@ public final class ReferenceBlocks {
                             element,
                             nibble(memory, 48, element) + 16 * bits(memory, 16 + element % 32, element / 32, 1));
                 case Q6_K -> sixBits(memory, element);
+                case MXFP4 -> scale(weights, i) * 2 * e2m1(pair(memory, 1, element));
+                case IQ4_NL -> scale(weights, i) * IQ4[pair(memory, 2, element)];
+                case IQ4_XS -> scale(weights, i) * IQ4[pair(memory, 8 + element / 32 * 16, element % 32)];
             };
         }
         return values;
     }
 
-    /** Returns what an element of a row-major index is multiplied by: d, times the integer scale of its part where there is one. */
+    /** Returns what the integer of an element of a row-major index is multiplied by: d, times the scale of its part where there is one. */
     static double scale(BlockTensor weights, int i) {
         MemorySegment memory = block(weights, i);
         int element = i % weights.type().elements();
         return switch (weights.type()) {
-            case Q8_0, Q4_0, Q4_1, Q5_0, Q5_1 -> half(memory, 0);
+            case Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL -> half(memory, 0);
+            case MXFP4 -> Math.scalb(1.0, bits(memory, 0, 0, 8) - 128);
+            case IQ4_XS -> half(memory, 0) * (sixBitScale(memory, element / 32) - 32);
             case Q4_K, Q5_K -> half(memory, 0) * partScale(memory, element / 32);
             case Q6_K -> half(memory, 208) * memory.get(ValueLayout.JAVA_BYTE, 192 + element / 16);
         };
@@ -61,7 +69,7 @@ public final class ReferenceBlocks {
     static double minimum(BlockTensor weights, int i) {
         MemorySegment memory = block(weights, i);
         return switch (weights.type()) {
-            case Q8_0, Q4_0, Q5_0, Q6_K -> 0;
+            case Q8_0, Q4_0, Q5_0, Q6_K, MXFP4, IQ4_NL, IQ4_XS -> 0;
             case Q4_1, Q5_1 -> -half(memory, 2);
             case Q4_K, Q5_K ->
                 half(memory, 2) * partMinimum(memory, i % weights.type().elements() / 32);
@@ -114,6 +122,19 @@ public final class ReferenceBlocks {
         int high = bits(memory, 128 + half * 32 + at, quarter * 2, 2);
         int scale = memory.get(ValueLayout.JAVA_BYTE, 192 + element / 16);
         return half(memory, 208) * scale * (low + 16 * high - 32);
+    }
+
+    /** A number of OCP's E2M1 by its definition: sign, exponent of bias 1, one bit of fraction; subnormal where the exponent is 0. */
+    private static double e2m1(int code) {
+        int exponent = code >> 1 & 3;
+        double fraction = (code & 1) / 2.0;
+        double size = exponent == 0 ? fraction : Math.scalb(1 + fraction, exponent - 1);
+        return size == 0 || code < 8 ? size : -size; // ggml has no negative zero
+    }
+
+    /** Scale {@code part} of IQ4_XS: its high bits in two bytes, its low ones in the four after them. */
+    private static int sixBitScale(MemorySegment memory, int part) {
+        return bits(memory, 4 + part / 2, part % 2 * 4, 4) + 16 * bits(memory, 2 + part / 4, part % 4 * 2, 2);
     }
 
     /** Some bits of one byte. */

@@ -16,7 +16,7 @@ final class BlockQuantiser {
 
     private static final float LEAST = 1e-15f;
 
-    /** No scale of f16 reaches it in any type, and sums of cubes of less do not overflow. */
+    /** No scale of f16 reaches it in any type that has one, and sums of cubes of less do not overflow. */
     private static final float MOST = 1e10f;
 
     private final BlockRounding rounding = new BlockRounding();
@@ -29,7 +29,7 @@ final class BlockQuantiser {
     /** Rounds the weights of one block, which are finite, and stores its bytes. */
     void quantise(BlockType type, float[] x, int at, MemorySegment to, long offset) {
         float largest = BlockRounding.largest(x, at, type.elements());
-        if (Math.abs(largest) > MOST) {
+        if (type != BlockType.MXFP4 && Math.abs(largest) > MOST) {
             throw tooLarge("weights as large as " + largest);
         }
         Arrays.fill(block, (byte) 0);
@@ -42,6 +42,9 @@ final class BlockQuantiser {
             case Q4_K -> withMinima(x, at, 15, -1, 20);
             case Q5_K -> withMinima(x, at, 31, -0.5f, 15);
             case Q6_K -> sixBits(x, at);
+            case MXFP4 -> powerOfTwo(x, at);
+            case IQ4_NL -> codes(x, at);
+            case IQ4_XS -> codesWithScales(x, at);
         }
         MemorySegment.copy(block, 0, to, ValueLayout.JAVA_BYTE, offset, type.bytes());
     }
@@ -182,6 +185,53 @@ final class BlockQuantiser {
             int quarter = i / 32 % 4;
             block[half * 64 + quarter % 2 * 32 + i % 32] |= (byte) ((quants[i] & 15) << 4 * (quarter / 2));
             block[128 + half * 32 + i % 32] |= (byte) (quants[i] >> 4 << 2 * quarter);
+        }
+    }
+
+    /**
+     * MXFP4: the largest weight has the largest exponent of E2M1. ggml takes its logarithm in f32, in which that of a number just below a power of
+     * two is rounded up. It has no answer where the scale is below {@code 2^-127}, which here is the least.
+     */
+    private void powerOfTwo(float[] x, int at) {
+        float largest = Math.abs(BlockRounding.largest(x, at, 32));
+        int exponent = (int) Math.floor((float) (Math.log(largest) / Math.log(2)));
+        int e = largest > 0 ? Math.max(0, exponent - 2 + 127) : 0;
+        block[0] = (byte) e;
+        for (int i = 0; i < 32; i++) {
+            quants[i] = CodeBook.E2M1.nearest(x[at + i], CodeBook.halfPower(e));
+        }
+        storePairs(1, 4);
+    }
+
+    private void codes(float[] x, int at) {
+        float d = rounding.codes(x, at);
+        float inverse = inverse(d);
+        setHalf(0, d);
+        for (int i = 0; i < 32; i++) {
+            quants[i] = CodeBook.IQ4.nearest(inverse * x[at + i]);
+        }
+        storePairs(2, 4);
+    }
+
+    private void codesWithScales(float[] x, int at) {
+        float largest = 0;
+        for (int part = 0; part < 8; part++) {
+            scales[part] = rounding.codes(x, at + part * 32);
+            largest = Math.abs(scales[part]) > Math.abs(largest) ? scales[part] : largest;
+        }
+        float d = -largest / 32;
+        setHalf(0, d);
+        float inverse = inverse(d);
+        for (int part = 0; part < 8; part++) {
+            int scale = BlockRounding.nearest(inverse * scales[part], -32, 31);
+            float inverseStep = inverse(d * scale);
+            for (int i = 0; i < 32; i++) {
+                quants[i] = CodeBook.IQ4.nearest(inverseStep * x[at + part * 32 + i]);
+            }
+            storePairs(8 + part * 16, 4);
+            int stored = scale + 32;
+            block[2 + part / 4] |= (byte) (stored >> 4 << 2 * (part % 4));
+            block[4 + part / 2] |= (byte) ((stored & 15) << 4 * (part % 2));
         }
     }
 

@@ -131,6 +131,37 @@ final class BlockRounding {
         return scale;
     }
 
+    /**
+     * Returns the scale with which the numbers of {@link CodeBook#IQ4} are closest to 32 weights. A weight counts by its square.
+     */
+    float codes(float[] x, int at) {
+        float largest = largest(x, at, 32);
+        if (Math.abs(largest) < LEAST) {
+            return 0;
+        }
+        float least = CodeBook.IQ4.value(0);
+        float scale = 0;
+        float best = 0;
+        for (int trial = 0; trial < 16; trial++) {
+            // the divisor that the largest weight suggests comes first, then 15 around its negative
+            float inverse = trial == 0 ? 1 / (-largest / least) : (trial - 8 + least) / largest;
+            float sumXq = 0;
+            float sumQ2 = 0;
+            for (int i = 0; i < 32; i++) {
+                float value = x[at + i];
+                float q = CodeBook.IQ4.value(CodeBook.IQ4.nearest(inverse * value));
+                float weight = value * value;
+                sumXq += weight * q * value;
+                sumQ2 += weight * q * q;
+            }
+            if (trial == 0 ? sumQ2 > 0 : sumQ2 > 0 && sumXq * sumXq > best * sumQ2) {
+                scale = sumXq / sumQ2;
+                best = scale * sumXq;
+            }
+        }
+        return scale;
+    }
+
     /** The number of largest magnitude, the first of equal ones, with its sign. */
     static float largest(float[] x, int at, int count) {
         float largest = 0;

@@ -10,7 +10,8 @@ import java.nio.ByteOrder;
  *
  * <p>Scales {@code d} and {@code dmin} are IEEE 754 binary16, and all numbers are little-endian on every machine. The value of an
  * element is the f32 that ggml's formula gives. Each product of the formula is exact in f32, so a value is rounded at most once: at
- * the subtraction of {@link #Q4_K} and {@link #Q5_K}, or the addition of {@link #Q4_1} and {@link #Q5_1}.
+ * the subtraction of {@link #Q4_K} and {@link #Q5_K}, or the addition of {@link #Q4_1} and {@link #Q5_1}. Only the largest scales of
+ * {@link #MXFP4} have products that f32 does not hold, which are infinite.
  *
  * @see <a href="https://github.com/ggml-org/ggml/blob/master/docs/gguf.md">GGUF</a>
  */
@@ -129,6 +130,50 @@ public enum BlockType {
                     int high = unsigned(memory, pairs + i) >> 2 * quarter & 3;
                     int q = nibble(memory, nibbles + i, quarter / 2) | high << 4;
                     to[index + part * 16 + i] = scale * (q - 32);
+                }
+            }
+        }
+    },
+    /**
+     * 32 elements in 17 bytes: E8M0, a byte {@code e}, then 16 bytes of E2M1 as in {@link #Q4_0}: a sign, two bits of exponent and one of
+     * fraction, for 0, 0.5, 1, 1.5, 2, 3, 4 and 6; {@code 2^(e - 127)} times the number. Experts of GPT-OSS have it.
+     *
+     * @see <a href="https://www.opencompute.org/documents/ocp-microscaling-formats-mx-v1-0-spec-final-pdf">OCP Microscaling Formats</a>
+     */
+    MXFP4(32, 17) {
+        @Override
+        void widen(MemorySegment memory, long at, float[] to, int index) {
+            float half = CodeBook.halfPower(unsigned(memory, at));
+            for (int i = 0; i < 32; i++) {
+                to[index + i] = half * CodeBook.E2M1.value(nibble(memory, at + 1 + i % 16, i / 16));
+            }
+        }
+    },
+    /** 32 elements in 18 bytes: {@code d}, then 16 bytes as in {@link #Q4_0}; {@code d} times one of 16 numbers from -127 to 113. */
+    IQ4_NL(32, 18) {
+        @Override
+        void widen(MemorySegment memory, long at, float[] to, int index) {
+            float d = half(memory, at);
+            for (int i = 0; i < 32; i++) {
+                to[index + i] = d * CodeBook.IQ4.value(nibble(memory, at + 2 + i % 16, i / 16));
+            }
+        }
+    },
+    /**
+     * 256 elements in 136 bytes: {@code d}, 2 bytes of the high pairs of bits of eight 6-bit scales {@code s}, 4 bytes of their low
+     * nibbles, then 128 bytes, 16 for each 32 elements as in {@link #IQ4_NL}; {@code d * (s - 32)} times the number.
+     */
+    IQ4_XS(256, 136) {
+        @Override
+        void widen(MemorySegment memory, long at, float[] to, int index) {
+            float d = half(memory, at);
+            int high = memory.get(SHORT, at + 2);
+            for (int part = 0; part < 8; part++) {
+                int s = nibble(memory, at + 4 + part / 2, part & 1) | (high >> 2 * part & 3) << 4;
+                float scale = d * (s - 32);
+                for (int i = 0; i < 32; i++) {
+                    int code = nibble(memory, at + 8 + part * 16 + i % 16, i / 16);
+                    to[index + part * 32 + i] = scale * CodeBook.IQ4.value(code);
                 }
             }
         }

@@ -223,7 +223,7 @@ class GgufTest {
         assertEquals(Shape.of(7), file.shape("b"));
         mentions(
                 () -> file.blocks("a"),
-                "tensor \"a\": Q3_K [256]; expected [Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K]");
+                "tensor \"a\": Q3_K [256]; expected [Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K, MXFP4, IQ4_NL, IQ4_XS]");
         mentions(() -> file.tensor("b"), "tensor \"b\": ggml type 99 [7]; expected F32, F16, BF16, I8 or F64");
         mentions(() -> file.tensor("c"), "tensor \"c\": I32 [2]; expected F32");
     }

@@ -316,13 +316,15 @@ class BlockWeightsProperties {
         return weights.panels().memory().toArray(ValueLayout.JAVA_BYTE);
     }
 
-    /** At most three percent more than GGUF takes, for whole panels. */
+    /** At most three percent more than GGUF takes, for whole panels; MXFP4, whose scales take two bytes for one, six. */
     @Test
     void memoryIsThatOfTheFormat() {
         for (BlockType type : BlockType.values()) {
             BlockTensor blocks = Blocks.random(type, 64, 512, new SplittableRandom(1));
             long bytes = PackedWeights.ofOutputRows(blocks, Arena.ofAuto()).bytes();
-            assertTrue(bytes >= blocks.bytes() && bytes <= blocks.bytes() * 1.03, type + " " + bytes);
+            assertTrue(
+                    bytes >= blocks.bytes() && bytes <= blocks.bytes() * (type == BlockType.MXFP4 ? 1.06 : 1.03),
+                    type + " " + bytes);
         }
     }
 
@@ -331,8 +333,9 @@ class BlockWeightsProperties {
         for (BlockType type : BlockType.values()) {
             BlockTensor infinite = Blocks.random(type, 40, 1024, new SplittableRandom(1));
             long block = infinite.offset() + 39 * infinite.rowBytes() + 512 / type.elements() * type.bytes();
-            infinite.memory()
-                    .set(Blocks.SHORT, block + Blocks.scaleAt(type), Float.floatToFloat16(Float.NEGATIVE_INFINITY));
+            // of E8M0 the byte 255 is NaN
+            short bad = type == BlockType.MXFP4 ? 255 : Float.floatToFloat16(Float.NEGATIVE_INFINITY);
+            infinite.memory().set(Blocks.SHORT, block + Blocks.scaleAt(type), bad);
             IllegalArgumentException refused = assertThrows(
                     IllegalArgumentException.class, () -> PackedWeights.ofOutputRows(infinite, Arena.ofAuto()));
             assertEquals(

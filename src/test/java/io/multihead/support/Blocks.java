@@ -16,6 +16,9 @@ public final class Blocks {
     /** Scales that a property must meet: zeros, subnormal ones, the largest, negative ones. */
     private static final float[] SPECIAL = {0f, -0f, 0x1p-24f, -0x3p-24f, 0x3ffp-24f, 65504f, -65504f};
 
+    /** Scales of E8M0: both whose halves are subnormal, one that makes products large, and common ones. */
+    private static final byte[] POWERS = {0, 1, 2, (byte) 180, 120, 122, 123, 124, 125, 127};
+
     private Blocks() {}
 
     /** Returns rows of blocks in a byte array, from an odd offset on: one scale of five is a special one. */
@@ -25,6 +28,10 @@ public final class Blocks {
         random.nextBytes(bytes);
         MemorySegment memory = MemorySegment.ofArray(bytes);
         for (int at = 3; at < bytes.length; at += type.bytes()) {
+            if (type == BlockType.MXFP4) {
+                memory.set(ValueLayout.JAVA_BYTE, at, POWERS[random.nextInt(POWERS.length)]);
+                continue;
+            }
             memory.set(SHORT, at + scaleAt(type), scale(random));
             if (hasMinimum(type)) {
                 memory.set(SHORT, at + 2, scale(random));
@@ -42,7 +49,7 @@ public final class Blocks {
     public static boolean hasMinimum(BlockType type) {
         return switch (type) {
             case Q4_1, Q5_1, Q4_K, Q5_K -> true;
-            case Q8_0, Q4_0, Q5_0, Q6_K -> false;
+            case Q8_0, Q4_0, Q5_0, Q6_K, MXFP4, IQ4_NL, IQ4_XS -> false;
         };
     }
 

@@ -26,7 +26,10 @@ class BlockQuantiseTest {
         "Q5_1,955633641",
         "Q4_K,2704737343",
         "Q5_K,4230157364",
-        "Q6_K,1623536202"
+        "Q6_K,1623536202",
+        "MXFP4,391033404",
+        "IQ4_NL,296272458",
+        "IQ4_XS,934711465"
     })
     void valuesAreThoseOfGgml(BlockType type, long checksum) {
         float[] weights = weights(64 * 256);
@@ -40,7 +43,19 @@ class BlockQuantiseTest {
 
     /** The figures of the documentation, in percent of the weights' root mean square. */
     @ParameterizedTest
-    @CsvSource({"Q8_0,0.535", "Q6_K,1.77", "Q5_K,3.61", "Q5_1,3.78", "Q5_0,4.26", "Q4_K,7.13", "Q4_1,7.82", "Q4_0,8.6"})
+    @CsvSource({
+        "Q8_0,0.535",
+        "Q6_K,1.77",
+        "Q5_K,3.61",
+        "Q5_1,3.78",
+        "Q5_0,4.26",
+        "Q4_K,7.13",
+        "Q4_1,7.82",
+        "Q4_0,8.6",
+        "MXFP4,11.42",
+        "IQ4_NL,7.62",
+        "IQ4_XS,7.68"
+    })
     void theErrorOfNormalWeightsIsTheDocumentedOne(BlockType type, double percent) {
         SplittableRandom random = new SplittableRandom(3);
         float[] weights = new float[1 << 18];
@@ -67,10 +82,10 @@ class BlockQuantiseTest {
         float[] weights = new float[4 * 256];
         Arrays.fill(weights, 256, 512, -3);
         Arrays.fill(weights, 512, 768, 0.5f);
-        weights[800] = 1e-30f; // below every scale
+        weights[800] = 0x1p-100f; // below every scale but those of MXFP4
         float[] rounded = rounded(type, weights);
         for (int i = 0; i < weights.length; i++) {
-            float expected = i == 800 ? 0 : weights[i];
+            float expected = i == 800 && type != BlockType.MXFP4 ? 0 : weights[i];
             // the scale is an f16, and one of six bits in a k-quant is that of the largest, so exact
             assertEquals(expected, rounded[i], Math.abs(expected) * 0x1p-10, type + " element " + i);
         }
@@ -120,7 +135,8 @@ class BlockQuantiseTest {
                         () -> BlockTensor.quantise(tensor, type, arena),
                         "from: " + bad + " in row 2, column 5; expected finite weights");
             }
-            for (float large : new float[] {1e9f, -1e12f, Float.MAX_VALUE}) {
+            float[] tooLarge = type == BlockType.MXFP4 ? new float[0] : new float[] {1e9f, -1e12f, Float.MAX_VALUE};
+            for (float large : tooLarge) {
                 weights[2 * columns + 5] = large;
                 String found = Math.abs(large) > 1e10f ? "weights as large as " : "a scale or minimum of ";
                 mentions(

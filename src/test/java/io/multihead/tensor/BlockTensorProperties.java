@@ -105,6 +105,49 @@ class BlockTensorProperties {
         assertByHand(BlockType.Q4_1, four, 1, 2 * 3 + 1, 2 * 5 + 1);
     }
 
+    /** Scales of 4, every code once; both scales whose halves are subnormal, and the largest. */
+    @Example
+    void numbersOfMxFp4ByHand() {
+        byte[] bytes = new byte[BlockType.MXFP4.bytes()];
+        for (int i = 0; i < 16; i++) {
+            bytes[1 + i] = (byte) (i | (15 - i) << 4);
+        }
+        float[] numbers = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6, 0, -0.5f, -1, -1.5f, -2, -3, -4, -6};
+        for (int e : new int[] {129, 0, 1, 252}) {
+            bytes[0] = (byte) e;
+            float[] values =
+                    dequantised(BlockTensor.view(MemorySegment.ofArray(bytes), BlockType.MXFP4, Shape.of(1, 32), 0));
+            for (int i = 0; i < 16; i++) {
+                float expected = (float) (numbers[i] * Math.scalb(1.0, e - 127));
+                assertEquals(expected + 0f, values[i], "element " + i);
+                assertEquals(expected + 0f, values[31 - i], "element " + (31 - i));
+            }
+        }
+    }
+
+    /** Scales 2 * (s - 32) for s of 33, 1, 16 and 62, with the least, the largest and the smallest number of the code book. */
+    @Example
+    void scalesOfIq4XsByHand() {
+        byte[] bytes = new byte[BlockType.IQ4_XS.bytes()];
+        int[] scales = {33, 1, 16, 62, 32, 0, 63, 47};
+        bytes[1] = 0x40;
+        for (int part = 0; part < 8; part++) {
+            bytes[2 + part / 4] |= (byte) (scales[part] >> 4 << part % 4 * 2);
+            bytes[4 + part / 2] |= (byte) ((scales[part] & 15) << part % 2 * 4);
+            bytes[8 + part * 16] = (byte) 0xf0;
+            bytes[8 + part * 16 + 15] = (byte) 0x88;
+        }
+        float[] values =
+                dequantised(BlockTensor.view(MemorySegment.ofArray(bytes), BlockType.IQ4_XS, Shape.of(1, 256), 0));
+        for (int part = 0; part < 8; part++) {
+            int scale = 2 * (scales[part] - 32);
+            assertEquals(scale * -127f, values[part * 32], "part " + part);
+            assertEquals(scale * 113f, values[part * 32 + 16], "part " + part);
+            assertEquals(scale, values[part * 32 + 15], "part " + part);
+            assertEquals(scale, values[part * 32 + 31], "part " + part);
+        }
+    }
+
     private static void assertByHand(BlockType type, byte[] bytes, float zero, float nine, float twenty) {
         float[] values = dequantised(BlockTensor.view(MemorySegment.ofArray(bytes), type, Shape.of(1, 32), 0));
         assertEquals(zero, values[0], type + " element 0");

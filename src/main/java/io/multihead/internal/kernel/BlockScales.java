@@ -42,17 +42,23 @@ public final class BlockScales {
         }
     });
 
-    /** One f16 for each 32 rows: Q8_0, Q4_0 and Q5_0. */
-    public static final BlockScales HALVES = new BlockScales(32, 0, false);
+    /** One f16 for each 32 rows: Q8_0, Q4_0, Q5_0 and IQ4_NL. */
+    public static final BlockScales HALVES = new BlockScales(HalfPanels.F16, 32, 0, false);
 
     /** Two f16 for each 32 rows, of which the second is their minimum: Q4_1 and Q5_1. */
-    public static final BlockScales HALVES_AND_MINIMA = new BlockScales(32, 0, true);
+    public static final BlockScales HALVES_AND_MINIMA = new BlockScales(HalfPanels.F16, 32, 0, true);
 
     /** Two f16 for each 256 rows, and for each 32 of them a scale and a minimum: Q4_K and Q5_K. */
-    public static final BlockScales MINIMA = new BlockScales(256, 16, true);
+    public static final BlockScales MINIMA = new BlockScales(HalfPanels.F16, 256, 16, true);
 
     /** One f16 for each 256 rows, and a scale for each 16 of them: Q6_K. */
-    public static final BlockScales SIXTEENTHS = new BlockScales(256, 16, false);
+    public static final BlockScales SIXTEENTHS = new BlockScales(HalfPanels.F16, 256, 16, false);
+
+    /** One f16 for each 256 rows, and a scale for each 32 of them: IQ4_XS. */
+    public static final BlockScales EIGHTHS = new BlockScales(HalfPanels.F16, 256, 8, false);
+
+    /** One bf16 for each 32 rows, which holds every power of two of E8M0: MXFP4. */
+    public static final BlockScales POWERS = new BlockScales(HalfPanels.BF16, 32, 0, false);
 
     /** Floats of the scales of a panel: a row of 32 for each chain, then one for each minimum, then room for a row. */
     public static final int FLOATS_OF_PANEL = 49 * PANEL;
@@ -64,13 +70,17 @@ public final class BlockScales {
     /** Small integers of two words. */
     private static final int EIGHT = 8;
 
+    /** How the scales that rows share are stored: as f16, but for {@link #POWERS}. */
+    private final HalfPanels format;
+
     private final int rows;
     /** Small integers of a column: scales, then minima. */
     private final int small;
 
     private final boolean hasMinima;
 
-    private BlockScales(int rows, int small, boolean hasMinima) {
+    private BlockScales(HalfPanels format, int rows, int small, boolean hasMinima) {
+        this.format = format;
         this.rows = rows;
         this.small = small;
         this.hasMinima = hasMinima;
@@ -109,20 +119,20 @@ public final class BlockScales {
     public void widen(MemorySegment panels, long at, int depth, float[] to) {
         if (small == 0) {
             long apart = words() * WORD;
-            HalfPanels.F16.widen(panels, at, apart, depth / rows, to, 0);
+            format.widen(panels, at, apart, depth / rows, to, 0);
             if (hasMinima) {
-                HalfPanels.F16.widen(panels, at + HALF * WORD, apart, depth / rows, to, FIRST_MINIMUM);
+                format.widen(panels, at + HALF * WORD, apart, depth / rows, to, FIRST_MINIMUM);
             }
             return;
         }
         for (int block = 0; block < depth / rows; block++) {
             long d = at + (long) block * words() * WORD;
             long bytes = d + halfWords() * WORD;
-            int first = block * (hasMinima ? EIGHT : 2 * EIGHT) * PANEL;
+            int first = block * (hasMinima ? EIGHT : small) * PANEL;
             eight(panels, d, 1f, bytes, PANEL, to, first);
             if (hasMinima) {
                 eight(panels, d + HALF * WORD, -1f, bytes + EIGHT * PANEL, PANEL, to, FIRST_MINIMUM + first);
-            } else {
+            } else if (small > EIGHT) {
                 eight(panels, d, 1f, bytes + EIGHT * PANEL, PANEL, to, first + EIGHT * PANEL);
             }
         }
@@ -168,9 +178,9 @@ public final class BlockScales {
         for (int block = 0; block < depth / rows; block++) {
             int at = block * words();
             if (small == 0) {
-                HalfPanels.F16.widen(words, at, 1, HALF, to, block * PANEL);
+                format.widen(words, at, 1, HALF, to, block * PANEL);
                 if (hasMinima) {
-                    HalfPanels.F16.widen(words, at + HALF, 1, HALF, to, FIRST_MINIMUM + block * PANEL);
+                    format.widen(words, at + HALF, 1, HALF, to, FIRST_MINIMUM + block * PANEL);
                 }
                 continue;
             }
@@ -198,7 +208,7 @@ public final class BlockScales {
      * Stores the scales of one column in the words of a panel.
      *
      * @param block number of the block of {@link #rows}
-     * @param d bits of the f16 scale
+     * @param d bits of the scale, an f16 or a bf16
      * @param dmin bits of the f16 scale of minima, where there are any
      * @param bytes the small integers of the block: those of scales, then those of minima
      */

@@ -230,7 +230,7 @@ public abstract class Fields {
      *
      * @param words of the panel, from {@code w0} on
      */
-    public final void widen(int[] words, int w0, int depth, float[] to) {
+    public void widen(int[] words, int w0, int depth, float[] to) {
         for (int block = 0; block < depth / layout.rows(); block++) {
             layout.widen(words, w0 + block * layout.words * PANEL, to, block * layout.rows() * PANEL);
         }

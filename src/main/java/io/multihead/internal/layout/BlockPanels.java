@@ -7,6 +7,7 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.BlockScales;
 import io.multihead.internal.kernel.Fields;
 import io.multihead.internal.kernel.Fields4;
+import io.multihead.internal.kernel.Fields4Table;
 import io.multihead.internal.kernel.Fields5;
 import io.multihead.internal.kernel.Fields6;
 import io.multihead.internal.kernel.Fields8;
@@ -35,7 +36,13 @@ public enum BlockPanels {
     /** Unsigned 5 bits with scales as {@link #Q4_K} has them. */
     Q5_K(new Fields5(0), BlockScales.MINIMA, () -> new QuantisedBlock.Minima(true)),
     /** Signed 6 bits with an int8 scale for each 16 rows, and an f16 for each 256. */
-    Q6_K(new Fields6(), BlockScales.SIXTEENTHS, QuantisedBlock.Sixes::new);
+    Q6_K(new Fields6(), BlockScales.SIXTEENTHS, QuantisedBlock.Sixes::new),
+    /** Codes of E2M1 with a bf16 scale, a power of two, for each 32 rows: 18 bytes for the 17 of the file. */
+    MXFP4(Fields4Table.e2m1(), BlockScales.POWERS, () -> new QuantisedBlock.Codes(Fields4Table.e2m1(), 1)),
+    /** Codes of IQ4_NL with an f16 scale for each 32 rows. */
+    IQ4_NL(Fields4Table.iq4(), BlockScales.HALVES, () -> new QuantisedBlock.Codes(Fields4Table.iq4(), 2)),
+    /** Codes of IQ4_NL with an int8 scale for each 32 rows, and an f16 for each 256. */
+    IQ4_XS(Fields4Table.iq4(), BlockScales.EIGHTHS, QuantisedBlock.CodesOfEight::new);
 
     private static final Map<BlockType, BlockPanels> OF_TYPES = new EnumMap<>(BlockType.class);
 

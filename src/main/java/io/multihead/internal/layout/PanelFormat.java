@@ -34,7 +34,10 @@ public enum PanelFormat {
     Q5_1(BlockType.Q5_1),
     Q4_K(BlockType.Q4_K),
     Q5_K(BlockType.Q5_K),
-    Q6_K(BlockType.Q6_K);
+    Q6_K(BlockType.Q6_K),
+    MXFP4(BlockType.MXFP4),
+    IQ4_NL(BlockType.IQ4_NL),
+    IQ4_XS(BlockType.IQ4_XS);
 
     private static final float MOST_BYTE = 127f;
     /** The largest scale of which every multiple up to 127 is finite; {@code Float.MAX_VALUE / 127} is rounded up. */

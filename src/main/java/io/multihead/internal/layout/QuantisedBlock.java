@@ -1,11 +1,13 @@
 package io.multihead.internal.layout;
 
+import io.multihead.internal.kernel.Fields4Table;
+
 /** The numbers of one block of ggml, read from its bytes: elements as integers, and scales as they are stored. Belongs to one thread. */
 abstract class QuantisedBlock {
     private static final int F16_EXPONENT = 0x7c00;
     private static final byte[] NONE = {};
 
-    /** Bits of the f16 scale. */
+    /** Bits of the f16 scale, or of a bf16 one. */
     short d;
     /** Bits of the f16 scale of minima, or of the minimum itself. */
     short dmin;
@@ -129,6 +131,59 @@ abstract class QuantisedBlock {
                     elements[to + 64] = (first >> 4 & 15 | (high >> 4 & 3) << 4) - 32;
                     elements[to + 96] = (second >> 4 & 15 | (high >> 6 & 3) << 4) - 32;
                 }
+            }
+        }
+    }
+
+    /** 32 codes with a scale of two bytes, an f16, or of one, an E8M0 that becomes the bf16 of half of it. */
+    static final class Codes extends QuantisedBlock {
+        private static final int NAN = 255;
+        private final Fields4Table table;
+        private final int scaleBytes;
+        private boolean isNan;
+
+        Codes(Fields4Table table, int scaleBytes) {
+            super(NONE);
+            this.table = table;
+            this.scaleBytes = scaleBytes;
+        }
+
+        @Override
+        void read(byte[] from, int at, int[] elements) {
+            int e = from[at] & 255;
+            isNan = scaleBytes == 1 && e == NAN;
+            d = scaleBytes == 1 ? halfPower(e) : half(from, at);
+            table.elements(from, at + scaleBytes, elements, 0);
+        }
+
+        /** Returns the bf16 of {@code 2^(e - 128)}, which is subnormal where e is 0 or 1. */
+        private static short halfPower(int e) {
+            return (short) (e < 2 ? 0x20 << e : e - 1 << 7);
+        }
+
+        /** E8M0 has a code for NaN and none for infinity. */
+        @Override
+        boolean isFinite() {
+            return scaleBytes == 1 ? !isNan : super.isFinite();
+        }
+    }
+
+    /** 256 codes with eight scales of 6 bits: the high pairs in two bytes, the low nibbles in four. */
+    static final class CodesOfEight extends QuantisedBlock {
+        private final Fields4Table table = Fields4Table.iq4();
+
+        CodesOfEight() {
+            super(new byte[8]);
+        }
+
+        @Override
+        void read(byte[] from, int at, int[] elements) {
+            d = half(from, at);
+            int high = half(from, at + 2);
+            for (int part = 0; part < 8; part++) {
+                int low = from[at + 4 + part / 2] >> 4 * (part % 2) & 15;
+                small[part] = (byte) ((low | (high >> 2 * part & 3) << 4) - 32);
+                table.elements(from, at + 8 + part * 16, elements, part * 32);
             }
         }
     }

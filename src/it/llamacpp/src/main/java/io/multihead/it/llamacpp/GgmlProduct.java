@@ -93,6 +93,9 @@ public final class GgmlProduct implements AutoCloseable {
             case "Q4_K" -> 12;
             case "Q5_K" -> 13;
             case "Q6_K" -> 14;
+            case "MXFP4" -> 39;
+            case "IQ4_NL" -> 20;
+            case "IQ4_XS" -> 23;
             default -> throw new IllegalArgumentException("format: " + format);
         };
     }
