@@ -50,6 +50,9 @@ public final class Reranker implements AutoCloseable {
      * {@code tokenizer_config.json}, {@code modules.json}, {@code sentence_bert_config.json} and {@code config_sentence_transformers.json}. In
      * another file system than the default, such as an archive, the weights are read into native memory instead.
      *
+     * <p>Or from a GGUF file of llama.cpp's architectures {@code bert} and {@code modern-bert} that has a cross-encoder's head. It says nothing of
+     * what outputs become, nor of lengths, as an ONNX file.
+     *
      * <p>What outputs become is what {@code config_sentence_transformers.json} names, beside a {@code modules.json}, else what
      * {@code config.json} names as {@code activation_fn} of {@code sentence_transformers} or, in older folders, as
      * {@code sbert_ce_default_activation_function}; else {@link ScoreActivation#SIGMOID} of a single label and the output itself of
@@ -57,15 +60,15 @@ public final class Reranker implements AutoCloseable {
      * {@link SentenceEncoder#load}.
      *
      * @param cpu threads of this and every call; stays the caller's
-     * @param folder the model's folder
+     * @param path the model's folder, or a GGUF file of llama.cpp's
      * @return the reranker
      * @throws IOException if a file is missing or cannot be read
      * @throws IllegalArgumentException if a file is malformed, or asks for what is not implemented: another model type, activation or
      *     module, or a weight of no use; the message names the file and what is in it
      * @throws IllegalStateException if {@code cpu} is closed
      */
-    public static Reranker load(Compute cpu, Path folder) throws IOException {
-        return load(Loading.of(Checks.notNull(cpu, "cpu")), folder);
+    public static Reranker load(Compute cpu, Path path) throws IOException {
+        return load(Loading.of(Checks.notNull(cpu, "cpu")), path);
     }
 
     /**
@@ -73,7 +76,7 @@ public final class Reranker implements AutoCloseable {
      * biases and norms stay as they are.
      *
      * @param cpu threads of this and every call; stays the caller's
-     * @param folder the model's folder
+     * @param path the model's folder, or a GGUF file of llama.cpp's
      * @param format of the weights
      * @return the reranker
      * @throws IOException if a file is missing or cannot be read
@@ -81,14 +84,16 @@ public final class Reranker implements AutoCloseable {
      *     its elements are finite; the message names the file and the weight
      * @throws IllegalStateException if {@code cpu} is closed
      */
-    public static Reranker load(Compute cpu, Path folder, WeightFormat format) throws IOException {
-        return load(Loading.of(Checks.notNull(cpu, "cpu"), Checks.notNull(format, "format")), folder);
+    public static Reranker load(Compute cpu, Path path, WeightFormat format) throws IOException {
+        return load(Loading.of(Checks.notNull(cpu, "cpu"), Checks.notNull(format, "format")), path);
     }
 
-    private static Reranker load(Loading loading, Path folder) throws IOException {
-        RerankerFolder.Loaded loaded = RerankerFolder.load(loading, Checks.notNull(folder, "folder"));
+    private static Reranker load(Loading loading, Path path) throws IOException {
+        Checks.notNull(path, "path");
+        RerankerFolder.Loaded loaded =
+                EncoderGguf.is(path) ? EncoderGguf.loadReranker(loading, path) : RerankerFolder.load(loading, path);
         EncoderCore core = loaded.core();
-        return core.orClose(() -> Checks.in(folder, () -> of(core, loaded.activation(), loaded.maxTokens())));
+        return core.orClose(() -> Checks.in(path, () -> of(core, loaded.activation(), loaded.maxTokens())));
     }
 
     /**

@@ -61,6 +61,10 @@ public final class SentenceEncoder implements AutoCloseable {
      * {@code model.safetensors} and {@code tokenizer.json}, also as model2vec writes them. In another file system than the default, such as
      * an archive, the weights are read into native memory instead.
      *
+     * <p>Or from a GGUF file of llama.cpp's architectures {@code bert}, {@code nomic-bert} and {@code modern-bert}, whose weights stay in their
+     * format. Such a file says how tokens are pooled, and nothing of prompts and normalisation: vectors have length 1, as llama.cpp's, there are no
+     * prompts, and texts may have as many tokens as the model has positions.
+     *
      * <p>Settings that a file does not name have the defaults of transformers and sentence-transformers. Without {@code modules.json},
      * pooling is the mean, vectors are not normalised, and lengths and prompts of the last two files do not count. Without a
      * {@code max_seq_length}, texts are as long as {@code tokenizer_config.json} says, or else as the model has positions.
@@ -70,15 +74,15 @@ public final class SentenceEncoder implements AutoCloseable {
      * load the kernels' classes. Until both are read, other calls with the same {@code cpu} compute on their own thread alone.
      *
      * @param cpu threads of this and every call; stays the caller's
-     * @param folder the model's folder
+     * @param path the model's folder, or a GGUF file of llama.cpp's
      * @return the encoder
      * @throws IOException if a file is missing or cannot be read
      * @throws IllegalArgumentException if a file is malformed, or asks for what is not implemented: another model type, activation,
      *     position type, pooling or module, or a weight of no use; the message names the file and what is in it
      * @throws IllegalStateException if {@code cpu} is closed
      */
-    public static SentenceEncoder load(Compute cpu, Path folder) throws IOException {
-        return load(Loading.of(Checks.notNull(cpu, "cpu")), folder);
+    public static SentenceEncoder load(Compute cpu, Path path) throws IOException {
+        return load(Loading.of(Checks.notNull(cpu, "cpu")), path);
     }
 
     /**
@@ -86,7 +90,7 @@ public final class SentenceEncoder implements AutoCloseable {
      * biases and norms stay as they are.
      *
      * @param cpu threads of this and every call; stays the caller's
-     * @param folder the model's folder
+     * @param path the model's folder, or a GGUF file of llama.cpp's
      * @param format of the weights
      * @return the encoder
      * @throws IOException if a file is missing or cannot be read
@@ -94,12 +98,13 @@ public final class SentenceEncoder implements AutoCloseable {
      *     its elements are finite; the message names the file and the weight
      * @throws IllegalStateException if {@code cpu} is closed
      */
-    public static SentenceEncoder load(Compute cpu, Path folder, WeightFormat format) throws IOException {
-        return load(Loading.of(Checks.notNull(cpu, "cpu"), Checks.notNull(format, "format")), folder);
+    public static SentenceEncoder load(Compute cpu, Path path, WeightFormat format) throws IOException {
+        return load(Loading.of(Checks.notNull(cpu, "cpu"), Checks.notNull(format, "format")), path);
     }
 
-    private static SentenceEncoder load(Loading loading, Path folder) throws IOException {
-        return of(EncoderFolder.load(loading, Checks.notNull(folder, "folder")));
+    private static SentenceEncoder load(Loading loading, Path path) throws IOException {
+        Checks.notNull(path, "path");
+        return of(EncoderGguf.is(path) ? EncoderGguf.load(loading, path) : EncoderFolder.load(loading, path));
     }
 
     /**

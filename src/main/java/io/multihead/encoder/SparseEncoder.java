@@ -67,7 +67,8 @@ public final class SparseEncoder implements AutoCloseable {
     }
 
     private static SparseEncoder load(Loading loading, Path folder) throws IOException {
-        SparseFolder.Loaded loaded = SparseFolder.load(loading, Checks.notNull(folder, "folder"));
+        EncoderGguf.refuse(Checks.notNull(folder, "folder"), "no head for masked words");
+        SparseFolder.Loaded loaded = SparseFolder.load(loading, folder);
         IdleRuns<SparseRun> runs =
                 new IdleRuns<>(() -> new SparseRun(loaded.core(), loaded.head(), loaded.activation()));
         return new SparseEncoder(loaded, loaded.maxTokens(), runs);

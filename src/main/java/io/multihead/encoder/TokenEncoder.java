@@ -71,7 +71,8 @@ public final class TokenEncoder implements AutoCloseable {
     }
 
     private static TokenEncoder load(Loading loading, Path folder) throws IOException {
-        TokenEncoderFolder.Loaded loaded = TokenEncoderFolder.load(loading, Checks.notNull(folder, "folder"));
+        EncoderGguf.refuse(Checks.notNull(folder, "folder"), "neither prefixes nor lengths of queries and documents");
+        TokenEncoderFolder.Loaded loaded = TokenEncoderFolder.load(loading, folder);
         return loaded.core().orClose(() -> Checks.in(folder, () -> new TokenEncoder(loaded)));
     }
 

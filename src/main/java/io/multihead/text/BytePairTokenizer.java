@@ -68,7 +68,7 @@ public final class BytePairTokenizer extends WordTokenizer {
         Map<String, Integer> ids = HashMap.newHashMap(vocabulary.size());
         int longest = 0;
         for (int id = 0; id < vocabulary.size(); id++) {
-            if (isPiece(vocabulary.type(id))) {
+            if (isPiece(vocabulary, id)) {
                 ids.put(vocabulary.token(id), id);
                 longest = Math.max(longest, vocabulary.token(id).length());
             }
@@ -112,17 +112,20 @@ public final class BytePairTokenizer extends WordTokenizer {
                 AddedTokens.inSpecialText(vocabulary));
     }
 
-    private static boolean isPiece(TokenType type) {
-        return type == TokenType.NORMAL || type == TokenType.UNUSED;
+    /** Fillers of a vocabulary, which are unused, may have characters that no byte has; all others are what merges may make. */
+    private static boolean isPiece(Vocabulary vocabulary, int id) {
+        return switch (vocabulary.type(id)) {
+            case NORMAL -> true;
+            case UNUSED -> ByteAlphabet.isEncoded(vocabulary.token(id));
+            default -> false;
+        };
     }
 
     private static byte[][] bytes(Vocabulary vocabulary) {
         byte[][] bytes = new byte[vocabulary.size()][];
         for (int id = 0; id < bytes.length; id++) {
             String token = vocabulary.token(id);
-            bytes[id] = vocabulary.type(id) == TokenType.NORMAL
-                    ? ByteAlphabet.decode(token)
-                    : token.getBytes(StandardCharsets.UTF_8);
+            bytes[id] = isPiece(vocabulary, id) ? ByteAlphabet.decode(token) : token.getBytes(StandardCharsets.UTF_8);
         }
         return bytes;
     }

@@ -12,7 +12,7 @@ import java.util.Map;
 public final class GgufFixture {
     private GgufFixture() {}
 
-    /** Returns a file without tensors: texts, whole numbers (u32), floats (f32), truth values, and lists or arrays of these. */
+    /** Returns a file without tensors: texts, whole numbers (u32, or i64 of a long), floats (f32), truth values, and lists or arrays of these. */
     public static Gguf of(Map<String, ?> metadata) {
         GgufWriter writer = new GgufWriter();
         metadata.forEach((key, value) -> writer.put(key, value(value)));
@@ -35,7 +35,7 @@ public final class GgufFixture {
             case String text -> GgufValue.ofString(text);
             case Boolean flag -> GgufValue.ofBool(flag);
             case Integer number -> GgufValue.ofInteger(GgufType.U32, number);
-            case Long number -> GgufValue.ofInteger(GgufType.U32, number);
+            case Long number -> GgufValue.ofInteger(GgufType.I64, number);
             case Float number -> GgufValue.ofF32(number);
             case Double number -> GgufValue.ofF32(number.floatValue());
             case float[] numbers -> GgufValue.ofFloats(numbers);

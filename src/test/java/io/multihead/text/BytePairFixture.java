@@ -40,6 +40,11 @@ public final class BytePairFixture {
                 """.formatted(cls, sep, text.formatted("A"), text.formatted("B"), bytes);
     }
 
+    /** Returns the token of a byte. */
+    public static String byteToken(int value) {
+        return String.valueOf(ByteAlphabet.character(value));
+    }
+
     private static String quoted(char c) {
         return c == '"' || c == '\\' ? "\"\\" + c + "\"" : "\"" + c + "\"";
     }

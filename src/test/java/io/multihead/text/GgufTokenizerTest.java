@@ -297,6 +297,14 @@ class GgufTokenizerTest {
         }
         assertEquals(expected.separators(), tokenizer.separators());
         assertEquals(expected.secondType(), tokenizer.secondType());
+        long[] unused = IntStream.range(0, tokens.size())
+                .mapToLong(id -> id == ' ' ? 5 : id < 258 ? 1 : 3)
+                .toArray();
+        keys.put(PREFIX + "token_type", unused);
+        TokenBuffer buffer = new TokenBuffer();
+        Tokenizers.ofEncoder(GgufFixture.of(keys)).append("a b", buffer);
+        assertArrayEquals(
+                new int[] {'a', ' ', 'b'}, buffer.ids(), "a token of an unused type is one byte all the same");
         keys.put(PREFIX + "pre", "roberta-bpe");
         EncoderTokenizer roberta = Tokenizers.ofEncoder(GgufFixture.of(keys));
         assertEquals(2, roberta.separators());

@@ -29,6 +29,11 @@ public final class ByteAlphabet {
         return bytes;
     }
 
+    /** Returns whether all characters of a token are those of bytes. */
+    public static boolean isEncoded(String token) {
+        return token.chars().allMatch(c -> c < BYTES.length && BYTES[c] >= 0);
+    }
+
     /** Returns how a token that stands for this text is written. */
     public static String encode(String text) {
         byte[] utf8 = text.getBytes(StandardCharsets.UTF_8);
