@@ -4,8 +4,11 @@ import io.multihead.attention.AttentionOutputs;
 import io.multihead.tensor.Tensor;
 import java.util.List;
 
-/** Query, key and value of a token side by side in one row, and behind all of them the rows of attention's output. */
-record AttentionLayout(int heads, int keyValueHeads, int headDim, int valueDim)
+/**
+ * Query, key and value of a token side by side in one row, and behind all of them the rows of attention's output. If {@code gated}, each query
+ * head has its gates behind it.
+ */
+record AttentionLayout(int heads, int keyValueHeads, int headDim, int valueDim, boolean gated)
         implements PartLayout<AttentionLayout.Views> {
     record Views(
             Tensor projections,
@@ -16,8 +19,13 @@ record AttentionLayout(int heads, int keyValueHeads, int headDim, int valueDim)
             Tensor context,
             AttentionOutputs attended) {}
 
+    /** Returns the floats from one query head to the next. */
+    int queryStep() {
+        return gated ? headDim + valueDim : headDim;
+    }
+
     int queryWidth() {
-        return heads * headDim;
+        return heads * queryStep();
     }
 
     int keyWidth() {
@@ -55,7 +63,8 @@ record AttentionLayout(int heads, int keyValueHeads, int headDim, int valueDim)
                         PartLayout.rows(buffer, 0, tokens, queryWidth(), stride),
                         PartLayout.rows(buffer, keyAt, tokens, keyWidth(), stride),
                         PartLayout.rows(buffer, valueAt, tokens, valueWidth(), stride)),
-                PartLayout.heads(buffer, 0, tokens, heads, headDim, stride),
+                // of each head's part of a row, the first headDim elements
+                PartLayout.heads(buffer, 0, tokens, heads, queryStep(), stride).slice(3, 0, headDim),
                 PartLayout.heads(buffer, keyAt, tokens, keyValueHeads, headDim, stride),
                 PartLayout.heads(buffer, valueAt, tokens, keyValueHeads, valueDim, stride),
                 PartLayout.rows(buffer, contextAt, tokens, contextWidth(), contextStride),

@@ -3,19 +3,29 @@ package io.multihead.model;
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.RowLoop;
+import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.exec.Workspace;
+import io.multihead.internal.kernel.ActivationOps;
+import io.multihead.internal.kernel.Silu;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
-/** Multiplies what each head of attention makes with a factor of its own, in place; 0 drops a head, whatever its values are. */
+/**
+ * Multiplies what each head of attention makes with the sigmoids of its gates, and with a factor of its own, in place; 0 drops a head, whatever
+ * its values are.
+ */
 final class ContextPass extends RowLoop {
+    private static final FloatsKey GATES = new FloatsKey();
+    private static final FloatsKey ROOM = new FloatsKey();
+
     private float[] rows = new float[0];
-    private float[] factors = new float[0];
+    private float @Nullable [] factors;
     private @Nullable AttentionLayout layout;
     /** Where the first row begins. */
     private int start;
 
-    void run(Compute cpu, float[] buffer, AttentionLayout newLayout, float[] newFactors, int tokens) {
+    /** Changes rows; without factors, by gates alone. */
+    void run(Compute cpu, float[] buffer, AttentionLayout newLayout, float @Nullable [] newFactors, int tokens) {
         rows = buffer;
         factors = newFactors;
         layout = newLayout;
@@ -34,8 +44,26 @@ final class ContextPass extends RowLoop {
         for (int token = (int) first; token < end; token++) {
             int at = start + token * stride;
             for (int head = 0; head < of.heads(); head++) {
-                multiply(at + head * of.valueDim(), of.valueDim(), factors[head]);
+                int context = at + head * of.valueDim();
+                if (of.gated()) {
+                    int gates = token * of.stride() + head * of.queryStep() + of.headDim();
+                    gate(scratch, context, gates, of.valueDim());
+                }
+                if (factors != null) {
+                    multiply(context, of.valueDim(), factors[head]);
+                }
             }
+        }
+    }
+
+    private void gate(Workspace scratch, int at, int gates, int count) {
+        int padded = PartLayout.stride(count);
+        float[] row = scratch.floats(GATES, padded);
+        System.arraycopy(rows, gates, row, 0, count);
+        Arrays.fill(row, count, padded, 0f);
+        Silu.sigmoid(row, 0, padded, scratch.floats(ROOM, ActivationOps.room(padded)));
+        for (int i = 0; i < count; i++) {
+            rows[at + i] *= row[i];
         }
     }
 

@@ -54,19 +54,21 @@ final class HeadPass extends RowLoop {
         for (int token = (int) first; token < end; token++) {
             int at = token * of.stride();
             long position = tokens.position(token);
-            change(scratch, queryNorm, at, of.heads(), of.headDim(), position);
-            change(scratch, keyNorm, at + of.queryWidth(), of.keyValueHeads(), of.headDim(), position);
+            change(scratch, queryNorm, at, of.heads(), of.headDim(), of.queryStep(), position);
+            change(scratch, keyNorm, at + of.queryWidth(), of.keyValueHeads(), of.headDim(), of.headDim(), position);
         }
     }
 
-    private void change(Workspace scratch, @Nullable RowNorm norm, int at, int heads, int dim, long position) {
+    private void change(
+            Workspace scratch, @Nullable RowNorm norm, int at, int heads, int dim, int step, long position) {
         if (norm != null) { // of a head, or of all heads as one row
-            for (int from = at; from < at + heads * dim; from += norm.length()) {
+            int next = norm.length() == dim ? step : norm.length();
+            for (int from = at; from < at + heads * step; from += next) {
                 normalise(scratch, norm, from);
             }
         }
         for (int head = 0; rope != null && head < heads; head++) {
-            rope.apply(rows, at + head * dim, position);
+            rope.apply(rows, at + head * step, position);
         }
     }
 

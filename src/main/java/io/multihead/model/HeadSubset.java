@@ -32,14 +32,14 @@ final class HeadSubset {
     }
 
     AttentionLayout layout() {
-        return new AttentionLayout(heads.length, keyValueHeads.length, all.headDim(), all.valueDim());
+        return new AttentionLayout(heads.length, keyValueHeads.length, all.headDim(), all.valueDim(), all.gated());
     }
 
     /** Returns query, key and value of these heads. */
     LinearGroup projections(LinearGroup of, Arena arena) {
         return of.select(
                 arena,
-                elements(heads, all.headDim()),
+                elements(heads, all.queryStep()),
                 elements(keyValueHeads, all.headDim()),
                 elements(keyValueHeads, all.valueDim()));
     }

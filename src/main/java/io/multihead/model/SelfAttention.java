@@ -68,6 +68,34 @@ public final class SelfAttention implements Part {
      */
     public static SelfAttention of(
             int heads, int keyValueHeads, LinearGroup projections, PackedLinear output, AttentionOptions options) {
+        return of(heads, keyValueHeads, projections, output, options, false);
+    }
+
+    /**
+     * Returns attention whose context is multiplied with gates before the output projection: the sigmoid of what the query projection makes
+     * besides queries (Qiu et al. 2025, "Gated Attention for Large Language Models"; Qwen3-Next).
+     *
+     * @param heads query heads, a multiple of keyValueHeads
+     * @param keyValueHeads heads of keys and values
+     * @param projections query, key and value: {@code 2 heads headDim}, for each head its query and then as many gates,
+     *     {@code keyValueHeads headDim} and {@code keyValueHeads headDim} outputs
+     * @param output {@code heads headDim} inputs, as many outputs as the projections have inputs
+     * @param options mask, scale and changes of scores
+     * @return the part
+     * @throws IllegalArgumentException if sizes do not fit, or the options have dropout
+     */
+    public static SelfAttention gated(
+            int heads, int keyValueHeads, LinearGroup projections, PackedLinear output, AttentionOptions options) {
+        return of(heads, keyValueHeads, projections, output, options, true);
+    }
+
+    private static SelfAttention of(
+            int heads,
+            int keyValueHeads,
+            LinearGroup projections,
+            PackedLinear output,
+            AttentionOptions options,
+            boolean gated) {
         Checks.atLeast(heads, 1, "heads");
         if (keyValueHeads < 1 || heads % keyValueHeads != 0) {
             throw Checks.fail("keyValueHeads", String.valueOf(keyValueHeads), "expected a divisor of " + heads);
@@ -75,13 +103,16 @@ public final class SelfAttention implements Part {
         if (Checks.notNull(projections, "projections").size() != 3) {
             throw Checks.fail("projections", projections.size() + " outputs", "expected query, key and value");
         }
-        int headDim = dim(projections.outputs(0), heads, "query");
+        int headDim = dim(projections.outputs(0), gated ? Math.multiplyExact(2, heads) : heads, "query");
         int keyDim = dim(projections.outputs(1), keyValueHeads, "key");
         int valueDim = dim(projections.outputs(2), keyValueHeads, "value");
         if (keyDim != headDim) {
             throw Checks.fail("projections", "key heads of " + keyDim, "expected " + headDim + ", as of queries");
         }
-        AttentionLayout layout = new AttentionLayout(heads, keyValueHeads, headDim, valueDim);
+        if (gated && valueDim != headDim) {
+            throw Checks.fail("projections", "value heads of " + valueDim, "expected " + headDim + ", as of gates");
+        }
+        AttentionLayout layout = new AttentionLayout(heads, keyValueHeads, headDim, valueDim, gated);
         if (Checks.notNull(output, "output").inputs() != layout.contextWidth()
                 || output.outputs() != projections.inputs()) {
             throw Checks.fail(
@@ -126,7 +157,7 @@ public final class SelfAttention implements Part {
      * @throws IllegalArgumentException if a norm has another number of elements
      */
     public SelfAttention withHeadNorms(@Nullable Norm queries, @Nullable Norm keys) {
-        requireDim(queries, layout.queryWidth(), "queries");
+        requireDim(queries, layout.gated() ? layout.headDim() : layout.queryWidth(), "queries");
         requireDim(keys, layout.keyWidth(), "keys");
         return new SelfAttention(projections, output, layout, options, rope, queries, keys, headFactors);
     }
@@ -288,7 +319,7 @@ public final class SelfAttention implements Part {
         AttentionOutputs outputs =
                 weights == null ? views.attended() : views.attended().withWeights(weights);
         Attention.forward(cpu, views.queries(), batch.packed(), keyValueView, outputs, options);
-        if (headFactors != null) {
+        if (headFactors != null || layout.gated()) {
             buffers.context.run(cpu, buffers.wide(), layout, headFactors, batch.tokens());
         }
         output.forward(cpu, views.context(), y, adds);

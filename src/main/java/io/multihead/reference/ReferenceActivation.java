@@ -51,6 +51,15 @@ public final class ReferenceActivation {
     }
 
     /**
+     * {@return the sigmoid, {@code 1 / (1 + e^-x)}}
+     *
+     * @param x an element
+     */
+    public static double sigmoid(double x) {
+        return 1 / (1 + Math.exp(-x));
+    }
+
+    /**
      * Returns the sigmoid linear unit.
      *
      * @param x an element

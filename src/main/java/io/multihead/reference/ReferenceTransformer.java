@@ -171,16 +171,38 @@ public record ReferenceTransformer(
      * @param keyValueHeads key and value heads
      * @param scores what is done to queries, keys and scores
      */
-    public record Attention(List<Linear> projections, Linear output, int heads, int keyValueHeads, Scores scores) {
+    public record Attention(List<Linear> projections, Linear output, int heads, int keyValueHeads, Scores scores)
+            implements Part {
         /** Checks the parts. */
         public Attention {
             projections = Checks.noNulls(projections, "projections");
+            Checks.length(projections.size(), 3, "projections", "query, key and value");
             Checks.notNull(output, "output");
             Checks.notNull(scores, "scores");
+            requireHeads(projections.get(0), heads, "heads");
+            requireHeads(projections.get(1), keyValueHeads, "keyValueHeads");
         }
 
-        double[] of(double[] x) {
-            int tokens = x.length / output.outputs();
+        @Override
+        public double[] of(double[] x) {
+            return output.of(context(x));
+        }
+
+        private static void requireHeads(Linear projection, int heads, String argument) {
+            if (heads < 1 || projection.inputs < 1 || projection.outputs % heads != 0) {
+                throw Checks.fail(
+                        argument,
+                        String.valueOf(heads),
+                        "expected a divisor of the " + projection.outputs + " outputs");
+            }
+        }
+
+        private double[] context(double[] x) {
+            int inputs = projections.get(0).inputs;
+            int tokens = Checks.notNull(x, "x").length / inputs;
+            if (tokens == 0 || x.length % inputs != 0) {
+                throw Checks.fail("x", x.length + " elements", "expected one or more rows of " + inputs);
+            }
             double[] queries = normalised(projections.get(0).of(x), scores.queryNorm);
             double[] keys = normalised(projections.get(1).of(x), scores.keyNorm);
             Tensor value = heads(projections.get(2).of(x), tokens, keyValueHeads);
@@ -191,7 +213,7 @@ public record ReferenceTransformer(
             double[] context = (scores.sinks == null ? call : call.withSinks(scores.sinks))
                     .forward()
                     .output();
-            return output.of(tokens(context, tokens, heads));
+            return tokens(context, tokens, heads);
         }
 
         private static double[] normalised(double[] x, @Nullable Norm norm) {
@@ -220,16 +242,44 @@ public record ReferenceTransformer(
         }
     }
 
-    /** A function of each row of states alone. */
-    public interface Rows {
+    /**
+     * Attention whose context is multiplied with the sigmoid of a projection before it is projected.
+     *
+     * @param attention without gates
+     * @param gates one for each element of the context
+     */
+    public record GatedAttention(Attention attention, Linear gates) implements Part {
+        /** Checks the parts. */
+        public GatedAttention {
+            Checks.notNull(attention, "attention");
+            Checks.notNull(gates, "gates");
+            Checks.length(gates.outputs, attention.output.inputs, "gates", "one per element of the context");
+        }
+
+        @Override
+        public double[] of(double[] x) {
+            double[] context = attention.context(Checks.notNull(x, "x"));
+            double[] factors = gates.of(x);
+            for (int i = 0; i < context.length; i++) {
+                context[i] *= ReferenceActivation.sigmoid(factors[i]);
+            }
+            return attention.output.of(context);
+        }
+    }
+
+    /** A function of the states of one sequence's tokens. */
+    public interface Part {
         /**
          * Returns the rows that it makes.
          *
-         * @param x rows of states
+         * @param x a row of states for each token, in their order
          * @return as many new rows of the same size
          */
         double[] of(double[] x);
     }
+
+    /** A function of each row of states alone. */
+    public interface Rows extends Part {}
 
     /**
      * The feed-forward network: {@code down(f(up(x)))}, or {@code down(f(gate(x)) up(x))}.
@@ -288,14 +338,14 @@ public record ReferenceTransformer(
     /**
      * A block: attention and a feed-forward network or experts one after the other, or both of the same states and added up.
      *
-     * @param attention the first part
+     * @param attention the first part, or another one that mixes tokens
      * @param attentionNorms of the first part
      * @param feedForward the second part
      * @param feedForwardNorms of the second part
      * @param parallel whether both read the same states; without a norm before the second part, both read what the first one's gives
      */
     public record Block(
-            Attention attention, Norms attentionNorms, Rows feedForward, Norms feedForwardNorms, boolean parallel) {
+            Part attention, Norms attentionNorms, Rows feedForward, Norms feedForwardNorms, boolean parallel) {
         /** Checks the parts. */
         public Block {
             Checks.notNull(attention, "attention");

@@ -165,19 +165,6 @@ final class ModelCase {
         return values[random.nextInt(values.length)];
     }
 
-    /** Returns attention whose output projection reads each head's part times a factor. */
-    static ReferenceTransformer.Attention weighted(ReferenceTransformer.Attention of, float... factors) {
-        double[] weight = of.output().weight().clone();
-        int inputs = of.output().inputs();
-        for (int i = 0; i < weight.length; i++) {
-            weight[i] *= factors[i % inputs / (inputs / of.heads())];
-        }
-        ReferenceTransformer.Linear output = new ReferenceTransformer.Linear(
-                weight, of.output().bias(), of.output().outputs(), inputs);
-        return new ReferenceTransformer.Attention(
-                of.projections(), output, of.heads(), of.keyValueHeads(), of.scores());
-    }
-
     int[] ids(int count) {
         return random.ints(count, 0, VOCABULARY).toArray();
     }
@@ -196,7 +183,7 @@ final class ModelCase {
 
     private record BothBlocks(Block part, ReferenceTransformer.Block reference) {}
 
-    private record BothAttentions(SelfAttention part, ReferenceTransformer.Attention reference) {}
+    private record BothAttentions(SelfAttention part, ReferenceTransformer.Part reference) {}
 
     private record BothFeedForwards(Part part, ReferenceTransformer.Rows reference) {}
 
@@ -372,7 +359,9 @@ final class ModelCase {
 
     private BothAttentions attention(int layer) {
         int headDim = shape.headDim;
-        BothLinears query = linear(shape.heads * headDim, shape.dim, 1, 1);
+        // with gates in each other layer, which a norm of all heads as one row excludes
+        boolean gated = options.scales && layer % 2 == 1 && options.headNorm != HeadNorm.ROW;
+        BothLinears query = linear(shape.heads * headDim * (gated ? 2 : 1), shape.dim, 1, 1);
         BothLinears key = linear(shape.keyValueHeads * headDim, shape.dim, 1, 1);
         BothLinears value = linear(shape.keyValueHeads * headDim, shape.dim, 1, 1);
         BothLinears output = linear(shape.dim, shape.heads * headDim, 0.5, options.scales ? 0.7 : 1);
@@ -393,12 +382,10 @@ final class ModelCase {
         BothNorms queryNorm = headNorm(shape.heads);
         BothNorms keyNorm = headNorm(shape.keyValueHeads);
         boolean normed = options.headNorm != HeadNorm.NONE;
-        SelfAttention part = SelfAttention.of(
-                        shape.heads,
-                        shape.keyValueHeads,
-                        group(List.of(query, key, value), shape.dim),
-                        output.part,
-                        allowed)
+        LinearGroup projections = group(List.of(query, key, value), shape.dim);
+        SelfAttention part = (gated
+                        ? SelfAttention.gated(shape.heads, shape.keyValueHeads, projections, output.part, allowed)
+                        : SelfAttention.of(shape.heads, shape.keyValueHeads, projections, output.part, allowed))
                 .withRope(dims == 0 ? null : rope(dims, theta))
                 .withHeadNorms(normed ? queryNorm.part : null, normed ? keyNorm.part : null);
         ReferenceTransformer.Scores scores = new ReferenceTransformer.Scores(
@@ -408,14 +395,19 @@ final class ModelCase {
                 dims == 0 ? null : ReferenceRope.of(dims, theta, options.interleaved),
                 normed ? queryNorm.reference : null,
                 normed ? keyNorm.reference : null);
+        ReferenceTransformer.Linear queries = gated ? HeadWeights.half(query.reference, headDim, 0) : query.reference;
+        ReferenceTransformer.Attention reference = new ReferenceTransformer.Attention(
+                List.of(queries, key.reference, value.reference),
+                output.reference,
+                shape.heads,
+                shape.keyValueHeads,
+                scores);
         return new BothAttentions(
                 part,
-                new ReferenceTransformer.Attention(
-                        List.of(query.reference, key.reference, value.reference),
-                        output.reference,
-                        shape.heads,
-                        shape.keyValueHeads,
-                        scores));
+                gated
+                        ? new ReferenceTransformer.GatedAttention(
+                                reference, HeadWeights.half(query.reference, headDim, headDim))
+                        : reference);
     }
 
     private BothNorms headNorm(int heads) {

@@ -191,7 +191,7 @@ class TransformerProperties {
             blocks.add(whole.withAttention(weighted.keepHeads(Arena.ofAuto(), kept)));
             ReferenceTransformer.Block block = c.reference.blocks().get(layer);
             specified.add(new ReferenceTransformer.Block(
-                    ModelCase.weighted(block.attention(), factors),
+                    HeadWeights.weighted(block.attention(), factors),
                     block.attentionNorms(),
                     block.feedForward(),
                     block.feedForwardNorms(),

@@ -123,10 +123,26 @@ class TransformerTest {
                     right, with(c.reference, blocks, c.reference.logitCap()).logits(ids), "option " + i);
         }
         assertFarther(right, with(c.reference, c.reference.blocks(), 0).logits(ids), "logit cap");
+        List<ReferenceTransformer.Block> ungated = c.reference.blocks().stream()
+                .map(block -> new ReferenceTransformer.Block(
+                        block.attention() instanceof ReferenceTransformer.GatedAttention gated
+                                ? gated.attention()
+                                : block.attention(),
+                        block.attentionNorms(),
+                        block.feedForward(),
+                        block.feedForwardNorms(),
+                        false))
+                .toList();
+        assertFarther(right, with(c.reference, ungated, c.reference.logitCap()).logits(ids), "gates");
     }
 
-    private static ReferenceTransformer.Attention changed(
-            ReferenceTransformer.Attention of, UnaryOperator<ReferenceTransformer.Scores> change) {
+    private static ReferenceTransformer.Part changed(
+            ReferenceTransformer.Part part, UnaryOperator<ReferenceTransformer.Scores> change) {
+        if (part instanceof ReferenceTransformer.GatedAttention gated) {
+            return new ReferenceTransformer.GatedAttention(
+                    (ReferenceTransformer.Attention) changed(gated.attention(), change), gated.gates());
+        }
+        ReferenceTransformer.Attention of = (ReferenceTransformer.Attention) part;
         return new ReferenceTransformer.Attention(
                 of.projections(), of.output(), of.heads(), of.keyValueHeads(), change.apply(of.scores()));
     }
@@ -153,7 +169,7 @@ class TransformerTest {
                 .toList();
         List<ReferenceTransformer.Block> specified = llama.reference.blocks().stream()
                 .map(block -> new ReferenceTransformer.Block(
-                        ModelCase.weighted(block.attention(), factors),
+                        HeadWeights.weighted(block.attention(), factors),
                         block.attentionNorms(),
                         block.feedForward(),
                         block.feedForwardNorms(),

@@ -9,7 +9,7 @@ import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorOperators;
 
 /**
- * SiLU, {@code x s(x)} with the sigmoid {@code s(x) = 1 / (1 + e^-x)}, and its derivative, on rows of scratch whose lengths are
+ * SiLU, {@code x s(x)} with the sigmoid {@code s(x) = 1 / (1 + e^-x)}, its derivative, and the sigmoid itself, on rows of scratch whose lengths are
  * multiples of 32.
  *
  * <p>As {@link ActivationOps} does for GELU, it is {@code max(x, 0) - t s(-t)} with {@code t = |x|}, and
@@ -37,6 +37,41 @@ public final class Silu {
         exponents(row, at, length, room);
         Exp.shifted(room, 0, length, 1f, 0f, room, 2 * length, 0f);
         ofExponentials(row, at, length, room);
+    }
+
+    /** {@code row = s(row)}; needs a buffer of {@link ActivationOps#room} floats. */
+    public static void sigmoid(float[] row, int at, int length, float[] room) {
+        if (WARM_UP.isOver()) {
+            sigmoidVectors(row, at, length, room);
+        } else {
+            sigmoidScalars(row, at, length);
+        }
+    }
+
+    static void sigmoidVectors(float[] row, int at, int length, float[] room) {
+        exponents(row, at, length, room);
+        Exp.shifted(room, 0, length, 1f, 0f, room, 2 * length, 0f);
+        sigmoidsOfExponentials(row, at, length, room);
+    }
+
+    private static void sigmoidsOfExponentials(float[] row, int at, int length, float[] room) {
+        if (length == 0) { // see WarmUp.Trial
+            return;
+        }
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector x = FloatVector.fromArray(FLOATS, row, at + i);
+            FloatVector e = FloatVector.fromArray(FLOATS, room, i);
+            FloatVector over = e.blend(1f, x.compare(VectorOperators.GT, 0f));
+            over.div(e.add(1f)).intoArray(row, at + i);
+        }
+    }
+
+    static void sigmoidScalars(float[] row, int at, int length) {
+        for (int i = at; i < at + length; i++) {
+            float t = Math.abs(row[i]);
+            float e = Exp.scalar(-(t > LIMIT ? LIMIT : t));
+            row[i] = (row[i] > 0f ? 1f : e) / (e + 1f);
+        }
     }
 
     /** {@code dy *= s(x) (1 + x (1 - s(x)))}. */
@@ -99,7 +134,7 @@ public final class Silu {
 
         @Override
         public int operations() {
-            return LENGTH / COUNT * 14;
+            return LENGTH / COUNT * 20;
         }
 
         @Override
@@ -108,6 +143,7 @@ public final class Silu {
                 // without Exp, which has trials of its own
                 exponents(row, 0, lengthFactor * LENGTH, room);
                 ofExponentials(row, 0, lengthFactor * LENGTH, room);
+                sigmoidsOfExponentials(row, 0, lengthFactor * LENGTH, room);
             }
         }
     }
