@@ -2,6 +2,7 @@ package io.multihead.decoder;
 
 import io.multihead.internal.base.Checks;
 import io.multihead.text.TextStream;
+import io.multihead.text.TokenType;
 import io.multihead.text.Tokenizer;
 import java.util.ArrayList;
 import java.util.List;
@@ -151,7 +152,7 @@ final class Generation extends SessionTask {
             return id;
         }
         session.add(id);
-        String certain = stops.add(stream.append(id));
+        String certain = stops.add(isShown(id) ? stream.end() + tokenizer.token(id) : stream.append(id));
         finish = reason();
         if (finish != null) {
             certain += stops.rest();
@@ -160,6 +161,10 @@ final class Generation extends SessionTask {
         }
         tell(new GeneratedToken(id, certain, logProbability));
         return id;
+    }
+
+    private boolean isShown(int id) {
+        return options.controlTokens() && tokenizer.type(id) == TokenType.CONTROL;
     }
 
     /** Returns why the text ends with the token that was added; null if it does not. */

@@ -15,15 +15,22 @@ import java.util.List;
  *     {@link #MOST_DRAFT_TOKENS}; 0 for none. The text is the same
  * @param constraint which tokens may be chosen, of which each text has its own filter: JSON by a schema, a grammar, or rules of the
  *     caller; {@link TokenConstraint#NONE} for all
+ * @param controlTokens whether the text has the names of control tokens, such as {@code [TOOL_CALLS]}, but of those that end it, so that an
+ *     {@link AnswerParser} reads them
  */
 public record GenerationOptions(
-        Sampling sampling, TextLimits limits, boolean logProbabilities, int draftTokens, TokenConstraint constraint) {
+        Sampling sampling,
+        TextLimits limits,
+        boolean logProbabilities,
+        int draftTokens,
+        TokenConstraint constraint,
+        boolean controlTokens) {
     /** Most draft tokens: those that a step has room for beside the token that comes before them. */
     public static final int MOST_DRAFT_TOKENS = 255;
 
     /** Greedy, at most 256 tokens. */
     public static final GenerationOptions DEFAULT =
-            new GenerationOptions(Sampling.GREEDY, TextLimits.DEFAULT, false, 0, TokenConstraint.NONE);
+            new GenerationOptions(Sampling.GREEDY, TextLimits.DEFAULT, false, 0, TokenConstraint.NONE, false);
 
     /**
      * Checks the number.
@@ -71,7 +78,7 @@ public record GenerationOptions(
      * @param newSampling how tokens are chosen
      */
     public GenerationOptions withSampling(Sampling newSampling) {
-        return new GenerationOptions(newSampling, limits, logProbabilities, draftTokens, constraint);
+        return new GenerationOptions(newSampling, limits, logProbabilities, draftTokens, constraint, controlTokens);
     }
 
     /**
@@ -80,7 +87,7 @@ public record GenerationOptions(
      * @param newLimits when the text ends
      */
     public GenerationOptions withLimits(TextLimits newLimits) {
-        return new GenerationOptions(sampling, newLimits, logProbabilities, draftTokens, constraint);
+        return new GenerationOptions(sampling, newLimits, logProbabilities, draftTokens, constraint, controlTokens);
     }
 
     /**
@@ -119,7 +126,7 @@ public record GenerationOptions(
      * @param wanted whether tokens have them
      */
     public GenerationOptions withLogProbabilities(boolean wanted) {
-        return new GenerationOptions(sampling, limits, wanted, draftTokens, constraint);
+        return new GenerationOptions(sampling, limits, wanted, draftTokens, constraint, controlTokens);
     }
 
     /**
@@ -137,7 +144,7 @@ public record GenerationOptions(
      * @param newDraftTokens most tokens that are guessed at once; 0 for none
      */
     public GenerationOptions withDraftTokens(int newDraftTokens) {
-        return new GenerationOptions(sampling, limits, logProbabilities, newDraftTokens, constraint);
+        return new GenerationOptions(sampling, limits, logProbabilities, newDraftTokens, constraint, controlTokens);
     }
 
     /**
@@ -146,6 +153,15 @@ public record GenerationOptions(
      * @param newConstraint which tokens may be chosen
      */
     public GenerationOptions withConstraint(TokenConstraint newConstraint) {
-        return new GenerationOptions(sampling, limits, logProbabilities, draftTokens, newConstraint);
+        return new GenerationOptions(sampling, limits, logProbabilities, draftTokens, newConstraint, controlTokens);
+    }
+
+    /**
+     * {@return these options with or without the names of control tokens in the text}
+     *
+     * @param shown whether the text has them
+     */
+    public GenerationOptions withControlTokens(boolean shown) {
+        return new GenerationOptions(sampling, limits, logProbabilities, draftTokens, constraint, shown);
     }
 }

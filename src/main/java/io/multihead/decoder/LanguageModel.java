@@ -171,7 +171,9 @@ public final class LanguageModel implements AutoCloseable {
                     new SamplerPool(vocabularySize(), options.cacheFormat()),
                     new SessionCache.Limits(options.sessions(), tokens, options.maxWait(), options.keepsPrefixes()),
                     new SessionCache.Lives(loaded.loading().arena().scope()::isAlive, arena::close));
-            Prompts prompts = new Prompts(tokenizer(), this::chatTemplate, vocabularySize(), this::tokenVocabulary);
+            CallGrammars calls = new CallGrammars(this::chatTemplate);
+            Prompts prompts =
+                    new Prompts(tokenizer(), this::chatTemplate, vocabularySize(), this::tokenVocabulary, calls);
             PrefixFile files = new PrefixFile(
                     loaded.identity(), ContextRopes.name(loaded.facts().layers(), tokens));
             return new Sessions(shared, files, prompts, chunkTokens);

@@ -3,6 +3,7 @@ package io.multihead.decoder;
 import io.multihead.grammar.TokenVocabulary;
 import io.multihead.internal.base.Checks;
 import io.multihead.text.Tokenizer;
+import java.nio.charset.StandardCharsets;
 import java.util.function.Supplier;
 
 /**
@@ -12,8 +13,17 @@ import java.util.function.Supplier;
  * @param template of chats, or the error that says why there is none
  * @param vocabulary tokens that the model has
  * @param tokens the tokenizer's, as constraints read them
+ * @param calls how the model writes calls of tools
  */
-record Prompts(Tokenizer tokenizer, Supplier<ChatTemplate> template, int vocabulary, Supplier<TokenVocabulary> tokens) {
+record Prompts(
+        Tokenizer tokenizer,
+        Supplier<ChatTemplate> template,
+        int vocabulary,
+        Supplier<TokenVocabulary> tokens,
+        CallGrammars calls) {
+    /** More characters than a mark has at the end of a prompt, with white space behind it. */
+    private static final int LONGEST_END = 24;
+
     /** Returns a text's tokens, in which nothing is a control token; those of the first text after the one that begins texts. */
     int[] encode(String text, boolean first) {
         int[] ids = tokenizer.encode(Checks.notNull(text, "text"));
@@ -24,6 +34,15 @@ record Prompts(Tokenizer tokenizer, Supplier<ChatTemplate> template, int vocabul
         all[0] = tokenizer.specialIds().begin();
         System.arraycopy(ids, 0, all, 1, ids.length);
         return all;
+    }
+
+    /** Returns the last characters of a prompt, control tokens by their names. */
+    String end(TokenList ids) {
+        StringBuilder text = new StringBuilder();
+        for (int i = ids.size() - 1; i >= 0 && text.length() < LONGEST_END; i--) {
+            text.insert(0, new String(tokenizer.pieceBytes(ids.get(i)), StandardCharsets.UTF_8));
+        }
+        return text.toString();
     }
 
     /** Returns the tokens of a chat, up to where the model answers. */

@@ -75,6 +75,23 @@ public final class Session implements AutoCloseable {
     }
 
     /**
+     * Returns how the model's answers are read, to be asked for when the prompt is complete.
+     *
+     * @param tools those of the prompt; none for answers without calls
+     * @return the format of this model's answers behind this prompt
+     * @throws IllegalArgumentException if there are tools, and the model's template writes calls in a way that is not known
+     * @throws IllegalStateException if the session is closed, in use by another thread, or generates and tells this listener
+     */
+    public AnswerFormat answerFormat(List<ToolDefinition> tools) {
+        boolean entered = state.enterAlone("answerFormat");
+        try {
+            return AnswerFormat.of(prompts.calls(), tools, prompts.end(state.tokens), length());
+        } finally {
+            state.leave(entered);
+        }
+    }
+
+    /**
      * Appends tokens.
      *
      * @param ids tokens of the model's vocabulary

@@ -26,14 +26,18 @@ final class Closure {
     }
 
     private final Machine machine;
+    /** By the index of a control token, whether the vocabulary has it. */
+    private final boolean[] hasToken;
+
     private int[] states = new int[FEW];
     private @Nullable Frame[] frames = new Frame[FEW];
     private int count;
     private final Set<Place> many = new HashSet<>();
     private boolean end;
 
-    Closure(Machine machine) {
+    Closure(Machine machine, boolean[] hasToken) {
         this.machine = machine;
+        this.hasToken = hasToken;
     }
 
     /** Begins a configuration. */
@@ -91,7 +95,7 @@ final class Closure {
         @Nullable Frame[] behind = new Frame[kept];
         int to = 0;
         for (int i = 0; i < count && to < kept; i++) {
-            if (reads(states[i])) {
+            if (isReading(states[i])) {
                 reading[to] = states[i];
                 behind[to] = frames[i];
                 to++;
@@ -116,24 +120,30 @@ final class Closure {
         for (int move = machine.first(state); move != Machine.NONE; move = machine.next(move)) {
             int label = machine.label(move);
             int target = machine.target(move);
-            if (label == Machine.EMPTY) {
+            if (label == Machine.EMPTY || label == Machine.UNLESS_TOKEN && !hasToken[machine.callee(move)]) {
                 add(target, frame);
             } else if (label == Machine.CALL) {
                 // without a frame for a call that is the last of its rule, repetition by recursion needs no memory
                 add(machine.callee(move), machine.isLast(target) ? frame : new Frame(target, frame));
             } else {
-                reads |= label >= 0;
+                reads |= reads(move);
             }
         }
         return reads;
     }
 
-    private boolean reads(int state) {
+    private boolean isReading(int state) {
         for (int move = machine.first(state); move != Machine.NONE; move = machine.next(move)) {
-            if (machine.label(move) >= 0) {
+            if (reads(move)) {
                 return true;
             }
         }
         return false;
+    }
+
+    /** Returns whether a move reads a byte, or a control token that the vocabulary has. */
+    private boolean reads(int move) {
+        int label = machine.label(move);
+        return label >= 0 || label == Machine.TOKEN && hasToken[machine.callee(move)];
     }
 }

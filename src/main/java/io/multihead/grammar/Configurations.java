@@ -23,6 +23,9 @@ final class Configurations {
     private final Machine machine;
     private final TokenVocabulary vocabulary;
     private final Closure closure;
+    /** The ids of the control tokens that moves read, less than zero where the vocabulary has none. */
+    private final int[] tokens;
+
     private final Map<Configuration, Configuration> known = new HashMap<>();
     private final Configuration start;
     /** Bytes of one class lead from every state to the same states. */
@@ -34,7 +37,12 @@ final class Configurations {
     Configurations(Machine machine, int start, TokenVocabulary vocabulary) {
         this.machine = machine;
         this.vocabulary = vocabulary;
-        closure = new Closure(machine);
+        tokens = machine.tokens().stream().mapToInt(vocabulary::controlToken).toArray();
+        boolean[] hasToken = new boolean[tokens.length];
+        for (int i = 0; i < tokens.length; i++) {
+            hasToken[i] = tokens[i] >= 0;
+        }
+        closure = new Closure(machine, hasToken);
         divide();
         closure.clear();
         closure.add(start, null);
@@ -67,8 +75,11 @@ final class Configurations {
     /** Returns where a token leads; dead if its bytes are not allowed. */
     synchronized Configuration after(Configuration from, int token) {
         enter(from);
-        Configuration at = from;
         byte[] bytes = vocabulary.bytes(token);
+        if (bytes.length == 0) {
+            return remember(computeToken(from, token));
+        }
+        Configuration at = from;
         for (int i = 0; i < bytes.length && !at.isDead(); i++) {
             at = step(at, bytes[i] & 0xff);
         }
@@ -88,6 +99,7 @@ final class Configurations {
             boolean counted = from.plain >= TokenVocabulary.MOST_COUNTED;
             TokenTrie trie = counted ? vocabulary.others() : vocabulary.all();
             trie.allow(this::step, from, mask);
+            allowTokens(from, mask);
             from.mask = mask;
             kept += vocabulary.size() / Byte.SIZE;
         }
@@ -124,6 +136,30 @@ final class Configurations {
             }
         }
         return closure.finish();
+    }
+
+    /** Returns where a control token leads. */
+    private Configuration computeToken(Configuration from, int token) {
+        closure.clear();
+        for (int i = 0; i < from.states.length; i++) {
+            int state = from.states[i];
+            for (int move = machine.first(state); move != Machine.NONE; move = machine.next(move)) {
+                if (machine.label(move) == Machine.TOKEN && tokens[machine.callee(move)] == token) {
+                    closure.add(machine.target(move), from.frames[i]);
+                }
+            }
+        }
+        return closure.finish();
+    }
+
+    private void allowTokens(Configuration from, TokenMask mask) {
+        for (int state : from.states) {
+            for (int move = machine.first(state); move != Machine.NONE; move = machine.next(move)) {
+                if (machine.label(move) == Machine.TOKEN && tokens[machine.callee(move)] >= 0) {
+                    mask.allow(tokens[machine.callee(move)]);
+                }
+            }
+        }
     }
 
     private Configuration remember(Configuration made) {

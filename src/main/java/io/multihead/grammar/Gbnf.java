@@ -1,6 +1,7 @@
 package io.multihead.grammar;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.Json;
 import java.nio.charset.StandardCharsets;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -35,9 +36,11 @@ final class Gbnf {
         this.text = text;
     }
 
-    /** Adds the rules to a machine; returns the state at which {@code root} begins. */
-    static int compile(Machine machine, String text) {
+    /** Adds the rules to a machine, those of other sources first; returns the state at which {@code root} begins. */
+    static int compile(Machine machine, String text, Map<String, String> schemas, Map<String, String> tokens) {
         Gbnf gbnf = new Gbnf(machine, text);
+        schemas.forEach(gbnf::schema);
+        tokens.forEach(gbnf::token);
         gbnf.space(true);
         while (gbnf.at < text.length()) {
             gbnf.rule();
@@ -103,6 +106,23 @@ final class Gbnf {
 
     private int start(String name) {
         return rules.computeIfAbsent(name, key -> machine.state());
+    }
+
+    private void schema(String name, String schema) {
+        byte[] bytes = schema.getBytes(StandardCharsets.UTF_8);
+        int start =
+                Checks.in(name, () -> SchemaCompiler.compile(machine, SchemaNode.of("#", Json.exact("schema", bytes))));
+        rules.put(name, start);
+        defined.add(name);
+    }
+
+    private void token(String name, String token) {
+        int end = machine.state();
+        machine.setEnd(end);
+        machine.token(start(name), token, end);
+        if (!defined.add(name)) {
+            throw Checks.fail("grammar", "two rules " + name, "expected one");
+        }
     }
 
     private void rule() {

@@ -5,6 +5,7 @@ import io.multihead.internal.base.Json;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 
 /**
  * The texts that a model may write: JSON by a schema, or a grammar in the notation of llama.cpp (GBNF). A text of which a token is chosen
@@ -56,8 +57,24 @@ public final class Grammar implements TokenConstraint {
      * @throws IllegalArgumentException if the text is no grammar, a rule begins with itself, or no text can end
      */
     public static Grammar ofGbnf(String text) {
+        return ofGbnf(text, Map.of(), Map.of());
+    }
+
+    /**
+     * Compiles a grammar in GBNF whose rules may name JSON schemas and control tokens.
+     *
+     * @param text the rules, of which {@code root} is one
+     * @param schemas JSON schemas by the names of rules, as {@link #ofJsonSchema} takes them
+     * @param tokens names of control tokens, such as {@code [TOOL_CALLS]}, by the names of rules. In a vocabulary without such a control token the
+     *     rule is the name's characters
+     * @return the grammar
+     * @throws IllegalArgumentException as {@link #ofGbnf(String)} and {@link #ofJsonSchema} do, or if two rules have the same name
+     */
+    public static Grammar ofGbnf(String text, Map<String, String> schemas, Map<String, String> tokens) {
         Machine machine = new Machine(MOST_MOVES);
-        return new Grammar(machine, Gbnf.compile(machine, Checks.notNull(text, "text")));
+        Checks.notNull(schemas, "schemas");
+        Checks.notNull(tokens, "tokens");
+        return new Grammar(machine, Gbnf.compile(machine, Checks.notNull(text, "text"), schemas, tokens));
     }
 
     @Override

@@ -61,7 +61,7 @@ final class GrammarFilter implements TokenFilter {
             return;
         }
         Configuration to = configurations.after(at(), token);
-        if (stop || ended > 0 || vocabulary.bytes(token).length == 0 || to.isDead()) {
+        if (stop || ended > 0 || to.isDead()) {
             String name = vocabulary.tokenizer().token(token);
             throw Checks.fail("token", token + " (" + name + ")", "expected one that the grammar allows");
         }

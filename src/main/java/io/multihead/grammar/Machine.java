@@ -1,7 +1,10 @@
 package io.multihead.grammar;
 
 import io.multihead.internal.base.Checks;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 
 /**
  * A pushdown automaton over bytes: states with moves that read a byte of a range, that read nothing, or that call the rule which begins
@@ -15,6 +18,10 @@ final class Machine {
     static final int CALL = -2;
     /** A move after which no text can end. */
     static final int DEAD = -3;
+    /** A move that reads a control token, which has no bytes. */
+    static final int TOKEN = -4;
+    /** A move that reads nothing, where the vocabulary has no such control token. */
+    static final int UNLESS_TOKEN = -5;
 
     static final int NONE = -1;
     /** Moves that read nothing, one after the other, that are followed to find the end of a rule. */
@@ -32,7 +39,10 @@ final class Machine {
     private int[] label = new int[64];
 
     private int[] target = new int[64];
+    /** Of a call its rule; of the moves of a control token its index among {@link #tokens}. */
     private int[] callee = new int[64];
+
+    private final List<String> tokens = new ArrayList<>();
     private boolean[] end = new boolean[64];
     /** How many plain characters a state accepts whatever they are. */
     private int[] plain = new int[64];
@@ -76,6 +86,11 @@ final class Machine {
 
     int plain(int state) {
         return plain[state];
+    }
+
+    /** Returns whether a move may read nothing and calls no rule. */
+    static boolean isEmpty(int label) {
+        return label == EMPTY || label == UNLESS_TOKEN;
     }
 
     static boolean reads(int label, int value) {
@@ -133,6 +148,22 @@ final class Machine {
             at = to;
         }
         return at;
+    }
+
+    /** Reads a control token, or its name where a vocabulary has no control token of this name. */
+    void token(int from, String name, int to) {
+        if (!tokens.contains(name)) {
+            tokens.add(name);
+        }
+        move(from, TOKEN, to, tokens.indexOf(name));
+        int spelled = state();
+        move(from, UNLESS_TOKEN, spelled, tokens.indexOf(name));
+        skip(read(spelled, name.getBytes(StandardCharsets.UTF_8)), to);
+    }
+
+    /** Returns the names of the control tokens that moves read. */
+    List<String> tokens() {
+        return tokens;
     }
 
     private void move(int from, int what, int to, int rule) {

@@ -71,8 +71,8 @@ final class MachineChecks {
             for (int slot = firstInto[state]; slot != Machine.NONE; slot = nextInto[slot]) {
                 int move = slot >> 1;
                 int label = machine.label(move);
-                boolean counts = label == Machine.EMPTY
-                        || label >= 0 && !emptily
+                boolean counts = Machine.isEmpty(label)
+                        || (label >= 0 || label == Machine.TOKEN) && !emptily
                         || label == Machine.CALL && reached[machine.callee(move)];
                 if (counts && reached[machine.target(move)] && !reached[source[move]]) {
                     reached[source[move]] = true;
@@ -174,7 +174,7 @@ final class MachineChecks {
                     return machine.callee(move);
                 }
                 slot[state] = 2 * machine.next(move);
-                if (label == Machine.EMPTY || label == Machine.CALL && empty[machine.callee(move)]) {
+                if (Machine.isEmpty(label) || label == Machine.CALL && empty[machine.callee(move)]) {
                     return machine.target(move);
                 }
             }

@@ -126,6 +126,12 @@ public final class TokenVocabulary {
         return bytes[id];
     }
 
+    /** Returns the id of a token that adds no bytes to a text and does not end it, by its name; less than 0 if there is none. */
+    int controlToken(String name) {
+        int id = tokenizer.find(name);
+        return id >= 0 && bytes[id].length == 0 && !tokenizer.stops(id) ? id : -1;
+    }
+
     TokenTrie all() {
         return all;
     }

@@ -39,7 +39,11 @@ final class TinyDecoder {
     private TinyDecoder() {}
 
     static DecoderConfig config() {
-        Sizes sizes = new Sizes(2, 32, 4, 2, 8, CONTEXT);
+        return config(CONTEXT);
+    }
+
+    private static DecoderConfig config(int context) {
+        Sizes sizes = new Sizes(2, 32, 4, 2, 8, context);
         LayerRule layer = new LayerRule(Rope.of(Rope.Config.of(8)), 0);
         return new DecoderConfig(
                 "tiny",
@@ -94,6 +98,10 @@ final class TinyDecoder {
 
     /** Returns the tokenizer; without tokens that end a text where it must not end. */
     static Tokenizer tokenizer(Set<Integer> stops) {
+        return tokenizer(stops, List.of());
+    }
+
+    private static Tokenizer tokenizer(Set<Integer> stops, List<String> controls) {
         List<String> tokens = new ArrayList<>();
         List<TokenType> types = new ArrayList<>();
         for (int value = 0; value < 256; value++) {
@@ -102,6 +110,8 @@ final class TinyDecoder {
         }
         tokens.addAll(List.of("<s>", "</s>"));
         types.addAll(List.of(TokenType.CONTROL, TokenType.CONTROL));
+        tokens.addAll(controls);
+        controls.forEach(control -> types.add(TokenType.CONTROL));
         SpecialIds special = new SpecialIds(BEGIN, END, SpecialIds.NONE, SpecialIds.NONE, stops, AddedEnds.BEGIN);
         return SentencePieceTokenizer.of(
                 Vocabulary.of(tokens, types).withScores(new float[tokens.size()]), special, SpacePrefix.NONE);
@@ -121,26 +131,37 @@ final class TinyDecoder {
     }
 
     private static LanguageModel model(Compute cpu, Map<String, Tensor> tensors, Set<Integer> stops) {
-        return model(cpu, tensors, stops, UnaryOperator.identity());
+        return model(cpu, tensors, tokenizer(stops), config(), UnaryOperator.identity());
     }
 
     /** Returns a model with other parts in the places of some. */
     static LanguageModel changed(Compute cpu, long seed, UnaryOperator<Transformer> change) {
-        return model(cpu, weights(config(), seed), Set.of(END), change);
+        return model(cpu, weights(config(), seed), tokenizer(Set.of(END)), config(), change);
+    }
+
+    /** Returns a model with more control tokens, and so many tokens in a text. */
+    static LanguageModel model(Compute cpu, long seed, List<String> controls, int context) {
+        DecoderConfig config = config(context);
+        Tokenizer tokenizer = tokenizer(Set.of(END), controls);
+        return model(cpu, weights(config, seed), tokenizer, config, UnaryOperator.identity());
     }
 
     private static LanguageModel model(
-            Compute cpu, Map<String, Tensor> tensors, Set<Integer> stops, UnaryOperator<Transformer> change) {
+            Compute cpu,
+            Map<String, Tensor> tensors,
+            Tokenizer tokenizer,
+            DecoderConfig config,
+            UnaryOperator<Transformer> change) {
         Loading loading = Loading.of(cpu);
         Weights weights = new Weights(loading, WeightSource.of(tensors));
-        Transformer model = change.apply(DecoderBuilder.build(config(), weights, false, LoadListener.NONE));
+        Transformer model = change.apply(DecoderBuilder.build(config, weights, false, LoadListener.NONE));
         return new LanguageModel(
                 cpu,
                 new LoadedDecoder(
                         "tiny",
-                        config(),
+                        config,
                         model,
-                        tokenizer(stops),
+                        tokenizer,
                         weights,
                         FileTemplates.NONE,
                         EmbedderSettings.DEFAULT,

@@ -13,7 +13,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Calls of tools in answers: which format a template's models have, and what an answer asks for. */
 class ToolCallFormatTest {
     private static final String WEATHER = "{\"name\": \"weather\", \"arguments\": {\"city\": \"Bern\", \"days\": 2}}";
-    private static final ToolCall CALL = new ToolCall("", "weather", "{\"city\":\"Bern\",\"days\":2}");
+    private static final ToolCall CALL = new ToolCall("", "weather", "{\"city\": \"Bern\", \"days\": 2}");
 
     @Test
     void theFormatIsThatWhichTheTemplateWrites() {
@@ -55,7 +55,7 @@ class ToolCallFormatTest {
         assertRefused(
                 "tool call: <tool_call>\n{\"name\": \"wea; expected </tool_call> after it",
                 "<tool_call>\n{\"name\": \"wea");
-        assertRefused("tool call: {name}; expected a JSON object", "<tool_call>{name}</tool_call>");
+        assertRefused("tool call: {name}</tool_call>; expected a JSON object", "<tool_call>{name}</tool_call>");
         assertRefused("tool call.name: null; expected a string", "<tool_call>{\"arguments\": {}}</tool_call>");
         assertRefused(
                 "tool call.arguments: [1]; expected an object",
@@ -78,7 +78,8 @@ class ToolCallFormatTest {
                 format.parse("<|python_tag|>" + call + "; " + call).toolCalls());
         String brace = "{\"name\": \"f\", \"parameters\": {\"a\": \"}\\\"{\"}}";
         assertEquals(
-                "{\"a\":\"}\\\"{\"}", format.parse(brace).toolCalls().getFirst().arguments());
+                "{\"a\": \"}\\\"{\"}",
+                format.parse(brace).toolCalls().getFirst().arguments());
     }
 
     @ParameterizedTest

@@ -32,7 +32,7 @@ final class House {
             List.of("internal.base", "internal.text.unicode", "internal.text.pairs"),
             List.of("tensor", "internal.text.words", "internal.text.unigram", "internal.text.wordpiece"),
             List.of("internal.kernel", "reference", "format", "text"),
-            List.of("internal.layout", "internal.template", "grammar"),
+            List.of("internal.layout", "internal.template", "internal.toolcall", "grammar"),
             List.of("internal.exec", "internal.gemm"),
             List.of("compute"),
             List.of("internal.call"),

@@ -1,0 +1,128 @@
+package io.multihead.decoder;
+
+import io.multihead.grammar.Grammar;
+import io.multihead.grammar.TokenConstraint;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.toolcall.AnswerReader;
+import io.multihead.internal.toolcall.AnswerSink;
+import io.multihead.internal.toolcall.MarkedAnswer;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * How a model writes the answer behind one prompt: what it thinks, text, and calls of tools. {@link Session#answerFormat} has it when the
+ * prompt was appended. Immutable and thread-safe.
+ *
+ * <pre>{@code
+ * session.appendChat(ChatPrompt.of(messages).withTools(tools));
+ * AnswerFormat format = session.answerFormat(tools);
+ * ModelAnswer answer = format.parse(session.generate(format.options(options)).text());
+ * }</pre>
+ */
+public final class AnswerFormat {
+    private static final int ID_DIGITS = 5;
+    private static final long IDS = 36L * 36 * 36 * 36 * 36;
+    private static final int CALLS_OF_AN_ANSWER = 32;
+
+    private final CallGrammars grammars;
+    private final Optional<ToolCallFormat> calls;
+    private final List<ToolDefinition> tools;
+    private final String thoughtEnd;
+    private final int promptTokens;
+
+    private AnswerFormat(
+            CallGrammars grammars,
+            Optional<ToolCallFormat> calls,
+            List<ToolDefinition> tools,
+            String thoughtEnd,
+            int promptTokens) {
+        this.grammars = grammars;
+        this.calls = calls;
+        this.tools = tools;
+        this.thoughtEnd = thoughtEnd;
+        this.promptTokens = promptTokens;
+    }
+
+    /** Returns the format of answers behind a prompt that ends so. */
+    static AnswerFormat of(CallGrammars grammars, List<ToolDefinition> tools, String promptEnd, int promptTokens) {
+        List<ToolDefinition> all = Checks.noNulls(tools, "tools");
+        Optional<ToolCallFormat> calls = grammars.format();
+        if (!all.isEmpty() && calls.isEmpty()) {
+            throw Checks.fail(
+                    "chat_template",
+                    "no calls of tools that are known",
+                    "expected no tools, or a template that writes calls as one of " + List.of(ToolCallFormat.values()));
+        }
+        return new AnswerFormat(grammars, calls, all, MarkedAnswer.thoughtEnd(promptEnd), promptTokens);
+    }
+
+    /**
+     * {@return how calls are written; empty where there are no tools, and the model's template writes no calls that are known}
+     */
+    public Optional<ToolCallFormat> calls() {
+        return calls;
+    }
+
+    /**
+     * Returns options whose texts have the marks that the answer is read by.
+     *
+     * @param options any options
+     * @return the options with the names of control tokens
+     */
+    public GenerationOptions options(GenerationOptions options) {
+        return Checks.notNull(options, "options").withControlTokens(true);
+    }
+
+    /**
+     * Returns options with which the answer is calls, one or more, each of one of the tools and valid by its schema. What
+     * {@link GenerationOptions#maxTokens()} cuts off is incomplete. The answer has no thought before its calls, unless the prompt began one.
+     *
+     * @param options any options; their constraint holds, too
+     * @return the options with a constraint
+     * @throws IllegalArgumentException if there are no tools, or a schema has what grammars do not support, with its place
+     */
+    public GenerationOptions requiring(GenerationOptions options) {
+        GenerationOptions all = options(options);
+        if (tools.isEmpty()) {
+            throw Checks.fail("tools", "none", "expected at least one, of which a call is required");
+        }
+        Grammar grammar = Checks.in("tools", () -> grammars.of(calls.orElseThrow(), tools, thoughtEnd));
+        boolean free = all.constraint() == TokenConstraint.NONE;
+        return all.withConstraint(free ? grammar : all.constraint().and(grammar));
+    }
+
+    /**
+     * {@return a parser of one answer}
+     *
+     * @param listener is told of its parts
+     */
+    public AnswerParser parser(AnswerListener listener) {
+        return new AnswerParser(Checks.notNull(listener, "listener"), this::id, this::reader);
+    }
+
+    /**
+     * Reads a whole answer.
+     *
+     * @param text of a generation with {@link #options} or {@link #requiring}
+     * @return its parts; what began like a call and is none is a part of the content
+     */
+    public ModelAnswer parse(String text) {
+        AnswerParser parser = parser(AnswerListener.NONE);
+        parser.add(text);
+        return parser.end();
+    }
+
+    private AnswerReader reader(AnswerSink sink) {
+        boolean hasCalls = calls.isPresent() && (!tools.isEmpty() || calls.get() == ToolCallFormat.HARMONY);
+        return hasCalls
+                ? calls.get().syntax().reader(ToolCallFormat.tools(tools), thoughtEnd, sink)
+                : new MarkedAnswer(null, List.of(), thoughtEnd, sink);
+    }
+
+    /** Returns an id that no other call of a chat has, as its prompts grow: nine letters and digits, as Mistral's templates want them. */
+    private String id(int index) {
+        long number = ((long) promptTokens * CALLS_OF_AN_ANSWER + index) % IDS;
+        String digits = Long.toString(number, Character.MAX_RADIX);
+        return "call" + "0".repeat(ID_DIGITS - digits.length()) + digits;
+    }
+}

@@ -1,0 +1,107 @@
+package io.multihead.decoder;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.toolcall.AnswerReader;
+import io.multihead.internal.toolcall.AnswerSink;
+import io.multihead.internal.toolcall.Call;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Function;
+import java.util.function.IntFunction;
+
+/**
+ * Divides an answer that arrives in pieces into what was thought, text, and calls of tools. Nothing is lost but white space around text and
+ * thoughts; what is found does not depend on the pieces. What may be the beginning of a mark, such as {@code <tool_call>}, waits for the
+ * characters behind it.
+ *
+ * <p>Made by {@link AnswerFormat#parser}. For one answer; not thread-safe.
+ */
+public final class AnswerParser {
+    private final AnswerListener listener;
+    private final IntFunction<String> ids;
+    private final AnswerReader reader;
+    private final StringBuilder reasoning = new StringBuilder();
+    private final StringBuilder content = new StringBuilder();
+    private final List<ToolCall> calls = new ArrayList<>();
+    private Optional<String> problem = Optional.empty();
+    private boolean ended;
+
+    /** Begins an answer; {@code ids}: of calls without one, by their number. */
+    AnswerParser(AnswerListener listener, IntFunction<String> ids, Function<AnswerSink, AnswerReader> reader) {
+        this.listener = listener;
+        this.ids = ids;
+        this.reader = reader.apply(new Parts());
+    }
+
+    /** Tells the listener, and keeps what it is told. */
+    private final class Parts implements AnswerSink {
+        @Override
+        public void text(String part) {
+            content.append(part);
+            listener.onText(part);
+        }
+
+        @Override
+        public void reasoning(String part) {
+            reasoning.append(part);
+            listener.onReasoning(part);
+        }
+
+        @Override
+        public void callPart(int index, String name, String arguments) {
+            listener.onCallPart(index, name, arguments);
+        }
+
+        @Override
+        public void call(int index, Call call) {
+            String id = call.id().isEmpty() ? ids.apply(index) : call.id();
+            ToolCall made = new ToolCall(id, call.name(), call.arguments());
+            calls.add(made);
+            listener.onCall(index, made);
+        }
+
+        @Override
+        public void broken(String text, String why) {
+            content.append(text);
+            problem = problem.or(() -> Optional.of(why));
+            listener.onBrokenCall(text, why);
+        }
+    }
+
+    /**
+     * Takes the next piece of the answer, and tells the listener what is certain by it.
+     *
+     * @param piece any number of characters, such as {@link GeneratedToken#text()}
+     * @throws IllegalStateException if the answer was ended
+     */
+    public void add(String piece) {
+        Checks.notNull(piece, "piece");
+        requireOpen();
+        reader.add(piece);
+    }
+
+    /**
+     * Ends the answer, and tells the listener what waited.
+     *
+     * @return the parts of the answer; what began like a call and is none is a part of its content
+     * @throws IllegalStateException if the answer was ended
+     */
+    public ModelAnswer end() {
+        requireOpen();
+        ended = true;
+        reader.end();
+        return new ModelAnswer(reasoning.toString(), content.toString().strip(), calls);
+    }
+
+    /** Returns why a part of the answer that began like a call is none. */
+    Optional<String> problem() {
+        return problem;
+    }
+
+    private void requireOpen() {
+        if (ended) {
+            throw new IllegalStateException("answer: ended; expected a parser for each answer");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+package io.multihead.internal.toolcall;
+
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.BiFunction;
+import java.util.stream.Collectors;
+
+/** A grammar of calls in GBNF, with rules that are JSON schemas or control tokens. Rules are added before it is used. */
+public final class CallRules {
+    /** What a text's schema may have: lists of its values, and what has no effect. */
+    private static final Set<String> TEXT_KEYWORDS =
+            Set.of("type", "enum", "const", "description", "title", "default", "examples", "$comment");
+
+    private final StringBuilder text = new StringBuilder();
+    private final Map<String, String> schemas = new LinkedHashMap<>();
+    private final Map<String, String> tokens = new LinkedHashMap<>();
+    private int rules;
+
+    /**
+     * Adds the rule with which answers begin: {@code calls}, which a format has.
+     *
+     * @param thoughtEnd with which the thought ends in which the answer begins; empty for none
+     */
+    public CallRules begin(String thoughtEnd) {
+        return rule("root", thoughtEnd.isEmpty() ? "calls" : until(thoughtEnd) + " [ \\n]{0,2} calls");
+    }
+
+    /** Returns the rules in GBNF, of which {@code root} is one. */
+    public String text() {
+        return text.toString();
+    }
+
+    /** Returns schemas by the names of rules. */
+    public Map<String, String> schemas() {
+        return schemas;
+    }
+
+    /** Returns names of control tokens by the names of rules. */
+    public Map<String, String> tokens() {
+        return tokens;
+    }
+
+    /** Adds a rule by its name. */
+    CallRules rule(String name, String body) {
+        text.append(name).append(" ::= ").append(body).append('\n');
+        return this;
+    }
+
+    /** Adds a rule; returns its name. */
+    private String rule(String body) {
+        String name = "rule-" + rules++;
+        rule(name, body);
+        return name;
+    }
+
+    /** Returns a rule of one of several things, one for each tool. */
+    String each(List<Tool> tools, BiFunction<CallRules, Tool, String> body) {
+        return rule(tools.stream().map(tool -> body.apply(this, tool)).collect(Collectors.joining(" | ")));
+    }
+
+    /** Returns the rule of a tool's arguments. */
+    String arguments(Tool tool) {
+        return schema(tool.name(), tool.parameters());
+    }
+
+    /** Returns the rule of a schema's values; its name, which errors have, says whose they are. */
+    String schema(String of, String schema) {
+        String name = "arguments-of-" + of.replaceAll("[^A-Za-z0-9_]", "-") + "-" + schemas.size();
+        schemas.put(name, schema);
+        return name;
+    }
+
+    /** Returns the rule of a control token. */
+    String token(String token) {
+        String name = "token-" + tokens.size();
+        for (Map.Entry<String, String> known : tokens.entrySet()) {
+            if (known.getValue().equals(token)) {
+                return known.getKey();
+            }
+        }
+        tokens.put(name, token);
+        return name;
+    }
+
+    /** Returns characters as GBNF has them. */
+    static String literal(String characters) {
+        StringBuilder literal = new StringBuilder("\"");
+        for (char c : characters.toCharArray()) {
+            switch (c) {
+                case '"', '\\' -> literal.append('\\').append(c);
+                case '\n' -> literal.append("\\n");
+                default -> literal.append(c);
+            }
+        }
+        return literal.append('"').toString();
+    }
+
+    /** Returns a text as JSON, as a literal. */
+    static String quoted(String characters) {
+        return literal(JsonText.quoted(characters));
+    }
+
+    /** Returns the rule of an argument that is a text up to a mark; fails where its schema restricts the text otherwise than by a list. */
+    String text(Tool tool, String key, String mark) {
+        Map<?, ?> schema = tool.properties().getOrDefault(key, Map.of());
+        Object values = schema.containsKey("const") ? List.of(schema.get("const")) : schema.get("enum");
+        for (Object keyword : schema.keySet()) {
+            if (!TEXT_KEYWORDS.contains(keyword)) {
+                throw new IllegalArgumentException(
+                        "tools." + tool.name() + ".parameters.properties." + key + "." + keyword
+                                + ": a text with this keyword; expected none, as calls of this model write texts without quotes");
+            }
+        }
+        if (!(values instanceof List<?> list)) {
+            return until(mark);
+        }
+        String any = list.stream().map(value -> literal((String) value)).collect(Collectors.joining(" | ", "(", ")"));
+        return any + " " + token(mark);
+    }
+
+    /** Returns a rule of any text up to a mark, characters or a control token, which ends it and is a part of it. */
+    String until(String mark) {
+        String all = "until-" + rules++ + "-";
+        String token = token(mark);
+        for (int matched = 0; matched < mark.length(); matched++) {
+            rule(all + matched, after(mark, matched, all) + " | " + token);
+        }
+        rule(all + mark.length(), "\"\"");
+        return all + 0;
+    }
+
+    /** Returns what may follow the first characters of a mark: by Knuth, Morris and Pratt (1977), how much of it then matches. */
+    private static String after(String mark, int matched, String all) {
+        String seen = mark.substring(0, matched);
+        StringBuilder body = new StringBuilder();
+        StringBuilder listed = new StringBuilder();
+        for (String c : mark.split("")) {
+            String known = inClass(c);
+            if (listed.indexOf(known) < 0) {
+                listed.append(known);
+                int next = overlap(mark, seen + c);
+                body.append(literal(c)).append(' ').append(all).append(next).append(" | ");
+            }
+        }
+        return body.append("[^")
+                .append(listed)
+                .append("] ")
+                .append(all)
+                .append(0)
+                .toString();
+    }
+
+    private static int overlap(String mark, String text) {
+        int length = Math.min(mark.length(), text.length());
+        while (!text.endsWith(mark.substring(0, length))) {
+            length--;
+        }
+        return length;
+    }
+
+    private static String inClass(String c) {
+        return switch (c) {
+            case "[", "]", "\\" -> "\\" + c;
+            case "\n" -> "\\n";
+            case "-" -> "\\x2d";
+            case "^" -> "\\x5e";
+            default -> c;
+        };
+    }
+}

@@ -1,0 +1,49 @@
+package io.multihead.internal.toolcall;
+
+import java.util.List;
+import java.util.regex.Pattern;
+
+/** Messages on channels, as GPT-OSS writes them (harmony): a call is a message to {@code functions.name}. */
+public final class HarmonyCalls implements CallSyntax {
+    static final String CHANNEL = "<|channel|>";
+    static final String MESSAGE = "<|message|>";
+    static final String END = "<|end|>";
+    static final String START = "<|start|>";
+    private static final Pattern WRITTEN = Pattern.compile(
+            "to=functions\\.probed_name(<\\|channel\\|>commentary)? .*<\\|message\\|>\\{.*}<\\|call\\|>",
+            Pattern.DOTALL);
+
+    @Override
+    public Pattern written() {
+        return WRITTEN;
+    }
+
+    @Override
+    public List<String> marks() {
+        return List.of();
+    }
+
+    @Override
+    public Reading read(String text, boolean ended, List<Tool> tools) {
+        return Reading.text(text.length());
+    }
+
+    @Override
+    public AnswerReader reader(List<Tool> tools, String thoughtEnd, AnswerSink sink) {
+        return new HarmonyAnswer(sink);
+    }
+
+    /** Returns a grammar that lets a thought come first. */
+    @Override
+    public CallRules rules(List<Tool> tools) {
+        CallRules rules = new CallRules();
+        String call = rules.each(
+                tools,
+                (all, tool) -> CallRules.literal(tool.name() + " ") + " " + all.token("<|constrain|>") + " \"json\" "
+                        + all.token(MESSAGE) + " " + all.arguments(tool));
+        String thought = rules.token(CHANNEL) + " \"analysis\" " + rules.token(MESSAGE) + " " + rules.until(END) + " "
+                + rules.token(START) + " \"assistant\"";
+        String begin = rules.token(CHANNEL) + " " + CallRules.literal("commentary to=functions.");
+        return rules.rule("calls", "(" + thought + ")? " + begin + " " + call);
+    }
+}

@@ -1,0 +1,77 @@
+package io.multihead.internal.toolcall;
+
+import io.multihead.internal.base.Json;
+import io.multihead.internal.base.JsonWriter;
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+
+/** Where values of JSON end in a text that may go on. */
+final class JsonText {
+    private static final String ENDS = ",]} \t\r\n";
+
+    private JsonText() {}
+
+    /** Returns the index of the first character that is no white space. */
+    static int space(String text, int from) {
+        int at = from;
+        while (at < text.length() && Character.isWhitespace(text.charAt(at))) {
+            at++;
+        }
+        return at;
+    }
+
+    /** Returns the index behind the value that begins at an index; less than 0 if the text ends before. */
+    static int valueEnd(String text, int from) {
+        char first = text.charAt(from);
+        if (first != '"' && first != '{' && first != '[') {
+            int at = from;
+            while (at < text.length() && ENDS.indexOf(text.charAt(at)) < 0) {
+                at++;
+            }
+            return at < text.length() ? at : -1;
+        }
+        int depth = 0;
+        boolean quoted = false;
+        for (int i = from; i < text.length(); i++) {
+            char c = text.charAt(i);
+            if (quoted) {
+                i += c == '\\' ? 1 : 0;
+                quoted = c != '"';
+            } else {
+                quoted = c == '"';
+                depth += c == '{' || c == '[' ? 1 : c == '}' || c == ']' ? -1 : 0;
+            }
+            if (depth == 0 && !quoted && i < text.length()) {
+                return i + 1;
+            }
+        }
+        return -1;
+    }
+
+    /** Returns why a text is no JSON object; empty if it is one. */
+    static String problem(String json) {
+        try {
+            Json.object("tool call", json.getBytes(StandardCharsets.UTF_8));
+            return "";
+        } catch (IllegalArgumentException malformed) {
+            return String.valueOf(malformed.getMessage());
+        }
+    }
+
+    /** Returns a text as JSON. */
+    static String quoted(String text) {
+        String object = JsonWriter.write("text", Map.of("", text));
+        return object.substring("{\"\":".length(), object.length() - 1);
+    }
+
+    /** Returns a value that stands alone as JSON: as it is if it is JSON, as a constant of Python that templates write, or as a text. */
+    static String valueOf(String text) {
+        String value = text.strip();
+        return switch (value) {
+            case "True" -> "true";
+            case "False" -> "false";
+            case "None" -> "null";
+            default -> problem("{\"\":" + value + "}").isEmpty() ? value : quoted(text);
+        };
+    }
+}

@@ -1,0 +1,62 @@
+package io.multihead.internal.toolcall;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Pattern;
+
+/**
+ * <code>{"name": ..., "parameters": {...}}</code> and nothing else, or several with semicolons between, as Llama 3.1 to 3.3 write them. As nothing
+ * marks them, an answer that has anything else is text, and calls are known at the end of the answer.
+ */
+public final class LlamaCalls implements CallSyntax {
+    private static final String TAG = "<|python_tag|>";
+    private static final List<String> ARGUMENTS = List.of("parameters");
+    private static final Pattern WRITTEN =
+            Pattern.compile("\\{\"name\": \"probed_name\", \"parameters\": \\{.*}}", Pattern.DOTALL);
+
+    @Override
+    public Pattern written() {
+        return WRITTEN;
+    }
+
+    @Override
+    public List<String> marks() {
+        return List.of();
+    }
+
+    @Override
+    public List<String> firstMarks() {
+        return List.of(TAG, "{");
+    }
+
+    @Override
+    public Reading read(String text, boolean ended, List<Tool> tools) {
+        int mark = text.startsWith(TAG) ? TAG.length() : 1;
+        List<Reading.Part> calls = new ArrayList<>();
+        int at = JsonText.space(text, text.startsWith(TAG) ? mark : 0);
+        while (at < text.length()) {
+            ObjectCall call = ObjectCall.read(text, at, ARGUMENTS);
+            if (!call.isComplete()) {
+                boolean isOpen = call.problem().isEmpty() && !ended;
+                return isOpen ? Reading.open(List.of()) : Reading.text(mark);
+            }
+            calls = call.addTo(calls);
+            at = JsonText.space(text, call.end());
+            at = at < text.length() && text.charAt(at) == ';' ? JsonText.space(text, at + 1) : at;
+        }
+        if (ended) {
+            return calls.isEmpty() ? Reading.text(mark) : Reading.calls(calls, text.length());
+        }
+        return Reading.open(List.of());
+    }
+
+    @Override
+    public CallRules rules(List<Tool> tools) {
+        CallRules rules = new CallRules();
+        String call = rules.each(
+                tools,
+                (all, tool) -> CallRules.literal("{\"name\": ") + " " + CallRules.quoted(tool.name())
+                        + CallRules.literal(", \"parameters\": ") + " " + all.arguments(tool));
+        return rules.rule("call", call + " \"}\"").rule("calls", "call (\"; \" call)*");
+    }
+}

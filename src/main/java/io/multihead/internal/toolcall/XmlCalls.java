@@ -1,0 +1,89 @@
+package io.multihead.internal.toolcall;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+
+/**
+ * {@code <tool_call><function=name><parameter=key>value</parameter></function></tool_call>} with a line for each, as Qwen3-Coder and Qwen 3.5 write
+ * it. A value is a text where the tool's schema says so, and otherwise JSON, if it is JSON.
+ */
+public final class XmlCalls implements CallSyntax {
+    private static final String CALL = "<tool_call>";
+    private static final String CALL_END = "</tool_call>";
+    private static final String FUNCTION = "<function=";
+    private static final String VALUE_END = "\n</parameter>\n";
+    private static final Pattern WRITTEN = Pattern.compile(
+            "<tool_call>\\s*<function=probed_name>\\s*<parameter=key>\\s*value\\s*</parameter>\\s*</function>\\s*</tool_call>");
+    private static final Pattern BODY = Pattern.compile(
+            "\\s*(?:<tool_call>)?\\s*<function=([^>\\n]+)>\\s*((?:<parameter=[^>\\n]+>.*?</parameter>\\s*)*)</function>\\s*(?:</tool_call>)?",
+            Pattern.DOTALL);
+    private static final Pattern PARAMETER =
+            Pattern.compile("<parameter=([^>\\n]+)>\\n?(.*?)\\n?</parameter>", Pattern.DOTALL);
+
+    @Override
+    public Pattern written() {
+        return WRITTEN;
+    }
+
+    @Override
+    public List<String> marks() {
+        return List.of(CALL, FUNCTION);
+    }
+
+    @Override
+    public Reading read(String text, boolean ended, List<Tool> tools) {
+        String last = text.startsWith(CALL) ? CALL_END : "</function>";
+        int end = text.indexOf(last);
+        if (end < 0) {
+            return Reading.unfinished(List.of(), text, ended, last + " after it");
+        }
+        end += last.length();
+        String whole = text.substring(0, end);
+        Matcher body = BODY.matcher(whole);
+        if (!body.matches()) {
+            return Reading.broken(List.of(), end, Reading.problem(whole, "expected a function with parameters"));
+        }
+        String name = body.group(1).strip();
+        List<String> arguments = new ArrayList<>();
+        Matcher parameter = PARAMETER.matcher(body.group(2));
+        while (parameter.find()) {
+            String key = parameter.group(1).strip();
+            String value = parameter.group(2);
+            String json = Tool.isText(tools, name, key) ? JsonText.quoted(value) : JsonText.valueOf(value);
+            arguments.add(JsonText.quoted(key) + ":" + json);
+        }
+        Call call = new Call("", name, "{" + String.join(",", arguments) + "}");
+        return Reading.calls(List.of(new Reading.Part(call, end)), end);
+    }
+
+    @Override
+    public CallRules rules(List<Tool> tools) {
+        CallRules rules = new CallRules();
+        String begin = rules.token(CALL);
+        String close = rules.token(CALL_END);
+        String call = rules.each(tools, XmlCalls::function);
+        String body = begin + " " + CallRules.literal("\n" + FUNCTION) + " " + call + " "
+                + CallRules.literal("</function>\n") + " " + close;
+        return rules.rule("call", body).rule("calls", "call (" + CallRules.literal("\n") + " call)*");
+    }
+
+    private static String function(CallRules rules, Tool tool) {
+        tool.requireFlat();
+        return tool.properties().keySet().stream()
+                .map(key -> parameter(rules, tool, key))
+                .collect(Collectors.joining(" ", CallRules.literal(tool.name() + ">\n") + " ", ""));
+    }
+
+    private static String parameter(CallRules rules, Tool tool, String key) {
+        Map<?, ?> schema = tool.properties().getOrDefault(key, Map.of());
+        String begin = CallRules.literal("<parameter=" + key + ">\n");
+        String value = Tool.isText(schema)
+                ? rules.text(tool, key, VALUE_END)
+                : rules.schema(tool.name() + "-" + key, tool.property(key)) + " " + CallRules.literal(VALUE_END);
+        return tool.isRequired(key) ? begin + " " + value : "(" + begin + " " + value + ")?";
+    }
+}

@@ -1,0 +1,243 @@
+package io.multihead.decoder;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Answers that arrive in pieces: whatever the pieces are, the parts are those of the whole, and nothing of them is lost. */
+class AnswerParserTest {
+    private static final ToolDefinition WEATHER = new ToolDefinition("weather", "", """
+            {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}""");
+    private static final List<ToolDefinition> TOOLS = List.of(WEATHER);
+    private static final int DIVISIONS = 40;
+
+    /** What a listener was told, with parts of one kind put together. */
+    private static final class Events implements AnswerListener {
+        final List<String> all = new ArrayList<>();
+        private String last = "";
+
+        private void add(String kind, String part) {
+            if (kind.equals(last)) {
+                all.add(all.removeLast() + part);
+            } else {
+                all.add(kind + ": " + part);
+            }
+            last = kind;
+        }
+
+        @Override
+        public void onText(String part) {
+            assertTrue(!part.isEmpty());
+            add("text", part);
+        }
+
+        @Override
+        public void onReasoning(String part) {
+            assertTrue(!part.isEmpty());
+            add("thought", part);
+        }
+
+        @Override
+        public void onCallPart(int index, String name, String arguments) {
+            add("part " + index + " " + name, arguments);
+        }
+
+        @Override
+        public void onCall(int index, ToolCall call) {
+            add("call " + index, call.name() + call.arguments());
+            last = "";
+        }
+
+        @Override
+        public void onBrokenCall(String text, String problem) {
+            add("broken", text + " (" + problem + ")");
+            last = "";
+        }
+    }
+
+    private static AnswerFormat format(ToolCallFormat format, String promptEnd) {
+        return AnswerFormat.of(new CallGrammars(() -> template(format)), TOOLS, promptEnd, 7);
+    }
+
+    /** Returns a template that writes calls in a format. */
+    static ChatTemplate template(ToolCallFormat format) {
+        String call =
+                switch (format) {
+                    case HERMES ->
+                        "<tool_call>\n{{ '{' }}\"name\": \"{{ f.name }}\", \"arguments\": {{ f.arguments | tojson }}{{ '}' }}\n</tool_call>";
+                    case QWEN_3_CODER ->
+                        "<tool_call>\n<function={{ f.name }}>\n{% for k, v in f.arguments | items %}<parameter={{ k }}>\n{{ v }}\n</parameter>\n{% endfor %}</function>\n</tool_call>";
+                    case LLAMA_3 ->
+                        "{{ '{' }}\"name\": \"{{ f.name }}\", \"parameters\": {{ f.arguments | tojson }}{{ '}' }}";
+                    case MISTRAL -> "[TOOL_CALLS] [{{ f | tojson }}]";
+                    case MISTRAL_ARGS -> "[TOOL_CALLS]{{ f.name }}[ARGS]{{ f.arguments | tojson }}";
+                    case PHI_4_MINI -> "<|tool_call|>[{{ f | tojson }}]<|/tool_call|>";
+                    case FUNCTION_GEMMA ->
+                        "<start_function_call>call:{{ f.name }}{{ '{' }}{% for k, v in f.arguments | items %}{{ k }}:<escape>{{ v }}<escape>{% endfor %}{{ '}' }}<end_function_call>";
+                    case HARMONY ->
+                        "<|start|>assistant to=functions.{{ f.name }}<|channel|>commentary json<|message|>{{ f.arguments | tojson }}<|call|>";
+                };
+        return ChatTemplate.of("{% for t in tools or [] %}{{ t | tojson }}{% endfor %}"
+                + "{% for m in messages %}{{ m.role + ':' + (m.content or '') }}{% for c in m.tool_calls or [] %}"
+                + "{% set f = c.function %}" + call + "{% endfor %}{% endfor %}");
+    }
+
+    /** Answers of a format: plain, with thoughts, several calls, cut and malformed ones. */
+    private static Stream<String> answers(ToolCallFormat format) {
+        String json = "{\"city\": \"Be \\\"}] rn\", \"days\": 2}";
+        String object = "{\"name\": \"weather\", \"arguments\": " + json + "}";
+        String call =
+                switch (format) {
+                    case HERMES -> "<tool_call>\n" + object + "\n</tool_call>";
+                    case QWEN_3_CODER ->
+                        "<tool_call>\n<function=weather>\n<parameter=city>\nBern\n</parameter>\n<parameter=days>\n2\n</parameter>\n</function>\n</tool_call>";
+                    case LLAMA_3 -> object.replace("arguments", "parameters");
+                    case MISTRAL -> "[TOOL_CALLS] [" + object + ", " + object + "]";
+                    case MISTRAL_ARGS -> "[TOOL_CALLS]weather[ARGS]" + json;
+                    case PHI_4_MINI -> "<|tool_call|>[" + object + ", " + object + "]<|/tool_call|>";
+                    case FUNCTION_GEMMA ->
+                        "<start_function_call>call:weather{city:<escape>Bern<escape>,days:2,more:[1,{a:true}]}<end_function_call>";
+                    case HARMONY -> "<|channel|>commentary to=functions.weather <|constrain|>json<|message|>" + json;
+                };
+        String thought = format == ToolCallFormat.HARMONY
+                ? "<|channel|>analysis<|message|>I look.<|end|><|start|>assistant"
+                : "<think>\nI look.\n</think>\n\n";
+        String text = format == ToolCallFormat.HARMONY
+                ? "<|channel|>final<|message|>a < b [x] {y}.<|end|><|start|>assistant"
+                : "a < b [x] {y}.\n";
+        return Stream.of(
+                "Hello.",
+                call,
+                thought + text,
+                thought + call,
+                text + call + "\n" + call,
+                thought + text + call + text,
+                call.replace("2", "x,"),
+                call.replace("\"", ""),
+                call.replace(":", ""),
+                call.replace("2", "x,") + text + call,
+                call.replace("}", "") + "\n" + call,
+                "  \n",
+                "<think>");
+    }
+
+    private static List<String> events(AnswerFormat format, List<String> pieces) {
+        Events events = new Events();
+        AnswerParser parser = format.parser(events);
+        pieces.forEach(parser::add);
+        parser.end();
+        return events.all;
+    }
+
+    private static List<String> divided(String answer, SplittableRandom random) {
+        List<String> pieces = new ArrayList<>();
+        int at = 0;
+        while (at < answer.length()) {
+            int to = Math.min(answer.length(), at + random.nextInt(12));
+            pieces.add(answer.substring(at, to));
+            at = to;
+        }
+        return pieces;
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void anyDivisionHasThePartsOfTheWhole(ToolCallFormat calls) {
+        SplittableRandom random = new SplittableRandom(5);
+        AnswerFormat format = format(calls, "");
+        assertEquals(calls, format.calls().orElseThrow());
+        for (String answer : answers(calls).toList()) {
+            for (int cut = 0; cut <= answer.length(); cut++) {
+                String part = answer.substring(0, cut);
+                List<String> whole = events(format, List.of(part));
+                assertEquals(whole, events(format, part.isEmpty() ? List.of() : List.of(part.split(""))), part);
+                assertEquals(whole, events(format, divided(part, random)), part);
+            }
+            List<String> whole = events(format, List.of(answer));
+            for (int i = 0; i < DIVISIONS; i++) {
+                assertEquals(whole, events(format, divided(answer, random)), answer);
+            }
+        }
+    }
+
+    /** What is not a mark or white space comes again in some part. */
+    @ParameterizedTest
+    @EnumSource
+    void nothingIsLost(ToolCallFormat calls) {
+        AnswerFormat format = format(calls, "");
+        List<String> all = answers(calls).toList();
+        assertEquals(List.of("text: Hello."), events(format, List.of(all.get(0))));
+        List<String> one = events(format, List.of(all.get(1)));
+        assertTrue(one.get(0).startsWith("part 0 weather: {"), one.toString());
+        String arguments = one.get(0).substring("part 0 weather: ".length());
+        assertEquals("call 0: weather" + arguments, one.get(1));
+        assertTrue(arguments.contains("\"days\"") && arguments.contains("2"), arguments);
+        assertEquals(List.of("thought: I look.", "text: a < b [x] {y}."), events(format, List.of(all.get(2))));
+        List<String> cut =
+                events(format, List.of(all.get(1).substring(0, all.get(1).length() * 2 / 3)));
+        String expected = calls == ToolCallFormat.LLAMA_3 ? "text: " : "broken: ";
+        assertTrue(cut.getLast().startsWith(expected), cut.toString());
+        assertEquals(
+                List.of("thought: I look."), events(format, List.of(all.get(3))).subList(0, 1));
+    }
+
+    @Test
+    void whatMayBeAMarkWaitsAndAllElseComesAtOnce() {
+        Events events = new Events();
+        AnswerParser parser = format(ToolCallFormat.HERMES, "").parser(events);
+        parser.add("<");
+        assertEquals(List.of(), events.all);
+        parser.add("b> a <tool");
+        assertEquals(List.of("text: <b> a"), events.all);
+        parser.add("box");
+        assertEquals(List.of("text: <b> a <toolbox"), events.all);
+        parser.add("<tool_call>{\"name\": \"weather\", \"arguments\": {\"ci");
+        assertEquals(List.of("text: <b> a <toolbox", "part 0 weather: {\"ci"), events.all);
+        parser.add("ty\": 1}}</tool_call>");
+        assertEquals("call 0: weather{\"city\": 1}", events.all.getLast());
+        ModelAnswer answer = parser.end();
+        assertEquals(List.of(new ToolCall("call00068", "weather", "{\"city\": 1}")), answer.toolCalls());
+        assertThrows(IllegalStateException.class, parser::end);
+        assertThrows(IllegalStateException.class, () -> parser.add(""));
+    }
+
+    @Test
+    void aThoughtThatThePromptBegan() {
+        AnswerFormat format = format(ToolCallFormat.HERMES, "assistant\n<think>\n");
+        assertEquals(
+                List.of("thought: <tool_call> or not", "text: Yes."),
+                events(format, List.of("<tool_call> or not</thi", "nk>\nYes.")));
+        AnswerFormat other = format(ToolCallFormat.MISTRAL_ARGS, "");
+        assertEquals(List.of("thought: a", "text: b"), events(other, List.of("[THINK]a[/THINK]b")));
+    }
+
+    @Test
+    void textsOfXmlAreTexts() {
+        AnswerFormat format = format(ToolCallFormat.QWEN_3_CODER, "");
+        String call =
+                "<tool_call>\n<function=weather>\n<parameter=city>\n12\n\"b\"\n</parameter>\n<parameter=days>\nTrue\n</parameter>\n</function>\n</tool_call>";
+        assertEquals(
+                "{\"city\":\"12\\u000a\\\"b\\\"\",\"days\":true}",
+                format.parse(call).toolCalls().getFirst().arguments());
+    }
+
+    /** A model without a format of calls has thoughts and text alone. */
+    @Test
+    void withoutToolsNothingIsACall() {
+        AnswerFormat none = AnswerFormat.of(new CallGrammars(() -> ChatTemplate.CHATML), List.of(), "", 1);
+        assertEquals(new ModelAnswer("a", "{} <tool_call>", List.of()), none.parse("<think>a</think>{} <tool_call>"));
+        IllegalArgumentException refused = assertThrows(
+                IllegalArgumentException.class,
+                () -> AnswerFormat.of(new CallGrammars(() -> ChatTemplate.CHATML), TOOLS, "", 1));
+        assertTrue(refused.getMessage().startsWith("chat_template: no calls of tools that are known"));
+        assertThrows(IllegalArgumentException.class, () -> none.requiring(GenerationOptions.DEFAULT));
+    }
+}

@@ -1,0 +1,169 @@
+package io.multihead.decoder;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.networknt.schema.InputFormat;
+import com.networknt.schema.SchemaRegistry;
+import com.networknt.schema.SpecificationVersion;
+import io.multihead.compute.Compute;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * Calls that are required of a model with random weights, which knows no format: every answer that ended is calls, valid by their schemas, the
+ * same alone and in batches, and with control tokens in the vocabulary and without.
+ */
+class RequiredCallTest {
+    private static final ToolDefinition PAINT = new ToolDefinition("paint", "", """
+            {"type": "object", "properties": {
+               "colour": {"enum": ["red", "blue"]}, "count": {"type": "integer", "minimum": 1, "maximum": 99},
+               "wet": {"type": "boolean"}},
+             "required": ["count"], "additionalProperties": false}
+            """);
+    private static final ToolDefinition WAIT =
+            new ToolDefinition("wait", "", "{\"type\": \"object\", \"properties\": {}}");
+    private static final List<ToolDefinition> TOOLS = List.of(PAINT, WAIT);
+    private static final int ANSWERS = 10;
+
+    private static LanguageModel model(Compute cpu, ToolCallFormat format, List<String> controls) {
+        return TinyDecoder.model(cpu, 3, controls, 4096).withChatTemplate(AnswerParserTest.template(format));
+    }
+
+    private static List<String> controls(ToolCallFormat format) {
+        return switch (format) {
+            case HERMES, QWEN_3_CODER -> List.of("<tool_call>", "</tool_call>");
+            case LLAMA_3 -> List.of("<|python_tag|>");
+            case MISTRAL, MISTRAL_ARGS -> List.of("[TOOL_CALLS]", "[ARGS]");
+            case PHI_4_MINI -> List.of("<|tool_call|>", "<|/tool_call|>");
+            case FUNCTION_GEMMA -> List.of("<start_function_call>", "<end_function_call>", "<escape>");
+            case HARMONY -> List.of("<|channel|>", "<|message|>", "<|start|>", "<|constrain|>");
+        };
+    }
+
+    private static List<GenerationOptions> options() {
+        List<GenerationOptions> options = new ArrayList<>();
+        for (int i = 0; i < ANSWERS; i++) {
+            Sampling sampling = Sampling.of(0.5 + i / 3.0, i + 1);
+            options.add(GenerationOptions.DEFAULT
+                    .withMaxTokens(300)
+                    .withDraftTokens(i % 3)
+                    .withSampling(sampling));
+        }
+        return options;
+    }
+
+    private static Session open(Sessions sessions, int number) {
+        ChatPrompt prompt =
+                ChatPrompt.of(List.of(ChatMessage.user("Paint " + number))).withTools(TOOLS);
+        return sessions.open().appendChat(prompt);
+    }
+
+    private static void requireValid(ToolCall call) {
+        ToolDefinition tool = TOOLS.stream()
+                .filter(each -> each.name().equals(call.name()))
+                .findFirst()
+                .orElseThrow();
+        var validator = SchemaRegistry.withDefaultDialect(SpecificationVersion.DRAFT_2020_12)
+                .getSchema(tool.parameters());
+        assertEquals(List.of(), validator.validate(call.arguments(), InputFormat.JSON), call.toString());
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void everyAnswerThatEndedIsCalls(ToolCallFormat format) throws Exception {
+        for (List<String> controls : List.of(List.<String>of(), controls(format))) {
+            try (Compute cpu = Compute.threads(2);
+                    LanguageModel model = model(cpu, format, controls);
+                    Sessions sessions = model.sessions(SessionOptions.DEFAULT.withSessions(2 * ANSWERS))) {
+                List<Session> batch = new ArrayList<>();
+                List<GenerationOptions> options = new ArrayList<>();
+                List<String> alone = new ArrayList<>();
+                int ended = 0;
+                for (int i = 0; i < ANSWERS; i++) {
+                    batch.add(open(sessions, i));
+                    AnswerFormat answers = batch.getLast().answerFormat(TOOLS);
+                    options.add(answers.requiring(options().get(i)));
+                    try (Session session = open(sessions, i)) {
+                        GeneratedText text = session.generate(options.getLast());
+                        alone.add(text.text());
+                        if (text.finish() == FinishReason.END_TOKEN) {
+                            ModelAnswer answer = answers.parse(text.text());
+                            assertFalse(answer.toolCalls().isEmpty(), text.text());
+                            assertEquals("", answer.content(), text.text());
+                            answer.toolCalls().forEach(RequiredCallTest::requireValid);
+                            ended++;
+                        }
+                    }
+                }
+                assertTrue(ended > 1, ended + " answers ended: " + alone);
+                List<String> together = sessions.generate(batch, options).stream()
+                        .map(GeneratedText::text)
+                        .toList();
+                assertEquals(alone, together);
+            }
+        }
+    }
+
+    @Test
+    void aNamedToolIsTheOnlyOneAndIdsAreKept() throws Exception {
+        try (Compute cpu = Compute.serial();
+                LanguageModel model = model(cpu, ToolCallFormat.HERMES, List.of());
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT)) {
+            for (ToolDefinition tool : TOOLS) {
+                try (Session session = open(sessions, 1)) {
+                    AnswerFormat answers = session.answerFormat(List.of(tool));
+                    String text = session.generate(answers.requiring(GenerationOptions.DEFAULT))
+                            .text();
+                    assertTrue(text.startsWith("<tool_call>\n{\"name\": \"" + tool.name() + "\", "), text);
+                }
+            }
+        }
+    }
+
+    /** Where the prompt begins a thought, a call follows it. */
+    @Test
+    void aThoughtComesBeforeTheCall() throws Exception {
+        try (Compute cpu = Compute.serial();
+                LanguageModel any = model(cpu, ToolCallFormat.HERMES, List.of());
+                Sessions sessions = any.sessions(SessionOptions.DEFAULT);
+                Session session = sessions.open()) {
+            session.append(any.tokenizer().encode("assistant\n<think>\n"));
+            AnswerFormat answers = session.answerFormat(TOOLS);
+            int thoughts = 0;
+            for (GenerationOptions options : options()) {
+                try (Session fork = session.fork()) {
+                    GeneratedText text = fork.generate(answers.requiring(options.withMaxTokens(1200)));
+                    ModelAnswer answer = answers.parse(text.text());
+                    boolean ended = text.finish() == FinishReason.END_TOKEN;
+                    assertEquals(ended, !answer.toolCalls().isEmpty(), text.text());
+                    assertEquals("", ended ? answer.content() : "", text.text());
+                    thoughts += answer.reasoning().isEmpty() ? 0 : 1;
+                }
+            }
+            assertTrue(thoughts > ANSWERS / 2, thoughts + " thoughts");
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"HERMES", "QWEN_3_CODER", "FUNCTION_GEMMA"})
+    void whatAGrammarCannotWriteIsRefusedByName(ToolCallFormat format) throws Exception {
+        String unknown = "{\"type\": \"object\", \"properties\": {\"a\": {\"type\": \"string\", \"not\": {}}}}";
+        ToolDefinition tool = new ToolDefinition("odd one", "", unknown);
+        try (Compute cpu = Compute.serial();
+                LanguageModel model = model(cpu, format, List.of());
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT);
+                Session session = open(sessions, 1)) {
+            AnswerFormat answers = session.answerFormat(List.of(tool));
+            String message = assertThrows(
+                            IllegalArgumentException.class, () -> answers.requiring(GenerationOptions.DEFAULT))
+                    .getMessage();
+            assertTrue(message.startsWith("tools") && message.contains("odd") && message.contains("not"), message);
+        }
+    }
+}
