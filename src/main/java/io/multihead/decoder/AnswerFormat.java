@@ -5,6 +5,7 @@ import io.multihead.grammar.TokenConstraint;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.toolcall.AnswerReader;
 import io.multihead.internal.toolcall.AnswerSink;
+import io.multihead.internal.toolcall.Answers;
 import io.multihead.internal.toolcall.MarkedAnswer;
 import java.util.List;
 import java.util.Optional;
@@ -115,7 +116,7 @@ public final class AnswerFormat {
     private AnswerReader reader(AnswerSink sink) {
         boolean hasCalls = calls.isPresent() && (!tools.isEmpty() || calls.get() == ToolCallFormat.HARMONY);
         return hasCalls
-                ? calls.get().syntax().reader(ToolCallFormat.tools(tools), thoughtEnd, sink)
+                ? Answers.reader(calls.get().syntax(), ToolCallFormat.tools(tools), thoughtEnd, sink)
                 : new MarkedAnswer(null, List.of(), thoughtEnd, sink);
     }
 

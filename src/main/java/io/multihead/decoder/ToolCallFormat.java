@@ -1,6 +1,7 @@
 package io.multihead.decoder;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.toolcall.Answers;
 import io.multihead.internal.toolcall.CallSyntax;
 import io.multihead.internal.toolcall.GemmaCalls;
 import io.multihead.internal.toolcall.HarmonyCalls;
@@ -94,8 +95,8 @@ public enum ToolCallFormat {
      */
     public ModelAnswer parse(String text) {
         String thoughtEnd = MarkedAnswer.missingBegin(Checks.notNull(text, "text"));
-        AnswerParser parser =
-                new AnswerParser(AnswerListener.NONE, index -> "", sink -> syntax.reader(List.of(), thoughtEnd, sink));
+        AnswerParser parser = new AnswerParser(
+                AnswerListener.NONE, index -> "", sink -> Answers.reader(syntax, List.of(), thoughtEnd, sink));
         parser.add(text);
         ModelAnswer answer = parser.end();
         parser.problem().ifPresent(problem -> {

@@ -72,8 +72,10 @@ public final class Grammar implements TokenConstraint {
      */
     public static Grammar ofGbnf(String text, Map<String, String> schemas, Map<String, String> tokens) {
         Machine machine = new Machine(MOST_MOVES);
-        Checks.notNull(schemas, "schemas");
-        Checks.notNull(tokens, "tokens");
+        Checks.notNull(schemas, "schemas")
+                .forEach((name, schema) -> Checks.notNull(schema, "schemas." + Checks.notNull(name, "schemas")));
+        Checks.notNull(tokens, "tokens")
+                .forEach((name, token) -> Checks.notNull(token, "tokens." + Checks.notNull(name, "tokens")));
         return new Grammar(machine, Gbnf.compile(machine, Checks.notNull(text, "text"), schemas, tokens));
     }
 

@@ -1,18 +1,24 @@
 package io.multihead.text;
 
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.Set;
 
 /** Tokens that end a turn, a message or a text in the models of the field, whatever a file says of them. */
 final class StopTokens {
+    private static final String MESSAGE_END = "<|end|>";
+    /** Of harmony, where {@link #MESSAGE_END} ends a message, and another one follows. */
+    private static final Set<String> HARMONY = Set.of("<|return|>", "<|call|>");
+
     private static final Set<String> NAMES = Set.of(
             "<|eot_id|>",
             "<|eom_id|>",
             "<|im_end|>",
-            "<|end|>",
+            MESSAGE_END,
             "<|return|>",
             "<|call|>",
             "<end_of_turn>",
+            "<start_function_response>",
             "<eos>",
             "<|endoftext|>",
             "<|end_of_text|>",
@@ -27,10 +33,15 @@ final class StopTokens {
     /** Returns the ids of such tokens. */
     static Set<Integer> of(Vocabulary vocabulary) {
         Set<Integer> ids = new LinkedHashSet<>();
+        Set<String> names = new HashSet<>();
         for (int id = 0; id < vocabulary.size(); id++) {
             if (isOne(vocabulary.token(id))) {
                 ids.add(id);
+                names.add(vocabulary.token(id));
             }
+        }
+        if (names.containsAll(HARMONY)) {
+            ids.removeIf(id -> vocabulary.token(id).equals(MESSAGE_END));
         }
         return ids;
     }

@@ -22,8 +22,8 @@ public interface CallSyntax {
     /** Returns the rule {@code calls}, of one call or more. */
     CallRules rules(List<Tool> tools);
 
-    /** Returns a reader of one answer; {@code thoughtEnd}: with which a thought ends that the prompt began, empty for none. */
-    default AnswerReader reader(List<Tool> tools, String thoughtEnd, AnswerSink sink) {
-        return new MarkedAnswer(this, tools, thoughtEnd, sink);
+    /** Returns whether an answer is messages on channels, which are read otherwise than text with marks. */
+    default boolean hasChannels() {
+        return false;
     }
 }

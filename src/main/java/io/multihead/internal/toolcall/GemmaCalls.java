@@ -10,7 +10,6 @@ public final class GemmaCalls implements CallSyntax {
     private static final String CALL = "<start_function_call>";
     private static final String CALL_END = "<end_function_call>";
     private static final String HEAD = "call:";
-    static final String ESCAPE = "<escape>";
     private static final Pattern WRITTEN =
             Pattern.compile("<start_function_call>call:probed_name\\{key:<escape>value<escape>}<end_function_call>");
 
@@ -78,7 +77,7 @@ public final class GemmaCalls implements CallSyntax {
         Map<?, ?> schema = tool.properties().getOrDefault(key, Map.of());
         String begin = CallRules.literal(key + ":");
         if (Tool.isText(schema)) {
-            return begin + " " + rules.token(ESCAPE) + " " + rules.text(tool, key, ESCAPE);
+            return begin + " " + rules.token(GemmaValues.ESCAPE) + " " + rules.text(tool, key, GemmaValues.ESCAPE);
         }
         if (!Tool.isScalar(schema)) {
             throw new IllegalArgumentException(

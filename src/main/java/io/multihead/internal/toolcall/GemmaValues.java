@@ -5,6 +5,7 @@ import java.util.List;
 
 /** Reads arguments as FunctionGemma writes them, as JSON: objects, lists, escaped texts, and values that are JSON. */
 final class GemmaValues {
+    static final String ESCAPE = "<escape>";
     private static final int DEEPEST = 64;
 
     private final String text;
@@ -42,7 +43,7 @@ final class GemmaValues {
             throw fail("at most " + DEEPEST + " levels");
         }
         String value;
-        if (take(GemmaCalls.ESCAPE)) {
+        if (take(ESCAPE)) {
             value = JsonText.quoted(escaped());
         } else if (text.startsWith("{", at)) {
             value = object();
@@ -78,12 +79,12 @@ final class GemmaValues {
     }
 
     private String escaped() {
-        int end = text.indexOf(GemmaCalls.ESCAPE, at);
+        int end = text.indexOf(ESCAPE, at);
         if (end < 0) {
-            throw fail(GemmaCalls.ESCAPE);
+            throw fail(ESCAPE);
         }
         String value = text.substring(at, end);
-        at = end + GemmaCalls.ESCAPE.length();
+        at = end + ESCAPE.length();
         return value;
     }
 
@@ -96,7 +97,7 @@ final class GemmaValues {
             if (!members.isEmpty() && !take(",")) {
                 throw fail("a comma");
             }
-            String key = take(GemmaCalls.ESCAPE) ? escaped() : until(":,}");
+            String key = take(ESCAPE) ? escaped() : until(":,}");
             if (!take(":")) {
                 throw fail("a colon");
             }

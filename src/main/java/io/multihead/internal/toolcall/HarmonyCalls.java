@@ -29,8 +29,8 @@ public final class HarmonyCalls implements CallSyntax {
     }
 
     @Override
-    public AnswerReader reader(List<Tool> tools, String thoughtEnd, AnswerSink sink) {
-        return new HarmonyAnswer(sink);
+    public boolean hasChannels() {
+        return true;
     }
 
     /** Returns a grammar that lets a thought come first. */

@@ -1,0 +1,17 @@
+package io.multihead.internal.toolcall;
+
+import java.util.List;
+
+/** Readers of answers. */
+public final class Answers {
+    private Answers() {}
+
+    /**
+     * Returns a reader of one answer.
+     *
+     * @param thoughtEnd with which a thought ends that the prompt began; empty for none
+     */
+    public static AnswerReader reader(CallSyntax syntax, List<Tool> tools, String thoughtEnd, AnswerSink sink) {
+        return syntax.hasChannels() ? new HarmonyAnswer(sink) : new MarkedAnswer(syntax, tools, thoughtEnd, sink);
+    }
+}
