@@ -18,7 +18,7 @@ record TextBatch(List<int[]> texts) {
         List<int[]> open = new ArrayList<>();
         int tokens = 0;
         for (String text : texts) {
-            int[] ids = tokenizer.encode(text, MOST_TOKENS);
+            int[] ids = tokenizer.encodeWithSpecialTokens(text, MOST_TOKENS);
             if (tokens + ids.length > MOST_TOKENS) {
                 batches.add(new TextBatch(List.copyOf(open)));
                 open.clear();

@@ -229,7 +229,7 @@ public final class LanguageModel implements AutoCloseable {
      *
      * @return the template
      * @throws IllegalArgumentException if the file has none, none that is the default, or one that asks for what is not implemented; such a
-     *     model takes prompts that are written out: {@code session.append(tokenizer().encodeSpecial(prompt))}
+     *     model takes prompts that are written out: {@code session.append(tokenizer().encode(PromptText.template(prompt)))}
      */
     public ChatTemplate chatTemplate() {
         return template.orElseGet(() -> loaded.templates().template().withTokensOf(tokenizer()));

@@ -148,7 +148,7 @@ public final class TextEmbedder {
         List<int[]> all = new ArrayList<>();
         int most = maxTokens();
         for (String text : texts) {
-            int[] ids = tokenizer.withEnds(tokenizer.encode(settings.prompt() + text));
+            int[] ids = tokenizer.withSpecialTokens(tokenizer.encode(settings.prompt() + text));
             if (ids.length == 0 || ids.length > most) {
                 String expected = most == contextTokens ? "the context of " : "the folder's max_seq_length of ";
                 throw Checks.fail(name(name, all.size()), ids.length + " tokens", "expected 1 to " + expected + most);

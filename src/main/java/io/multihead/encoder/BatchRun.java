@@ -127,7 +127,7 @@ abstract class BatchRun {
      * there, another token stands for a sequence of none.
      */
     final void addTokens(TokenBatch to, int from, int end) {
-        boolean isEnded = core.tokenizer.around() > 0;
+        boolean isEnded = core.tokenizer.specialTokenCount() > 0;
         to.begin();
         if (isEnded) {
             to.add(core.tokenizer.firstToken());

@@ -75,7 +75,8 @@ final class EmbeddingRun extends BatchRun {
     /** Returns how many tokens in front of each text pooling ignores: {@code [CLS]} and the prompt, as far as there is room for it. */
     private int ignoredOfPrompt(EncoderOptions how) {
         boolean counts = how.pooling().includesPrompt() || how.prompt().isEmpty();
-        return counts ? 0 : Math.min(core.tokenizer.count(how.prompt()), how.maxTokens()) - 1;
+        int tokens = counts ? 1 : core.tokenizer.count(how.prompt()) + core.tokenizer.specialTokenCount();
+        return Math.min(tokens, how.maxTokens()) - 1;
     }
 
     @Override
@@ -115,7 +116,7 @@ final class EmbeddingRun extends BatchRun {
         TextParts.Part own = parts.get(sequence);
         int first = of.start(sequence);
         // not the sequence's end: one of no tokens has another's in their place
-        int last = first + own.tokens + core.tokenizer.around();
+        int last = first + own.tokens + core.tokenizer.specialTokenCount();
         pooler.add(how().pooling().modes(), states, first, last, own.prompt, own.tokens);
     }
 
@@ -169,11 +170,11 @@ final class EmbeddingRun extends BatchRun {
             case null, default ->
                 Checks.notNull(null, "text " + number); // here, so that no name is made for other texts
         }
-        int room = how.maxTokens() - core.tokenizer.around();
+        int room = how.maxTokens() - core.tokenizer.specialTokenCount();
         if (how.longTexts() == LongTexts.FAIL && tokens.size() > room) {
             throw Checks.fail(
                     "text " + number,
-                    core.tokenizer.around() + tokens.size() + " tokens",
+                    core.tokenizer.specialTokenCount() + tokens.size() + " tokens",
                     "expected at most " + how.maxTokens() + ", or another way with long texts");
         }
         end = how.longTexts() == LongTexts.TRUNCATE ? Math.min(tokens.size(), room) : tokens.size();
@@ -192,7 +193,7 @@ final class EmbeddingRun extends BatchRun {
 
     /** Returns where the next part ends: at the end of a word, unless the word alone is longer than a part. */
     private int partEnd() {
-        int most = Math.min(end, from + mostTokens(how()) - core.tokenizer.around());
+        int most = Math.min(end, from + mostTokens(how()) - core.tokenizer.specialTokenCount());
         int last = most;
         while (last < end && last > from && tokens.continuesWord(last)) {
             last--;
@@ -202,7 +203,7 @@ final class EmbeddingRun extends BatchRun {
 
     @Override
     int length() {
-        return Math.max(1, part - from + core.tokenizer.around());
+        return Math.max(1, part - from + core.tokenizer.specialTokenCount());
     }
 
     @Override

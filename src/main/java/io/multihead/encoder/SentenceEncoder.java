@@ -50,7 +50,7 @@ public final class SentenceEncoder implements AutoCloseable {
             throw Checks.fail(
                     "pooling", options.pooling().toString(), "expected the mean of all tokens for static embeddings");
         }
-        core.requireLength(options.maxTokens(), core.tokenizer.around() + 1);
+        core.requireLength(options.maxTokens(), core.tokenizer.specialTokenCount() + 1);
     }
 
     /**

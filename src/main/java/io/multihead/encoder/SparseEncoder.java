@@ -82,7 +82,7 @@ public final class SparseEncoder implements AutoCloseable {
      * @throws IllegalArgumentException if the model cannot take as many
      */
     public SparseEncoder withMaxTokens(int changed) {
-        return new SparseEncoder(loaded, core.requireLength(changed, core.tokenizer.around() + 1), runs);
+        return new SparseEncoder(loaded, core.requireLength(changed, core.tokenizer.specialTokenCount() + 1), runs);
     }
 
     /**

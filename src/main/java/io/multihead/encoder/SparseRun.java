@@ -64,12 +64,12 @@ final class SparseRun extends BatchRun {
     @Override
     void open(@Nullable Object text, long number) {
         core.tokenizer.append(requireText(text, "text", number), tokens);
-        kept = Math.min(tokens.size(), maxTokens - core.tokenizer.around());
+        kept = Math.min(tokens.size(), maxTokens - core.tokenizer.specialTokenCount());
     }
 
     @Override
     int length() {
-        return kept + core.tokenizer.around();
+        return kept + core.tokenizer.specialTokenCount();
     }
 
     @Override

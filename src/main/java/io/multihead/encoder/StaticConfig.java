@@ -53,7 +53,7 @@ record StaticConfig(int dim, int vocabulary, boolean leavesUnknownOut) implement
 
     /** Reads the tokenizer of a {@code tokenizer.json}. */
     EncoderTokenizer tokenizer(byte[] json) {
-        return leavesUnknownOut ? Tokenizers.ofModel2VecJson(json) : Tokenizers.ofJsonWithoutEnds(json);
+        return Tokenizers.ofStaticJson(json, leavesUnknownOut);
     }
 
     @Override

@@ -36,7 +36,7 @@ public record TextAttention(List<String> tokens, Tensor weights) {
     /** Runs the model on one sequence. */
     static TextAttention of(EncoderCore core, EncoderOptions options, String text) {
         EncoderTokenizer tokenizer = core.tokenizer;
-        int[] ids = tokenizer.encode(options.prompt() + text);
+        int[] ids = tokenizer.encodeWithSpecialTokens(options.prompt() + text);
         if (ids.length > options.maxTokens()) {
             if (options.longTexts() != LongTexts.TRUNCATE) {
                 throw Checks.fail(
@@ -44,7 +44,7 @@ public record TextAttention(List<String> tokens, Tensor weights) {
                         ids.length + " tokens",
                         "expected at most " + options.maxTokens() + ", or an encoder that truncates");
             }
-            ids = tokenizer.encode(options.prompt() + text, options.maxTokens());
+            ids = tokenizer.encodeWithSpecialTokens(options.prompt() + text, options.maxTokens());
         }
         int n = ids.length;
         EncoderConfig config = core.model.config;

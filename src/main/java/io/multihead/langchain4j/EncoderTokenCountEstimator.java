@@ -32,7 +32,7 @@ public final class EncoderTokenCountEstimator implements TokenCountEstimator {
 
     @Override
     public int estimateTokenCountInText(String text) {
-        return tokenizer.count(text) - tokenizer.around();
+        return tokenizer.count(text);
     }
 
     @Override

@@ -3,12 +3,15 @@ package io.multihead.text;
 import java.util.OptionalInt;
 
 /**
- * Text as the token ids of an encoder such as BERT: each text between a first and a last token, or without tokens around it, as static
- * embeddings read texts; with where in the text each token comes from.
+ * Text as the token ids of an encoder such as BERT, with where in the text each token comes from. The encoder reads each text between a
+ * first and a last token, or for static embeddings the text alone.
+ *
+ * <p>{@link #encode} and {@link #count} are of the text alone, as those of {@link Tokenizer} are;
+ * {@link #encodeWithSpecialTokens(String)} has what the encoder reads.
  *
  * <p>Implementations are immutable and thread-safe. {@link #append(String, TokenBuffer)} allocates nothing once the buffer has grown and
  * the scripts in use, or words of byte pairs, were seen, but for text with characters from U+0300 on where it is composed (NFC);
- * {@link #encode(String)} allocates its result.
+ * {@link #encodeWithSpecialTokens(String)} allocates its result.
  */
 public interface EncoderTokenizer {
     /**
@@ -49,7 +52,7 @@ public interface EncoderTokenizer {
      *
      * @return 2 or 0
      */
-    int around();
+    int specialTokenCount();
 
     /**
      * Returns the id of the token that begins every text, such as {@code [CLS]}.
@@ -67,7 +70,7 @@ public interface EncoderTokenizer {
 
     /**
      * Returns how many tokens the tokenizer's file would truncate a text to, those around it included. Tokenizers of this package truncate
-     * only where {@link #encode(String, int)} says so.
+     * only where {@link #encodeWithSpecialTokens(String, int)} says so.
      *
      * @return a number of tokens, or empty where the file says nothing
      */
@@ -93,29 +96,37 @@ public interface EncoderTokenizer {
      * Returns a text's ids between {@link #firstToken} and {@link #lastToken}.
      *
      * @param text any text; empty text gives the tokens around it alone
-     * @return a new array of at least {@link #around} ids
+     * @return a new array of at least {@link #specialTokenCount} ids
      */
-    int[] encode(String text);
+    int[] encodeWithSpecialTokens(String text);
 
     /**
      * Returns a text's ids between {@link #firstToken} and {@link #lastToken}, the end of the text cut off where there are too many.
      *
      * @param text any text
      * @param mostTokens the most ids to return, those around a text included; at least 2
-     * @return a new array of at least {@link #around} ids
+     * @return a new array of at least {@link #specialTokenCount} ids
      */
-    int[] encode(String text, int mostTokens);
+    int[] encodeWithSpecialTokens(String text, int mostTokens);
 
     /**
-     * Returns how many ids {@link #encode(String)} would return.
+     * Returns a text's ids, without {@link #firstToken} and {@link #lastToken}.
      *
      * @param text any text
-     * @return at least {@link #around}
+     * @return a new array
+     */
+    int[] encode(String text);
+
+    /**
+     * Returns how many ids {@link #encode} would return.
+     *
+     * @param text any text
+     * @return at least 0
      */
     int count(String text);
 
     /**
-     * Appends tokens by their ids, as {@link #encode(String)} returns them, without {@link #firstToken} and {@link #lastToken}, with which
+     * Appends tokens by their ids, as {@link #encodeWithSpecialTokens(String)} returns them, without {@link #firstToken} and {@link #lastToken}, with which
      * they begin and end where there are tokens around texts.
      *
      * @param ids the ids of one text

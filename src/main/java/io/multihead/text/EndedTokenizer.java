@@ -22,7 +22,7 @@ abstract class EndedTokenizer implements EncoderTokenizer {
     abstract boolean continuesWord(int id);
 
     @Override
-    public final int around() {
+    public final int specialTokenCount() {
         return firstToken() == SpecialIds.NONE ? 0 : 2;
     }
 
@@ -36,22 +36,18 @@ abstract class EndedTokenizer implements EncoderTokenizer {
     }
 
     @Override
-    public final int[] encode(String text) {
-        return encode(text, Integer.MAX_VALUE);
+    public final int[] encodeWithSpecialTokens(String text) {
+        return encodeWithSpecialTokens(text, Integer.MAX_VALUE);
     }
 
     @Override
-    public final int[] encode(String text, int mostTokens) {
+    public final int[] encodeWithSpecialTokens(String text, int mostTokens) {
         Checks.atLeast(mostTokens, 2, "mostTokens");
         TokenBuffer buffer = take();
         append(text, buffer);
-        int around = around();
-        int[] ids = new int[Math.min(buffer.size(), mostTokens - around) + around];
-        int before = around / 2;
-        for (int i = before; i < ids.length - before; i++) {
-            ids[i] = buffer.id(i - before);
-        }
-        if (around > 0) {
+        int before = specialTokenCount() / 2;
+        int[] ids = ids(buffer, Math.min(buffer.size(), mostTokens - 2 * before), before);
+        if (before > 0) {
             ids[0] = firstToken();
             ids[ids.length - 1] = lastToken();
         }
@@ -60,10 +56,28 @@ abstract class EndedTokenizer implements EncoderTokenizer {
     }
 
     @Override
+    public final int[] encode(String text) {
+        TokenBuffer buffer = take();
+        append(text, buffer);
+        int[] ids = ids(buffer, buffer.size(), 0);
+        giveBack(buffer);
+        return ids;
+    }
+
+    /** Returns the buffer's first ids between equally many elements before and after them. */
+    private static int[] ids(TokenBuffer buffer, int count, int around) {
+        int[] ids = new int[count + 2 * around];
+        for (int i = 0; i < count; i++) {
+            ids[around + i] = buffer.id(i);
+        }
+        return ids;
+    }
+
+    @Override
     public final int count(String text) {
         TokenBuffer buffer = take();
         append(text, buffer);
-        int count = buffer.size() + around();
+        int count = buffer.size();
         giveBack(buffer);
         return count;
     }
@@ -71,7 +85,7 @@ abstract class EndedTokenizer implements EncoderTokenizer {
     @Override
     public final void append(int[] ids, TokenBuffer to) {
         Checks.notNull(to, "to");
-        int before = around() / 2;
+        int before = specialTokenCount() / 2;
         int end = Checks.notNull(ids, "ids").length - before;
         if (before > 0 && (end < 1 || ids[0] != firstToken() || ids[end] != lastToken())) {
             throw Checks.fail(

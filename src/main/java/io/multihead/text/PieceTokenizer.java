@@ -78,9 +78,10 @@ abstract class PieceTokenizer implements Tokenizer {
         giveBack(buffer);
     }
 
-    private int[] encode(String text, boolean withSpecial) {
+    @Override
+    public final int[] encode(String text) {
         EncodeBuffer buffer = take();
-        buffer.begin(Checks.notNull(text, "text"), withSpecial, null);
+        buffer.begin(Checks.notNull(text, "text"), false, null);
         encode(buffer);
         int[] result = buffer.ids();
         giveBack(buffer);
@@ -90,8 +91,9 @@ abstract class PieceTokenizer implements Tokenizer {
     @Override
     public final int[] encode(PromptText prompt) {
         EncodeBuffer buffer = take();
-        buffer.begin(Checks.notNull(prompt, "prompt").toString(), false, null);
-        buffer.prompt = prompt;
+        boolean template = Checks.notNull(prompt, "prompt").nextContent(0) == prompt.length();
+        buffer.begin(prompt.toString(), template, null);
+        buffer.prompt = template ? null : prompt;
         encode(buffer);
         int[] result = buffer.ids();
         giveBack(buffer);
@@ -134,16 +136,6 @@ abstract class PieceTokenizer implements Tokenizer {
     /** Adds an id that comes from a part of the text, as its caller has it. */
     final void add(EncodeBuffer buffer, int id, int start, int end) {
         buffer.add(id, start, end, continuing.get(id));
-    }
-
-    @Override
-    public final int[] encode(String text) {
-        return encode(text, false);
-    }
-
-    @Override
-    public final int[] encodeSpecial(String text) {
-        return encode(text, true);
     }
 
     @Override

@@ -7,8 +7,11 @@ import java.util.Arrays;
 /**
  * Text as token ids of a language model, and back.
  *
- * <p>A text of a user never becomes a control token: {@link #encode} reads {@code <|im_start|>} as the characters that it has.
- * {@link #encodeSpecial}, for texts that the program itself wrote, such as the marks of a chat template, makes the token of it.
+ * <p>{@link #encode(String)} and {@link #count} are of the text alone, as those of {@link EncoderTokenizer} are; {@link #withSpecialTokens}
+ * adds the first and last tokens that the model's file puts around a text.
+ *
+ * <p>A text of a user never becomes a control token: {@link #encode(String)} reads {@code <|im_start|>} as the characters that it has.
+ * {@link #encode(PromptText)} makes the token of it where the program itself wrote it, such as the marks of a chat template.
  * Tokens that a vocabulary calls user-defined, such as runs of line feeds, are parts of text and are found by both.
  *
  * <p>An unpaired surrogate is read as U+FFFD, since UTF-8 has none. The time for a text grows as its length times the logarithm of
@@ -64,7 +67,7 @@ public interface Tokenizer {
     int find(String token);
 
     /**
-     * Returns the ids of a text in which nothing is a control token, without tokens around it.
+     * Returns the ids of a text in which nothing is a control token, without the tokens that {@link #withSpecialTokens} adds.
      *
      * @param text any text
      * @return a new array
@@ -72,16 +75,7 @@ public interface Tokenizer {
     int[] encode(String text);
 
     /**
-     * Returns the ids of a text whose control tokens are written in it, without tokens around it. Not for texts of users, which
-     * {@link #encode(PromptText)} tells from the program's own.
-     *
-     * @param text any text
-     * @return a new array
-     */
-    int[] encodeSpecial(String text);
-
-    /**
-     * Returns the ids of a prompt, without tokens around it: control tokens are found in the characters of a template, and in content nothing is
+     * Returns the ids of a prompt, without the tokens that {@link #withSpecialTokens} adds: control tokens are found in the characters of a template, and in content nothing is
      * one.
      *
      * @param prompt the prompt
@@ -98,7 +92,7 @@ public interface Tokenizer {
     byte[] pieceBytes(int id);
 
     /**
-     * Returns the text of ids without control and unknown tokens. The spaces that {@link #encode} puts before a text and
+     * Returns the text of ids without control and unknown tokens. The spaces that {@link #encode(String)} puts before a text and
      * after a token that it finds in it are removed. Bytes
      * that are no UTF-8 become U+FFFD.
      *
@@ -113,7 +107,7 @@ public interface Tokenizer {
      * @param ids the ids of a text
      * @return a new array
      */
-    default int[] withEnds(int... ids) {
+    default int[] withSpecialTokens(int... ids) {
         SpecialIds special = specialIds();
         int length = Checks.notNull(ids, "ids").length;
         boolean begin = special.added().begin() && (length == 0 || ids[0] != special.begin());
@@ -151,7 +145,7 @@ public interface Tokenizer {
     }
 
     /**
-     * Returns how many ids {@link #encode} would return.
+     * Returns how many ids {@link #encode(String)} would return.
      *
      * @param text any text
      * @return at least 0

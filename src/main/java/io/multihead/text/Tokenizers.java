@@ -7,7 +7,6 @@ import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.internal.text.wordpiece.PairTemplate;
 import io.multihead.internal.text.wordpiece.WordPieceFiles;
-import io.multihead.internal.text.wordpiece.WordPieceJson;
 import io.multihead.text.SpecialIds.AddedEnds;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -18,7 +17,19 @@ import java.util.OptionalInt;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Makes the tokenizer that a model's file describes. */
+/**
+ * Makes the tokenizer that a model's files describe.
+ *
+ * <table>
+ * <caption>Which method</caption>
+ * <tr><th>read from</th><th>of a language model: {@link Tokenizer}</th><th>of an encoder: {@link EncoderTokenizer}</th></tr>
+ * <tr><td>a folder</td><td>{@link #load}</td><td>{@link #loadEncoder}</td></tr>
+ * <tr><td>a GGUF file</td><td>{@link #of}</td><td>{@link #ofEncoder}</td></tr>
+ * <tr><td>{@code tokenizer.json}</td><td>{@link #ofJson}</td><td>{@link #ofEncoderJson(byte[])}, of static embeddings
+ * {@link #ofStaticJson}</td></tr>
+ * <tr><td>{@code tokenizer.model}</td><td>{@link #ofSentencePieceModel}</td><td></td></tr>
+ * </table>
+ */
 public final class Tokenizers {
     private static final String ENDS = "eos_token_id";
     private static final String CONFIG = "tokenizer_config";
@@ -55,8 +66,60 @@ public final class Tokenizers {
      * @param utf8 the whole file
      * @throws IllegalArgumentException if the file is malformed, or has a part that no supported model has; the message names it
      */
-    public static Tokenizer ofTokenizerJson(byte[] utf8) {
-        return parse(json(Checks.notNull(utf8, "utf8")), null, Set.of());
+    public static Tokenizer ofJson(byte[] utf8) {
+        return json(utf8).tokenizer(null, Set.of());
+    }
+
+    /**
+     * {@return the tokenizer of an encoder's {@code tokenizer.json} whose model is WordPiece, Unigram or BPE over bytes}
+     *
+     * <p>Padding that a file asks for, which is on the right, is left out, and its truncation is reported
+     * ({@link EncoderTokenizer#truncation}).
+     *
+     * @param utf8 the whole file
+     * @throws IllegalArgumentException if the file is malformed, or asks for what is not implemented; the message names it
+     */
+    public static EncoderTokenizer ofEncoderJson(byte[] utf8) {
+        return json(utf8).encoder(null);
+    }
+
+    /**
+     * {@return the tokenizer of an encoder's {@code tokenizer.json} whose model is Unigram or BPE over bytes, with what the
+     * {@code tokenizer_config.json} beside it says}
+     *
+     * @param utf8 the whole {@code tokenizer.json}
+     * @param config the whole {@code tokenizer_config.json}
+     * @throws IllegalArgumentException if a file is malformed, or asks for what is not implemented; the message names it
+     */
+    public static EncoderTokenizer ofEncoderJson(byte[] utf8, byte[] config) {
+        TokenizerJson file = json(utf8);
+        if (file.isWordPiece()) {
+            throw file.fail("Unigram or BPE, as more files of its folder count for WordPiece");
+        }
+        return file.encoder(new JsonObject(CONFIG, Json.object(CONFIG, Checks.notNull(config, "config"))));
+    }
+
+    /**
+     * {@return the tokenizer of a {@code tokenizer.json} as static embeddings read it: without special tokens around a text, whatever
+     * template the file has; its model is WordPiece, Unigram or BPE over bytes}
+     *
+     * @param utf8 the whole file
+     * @param leavesUnknownOut whether unknown tokens, those of Unigram excepted, are left out of texts and of ids, as model2vec's
+     *     {@code StaticModel.tokenize} does
+     * @throws IllegalArgumentException if the file is malformed, or asks for what is not implemented; the message names it
+     */
+    public static EncoderTokenizer ofStaticJson(byte[] utf8, boolean leavesUnknownOut) {
+        return json(utf8).withoutSpecialTokens(leavesUnknownOut);
+    }
+
+    /**
+     * {@return the tokenizer of SentencePiece's {@code tokenizer.model} whose model is BPE or Unigram, which adds no tokens to a text}
+     *
+     * @param file the whole file, a protocol buffer
+     * @throws IllegalArgumentException if the file is malformed, has another model, or is BPE that normalises text; the message names it
+     */
+    public static Tokenizer ofSentencePieceModel(byte[] file) {
+        return SentencePieceModel.parse(Checks.notNull(file, "file"), AddedEnds.NEITHER, Set.of());
     }
 
     /**
@@ -76,12 +139,18 @@ public final class Tokenizers {
         if (!Files.exists(json) && Files.exists(folder.resolve("tokenizer.model"))) {
             return sentencePiece(folder.resolve("tokenizer.model"), config, stops);
         }
-        return Checks.in(json, () -> parse(json(FileMemory.bytes(json)), config, stops));
+        return Checks.in(json, () -> json(FileMemory.bytes(json)).tokenizer(config, stops));
     }
 
     /**
-     * Reads the tokenizer of an encoder's folder, such as that of BERT, XLM-R, RoBERTa or ModernBERT: {@code tokenizer.json} of a model WordPiece, Unigram or BPE over bytes, or
-     * XLM-R's {@code sentencepiece.bpe.model} with the ids of fairseq, or {@code vocab.txt} ({@link WordPiece#load}).
+     * Reads the tokenizer of an encoder's folder, such as that of BERT, XLM-R, RoBERTa or ModernBERT: {@code tokenizer.json} of a model
+     * WordPiece, Unigram or BPE over bytes, or XLM-R's {@code sentencepiece.bpe.model} with the ids of fairseq, or {@code vocab.txt}.
+     *
+     * <p>WordPiece is read as transformers reads it, with what {@code tokenizer_config.json} and other files say. Unless a file names the
+     * class {@code PreTrainedTokenizerFast}, the normalisation is that of {@code tokenizer_config.json}, or lower case without accents where
+     * it says nothing, also beside a {@code tokenizer.json} that says otherwise; and {@code [PAD]} and {@code [MASK]} are found in texts, with
+     * ids after the vocabulary's where it lacks them. Tokens that this tokenizer does not find in texts as they are, and what versions of
+     * transformers read differently, are errors.
      *
      * @param folder the folder
      * @return the tokenizer
@@ -93,77 +162,17 @@ public final class Tokenizers {
         JsonObject config = object(folder, CONFIG);
         Path fairseq = folder.resolve("sentencepiece.bpe.model");
         if (!Files.exists(json)) {
-            return Files.exists(fairseq) ? fairseq(fairseq, config) : WordPiece.load(folder);
+            return Files.exists(fairseq)
+                    ? fairseq(fairseq, config)
+                    : new WordPiece(WordPieceFiles.loadVocabulary(folder));
         }
-        JsonObject file = Checks.in(json, () -> json(FileMemory.bytes(json)));
-        return isWordPiece(file)
-                ? new WordPiece(WordPieceFiles.load(folder, Checks.in(json, () -> WordPieceJson.parse(file))))
-                : Checks.in(json, () -> encoder(file, config));
+        TokenizerJson file = Checks.in(json, () -> json(FileMemory.bytes(json)));
+        boolean wordPiece = Checks.in(json, file::isWordPiece);
+        return wordPiece ? file.wordPiece(folder) : Checks.in(json, () -> file.encoder(config));
     }
 
-    /**
-     * {@return the tokenizer of an encoder's {@code tokenizer.json} whose model is WordPiece, Unigram or BPE over bytes}
-     *
-     * @param utf8 the whole file
-     * @throws IllegalArgumentException if the file is malformed, or asks for what is not implemented; the message names it
-     */
-    public static EncoderTokenizer ofEncoderJson(byte[] utf8) {
-        JsonObject file = json(Checks.notNull(utf8, "utf8"));
-        return isWordPiece(file) ? new WordPiece(WordPieceJson.parse(file)) : encoder(file, null);
-    }
-
-    /**
-     * {@return the tokenizer of an encoder's {@code tokenizer.json} whose model is Unigram or BPE over bytes, with what the
-     * {@code tokenizer_config.json} beside it says}
-     *
-     * @param utf8 the whole {@code tokenizer.json}
-     * @param config the whole {@code tokenizer_config.json}
-     * @throws IllegalArgumentException if a file is malformed, or asks for what is not implemented; the message names it
-     */
-    public static EncoderTokenizer ofEncoderJson(byte[] utf8, byte[] config) {
-        JsonObject file = json(Checks.notNull(utf8, "utf8"));
-        if (isWordPiece(file)) {
-            throw file.object("model").fail("type", "Unigram or BPE, as more files of its folder count for WordPiece");
-        }
-        return encoder(file, new JsonObject(CONFIG, Json.object(CONFIG, Checks.notNull(config, "config"))));
-    }
-
-    private static boolean isWordPiece(JsonObject file) {
-        return "WordPiece".equals(file.object("model").find("type"));
-    }
-
-    /**
-     * {@return the tokenizer of a {@code tokenizer.json} that puts no tokens around texts, as static embeddings read them, whatever template the
-     * file has; its model is WordPiece, Unigram or BPE over bytes}
-     *
-     * @param utf8 the whole file
-     * @throws IllegalArgumentException if the file is malformed, or asks for what is not implemented; the message names it
-     */
-    public static EncoderTokenizer ofJsonWithoutEnds(byte[] utf8) {
-        JsonObject file = json(Checks.notNull(utf8, "utf8"));
-        return isWordPiece(file)
-                ? new WordPiece(WordPieceJson.parseWithoutEnds(file))
-                : PieceEncoder.withoutEnds(pieces(file, null), file, SpecialIds.NONE);
-    }
-
-    /**
-     * {@return the tokenizer of {@link #ofJsonWithoutEnds} that leaves unknown tokens out, of texts and of ids, those of Unigram excepted, as
-     * model2vec's {@code StaticModel.tokenize} does}
-     *
-     * @param utf8 the whole file
-     * @throws IllegalArgumentException if the file is malformed, or asks for what is not implemented; the message names it
-     */
-    public static EncoderTokenizer ofModel2VecJson(byte[] utf8) {
-        JsonObject file = json(Checks.notNull(utf8, "utf8"));
-        if (isWordPiece(file)) {
-            return WordPiece.withoutUnknown(WordPieceJson.parseWithoutEnds(file));
-        }
-        PieceTokenizer pieces = pieces(file, null);
-        // a Unigram model of HuggingFace's library has no name of its unknown token, by which model2vec finds it
-        int unknown = pieces instanceof UnigramTokenizer
-                ? SpecialIds.NONE
-                : pieces.specialIds().unknown();
-        return PieceEncoder.withoutEnds(pieces, file, unknown);
+    private static TokenizerJson json(byte[] utf8) {
+        return new TokenizerJson(Checks.notNull(utf8, "utf8"));
     }
 
     /** Files of this name have other ids for other models, such as CamemBERT and mBART. */
@@ -178,30 +187,6 @@ public final class Tokenizers {
                         SentencePieceModel.parseFairseq(FileMemory.bytes(file)),
                         PairTemplate.ROBERTA,
                         OptionalInt.empty()));
-    }
-
-    private static EncoderTokenizer encoder(JsonObject file, @Nullable JsonObject config) {
-        return PieceEncoder.of(pieces(file, config), file, config);
-    }
-
-    private static PieceTokenizer pieces(JsonObject file, @Nullable JsonObject config) {
-        return switch (parse(file, config, Set.of())) {
-            case UnigramTokenizer unigram -> unigram;
-            case BytePairTokenizer bytes -> bytes.requireAllBytes();
-            default -> throw file.object("model").fail("type", "WordPiece, Unigram, or BPE over bytes, for an encoder");
-        };
-    }
-
-    private static JsonObject json(byte[] utf8) {
-        return new JsonObject("tokenizer", Json.object("tokenizer", utf8));
-    }
-
-    private static Tokenizer parse(JsonObject file, @Nullable JsonObject config, Set<Integer> stops) {
-        return switch (file.object("model").text("type")) {
-            case "BPE" -> MergesJson.parse(file, config, stops);
-            case "Unigram" -> UnigramJson.parse(file, config, stops);
-            default -> throw file.object("model").fail("type", "BPE or Unigram");
-        };
     }
 
     /** Returns the ends of {@code generation_config.json}, or where it has none, those of {@code config.json}, as transformers does. */
@@ -233,16 +218,6 @@ public final class Tokenizers {
                 config == null || config.flag("add_bos_token", true),
                 config != null && config.flag("add_eos_token", false));
         return Checks.in(file, () -> SentencePieceModel.parse(FileMemory.bytes(file), added, stops));
-    }
-
-    /**
-     * {@return the tokenizer of SentencePiece's {@code tokenizer.model} whose model is BPE or Unigram, which adds no tokens to a text}
-     *
-     * @param file the whole file, a protocol buffer
-     * @throws IllegalArgumentException if the file is malformed, has another model, or is BPE that normalises text; the message names it
-     */
-    public static Tokenizer ofSentencePieceModel(byte[] file) {
-        return SentencePieceModel.parse(Checks.notNull(file, "file"), AddedEnds.NEITHER, Set.of());
     }
 
     private static @Nullable JsonObject object(Path folder, String name) throws IOException {

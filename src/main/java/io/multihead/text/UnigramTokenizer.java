@@ -11,8 +11,8 @@ import io.multihead.internal.text.unigram.UnigramPieces;
  *
  * <p>Text is normalised by the file's map of characters, spaces become U+2581, and each word becomes the pieces whose scores have the
  * largest sum. Code points that no piece has become the unknown token, one for each run of them, or where the file says so the tokens of
- * their bytes. {@link #encode(String)} never makes control tokens, the unknown token's name or byte tokens of characters; {@link #encodeSpecial}
- * does as the crate.
+ * their bytes. {@link #encode(String)} never makes control tokens, the unknown token's name or byte tokens of characters; of a
+ * {@link PromptText} without content, {@link #encode(PromptText)} makes all that the crate makes.
  *
  * <p>The time for a text is linear. Immutable and thread-safe. {@link #encode(String)} allocates its result.
  */

@@ -4,11 +4,8 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.text.unicode.CharacterTable;
 import io.multihead.internal.text.wordpiece.PieceTrie;
 import io.multihead.internal.text.wordpiece.SpecialTokens;
-import io.multihead.internal.text.wordpiece.WordPieceFiles;
 import io.multihead.internal.text.wordpiece.WordPieceJson;
 import io.multihead.internal.text.wordpiece.WordPieceModel;
-import java.io.IOException;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.OptionalInt;
 
@@ -58,37 +55,9 @@ public final class WordPiece extends EndedTokenizer {
         this.specialInText = specialInText;
     }
 
-    /** Returns a tokenizer that leaves unknown tokens out. */
-    static WordPiece withoutUnknown(WordPieceModel model) {
-        return new WordPiece(model, model.unknown());
-    }
-
-    /**
-     * Reads a tokenizer from a model's folder, as transformers does: {@code tokenizer.json}, or else {@code vocab.txt}, with what
-     * {@code tokenizer_config.json} and other files say. Unless a file names the class {@code PreTrainedTokenizerFast}, the normalisation
-     * is that of {@code tokenizer_config.json}, or lower case without accents where it says nothing, also beside a {@code tokenizer.json}
-     * that says otherwise; and {@code [PAD]} and {@code [MASK]} are found in texts, with ids after the vocabulary's where it lacks them. Tokens
-     * that this tokenizer does not find in texts as they are, and what versions of transformers read differently, are errors.
-     *
-     * @param folder the folder
-     * @return the tokenizer
-     * @throws IOException if the files cannot be read
-     * @throws IllegalArgumentException if a file is malformed or asks for something else than BERT's WordPiece; the message names
-     *     the file
-     */
-    public static WordPiece load(Path folder) throws IOException {
-        return new WordPiece(WordPieceFiles.load(Checks.notNull(folder, "folder")));
-    }
-
-    /**
-     * Reads a {@code tokenizer.json}.
-     *
-     * @param utf8 the whole file
-     * @return the tokenizer; the file's padding, which is on the right, is ignored and its truncation only reported ({@link #truncation})
-     * @throws IllegalArgumentException if the file is malformed or asks for something else than BERT's WordPiece
-     */
-    public static WordPiece ofTokenizerJson(byte[] utf8) {
-        return new WordPiece(WordPieceJson.parse(Checks.notNull(utf8, "utf8")));
+    /** Returns a tokenizer that may leave unknown tokens out. */
+    static WordPiece of(WordPieceModel model, boolean leavesUnknownOut) {
+        return new WordPiece(model, leavesUnknownOut ? model.unknown() : SpecialIds.NONE);
     }
 
     /**
@@ -106,8 +75,8 @@ public final class WordPiece extends EndedTokenizer {
     }
 
     /**
-     * Returns a {@code tokenizer.json} of this tokenizer, which {@link #ofTokenizerJson} reads, or without tokens around texts
-     * {@link Tokenizers#ofJsonWithoutEnds}, as do HuggingFace's libraries. Whether special tokens are found in texts is not part of such a
+     * Returns a {@code tokenizer.json} of this tokenizer, which {@link Tokenizers#ofEncoderJson(byte[])} reads, or without special tokens
+     * around texts {@link Tokenizers#ofStaticJson}, as do HuggingFace's libraries. Whether special tokens are found in texts is not part of such a
      * file.
      *
      * @return UTF-8

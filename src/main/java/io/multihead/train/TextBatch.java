@@ -17,7 +17,7 @@ record TextBatch(int[] ids, int[] positions, PackedSequences sequences) {
         long[] lengths = new long[each.length];
         int tokens = 0;
         for (int i = 0; i < each.length; i++) {
-            each[i] = tokenizer.encode(texts.get(i), mostTokens);
+            each[i] = tokenizer.encodeWithSpecialTokens(texts.get(i), mostTokens);
             lengths[i] = each[i].length;
             tokens = Math.addExact(tokens, each[i].length);
         }

@@ -237,7 +237,7 @@ class SettingsTableTest {
                 SlabArena arena = new SlabArena()) {
             Loading loading = new Loading(cpu, arena, null, false);
             LoadedDecoder model = FolderLoader.load(loading, folder, LoadOptions.DEFAULT, "a folder");
-            int[] tokens = model.tokenizer().withEnds(model.tokenizer().encode("a <s> b"));
+            int[] tokens = model.tokenizer().withSpecialTokens(model.tokenizer().encode("a <s> b"));
             return model.facts().settings()
                     + model.embedder()
                     + template(model.templates())

@@ -49,7 +49,7 @@ class StoredSessionTest {
     }
 
     private static int[] prompt(LanguageModel model) {
-        return model.tokenizer().withEnds(model.tokenizer().encode("Once upon a time"));
+        return model.tokenizer().withSpecialTokens(model.tokenizer().encode("Once upon a time"));
     }
 
     /** Files with other frequencies, whose numbers the checksum covers. */

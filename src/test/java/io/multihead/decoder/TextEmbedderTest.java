@@ -48,7 +48,8 @@ class TextEmbedderTest {
             float[][] last = model.embedder().embed(TEXTS);
             float[][] mean = model.embedder().withPooling(Pooling.MEAN).embed(TEXTS);
             for (int i = 0; i < TEXTS.size(); i++) {
-                int[] ids = model.tokenizer().withEnds(model.tokenizer().encode(TEXTS.get(i)));
+                int[] ids =
+                        model.tokenizer().withSpecialTokens(model.tokenizer().encode(TEXTS.get(i)));
                 double[] states = reference.finalNorm().of(reference.states(ids));
                 assertClose(unit(rows(states, ids.length - 1, ids.length)), last[i]);
                 assertClose(unit(rows(states, 0, ids.length)), mean[i]);
@@ -73,7 +74,8 @@ class TextEmbedderTest {
                 LanguageModel model = LanguageModel.load(cpu, path)) {
             float[][] vectors = model.embedder().embed(texts);
             for (int i = 0; i < texts.size(); i++) {
-                int[] ids = model.tokenizer().withEnds(model.tokenizer().encode(texts.get(i)));
+                int[] ids =
+                        model.tokenizer().withSpecialTokens(model.tokenizer().encode(texts.get(i)));
                 ReferenceTransformer reference = ids.length <= FamilyFile.ORIGINAL ? shorter : longer;
                 double[] states = reference.finalNorm().of(reference.states(ids));
                 assertClose(unit(rows(states, ids.length - 1, ids.length)), vectors[i]);
@@ -197,7 +199,7 @@ class TextEmbedderTest {
     }
 
     private static double[] pooled(LanguageModel model, ReferenceTransformer reference, String pooling, String text) {
-        int[] ids = model.tokenizer().withEnds(model.tokenizer().encode(text));
+        int[] ids = model.tokenizer().withSpecialTokens(model.tokenizer().encode(text));
         double[] states = reference.finalNorm().of(reference.states(ids));
         return switch (pooling) {
             case "mean" -> rows(states, 0, ids.length);

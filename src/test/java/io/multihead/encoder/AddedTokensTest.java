@@ -107,7 +107,7 @@ class AddedTokensTest {
     private void requireRefusedInTexts(Kind kind, int token) throws IOException {
         try (SentenceEncoder encoder = load()) {
             assertEquals(kind.added + 1, encoder.tokenizer().vocabularySize());
-            int[] ids = encoder.tokenizer().encode("a[NEW]");
+            int[] ids = encoder.tokenizer().encodeWithSpecialTokens("a[NEW]");
             assertEquals(kind.added, ids[token]);
             float[] expected = encoder.embed("a");
             String message = "token " + token + ": " + kind.added + "; expected 0 to " + (kind.added - 1);

@@ -87,7 +87,7 @@ class DenseLayersTest extends TinyModelFolder {
 
     private static TinyDense.Bounded expected(SentenceEncoder encoder, String text, List<TinyDense> layers) {
         double[] pooled = POOLED.computeIfAbsent(text, key -> new ReferenceEncoder(TinyModel.weights(1))
-                .embed(encoder.tokenizer().encode(key, encoder.maxTokens()), Pooling.MEAN, false));
+                .embed(encoder.tokenizer().encodeWithSpecialTokens(key, encoder.maxTokens()), Pooling.MEAN, false));
         double largest = Math.max(1, Arrays.stream(pooled).map(Math::abs).max().orElseThrow());
         TinyDense.Bounded vector = new TinyDense.Bounded(pooled, SentenceEncoderTest.TOLERANCE * largest);
         for (TinyDense layer : layers) {

@@ -82,7 +82,7 @@ class EncoderEdgeTest extends TinyModelFolder {
         String text = "a bcd ef ".repeat(130);
         try (SentenceEncoder longer = load()) {
             assertEquals(positions, longer.maxTokens());
-            int[] ids = longer.tokenizer().encode(text, positions);
+            int[] ids = longer.tokenizer().encodeWithSpecialTokens(text, positions);
             assertEquals(positions, ids.length);
             double[] expected = new ReferenceEncoder(weights).embed(ids, Pooling.MEAN, true);
             float[][] actual = longer.embed(List.of("a", text, "b"));

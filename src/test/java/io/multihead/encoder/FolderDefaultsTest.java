@@ -10,6 +10,7 @@ import io.multihead.compute.Compute;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.text.TextNormalization;
+import io.multihead.text.Tokenizers;
 import io.multihead.text.WordPiece;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -116,7 +117,7 @@ class FolderDefaultsTest extends TinyModelFolder {
     /** Returns tokens, vectors, length and prompts, or an error. */
     private String outcome() throws IOException {
         try (SentenceEncoder encoder = load()) {
-            return Arrays.toString(encoder.tokenizer().encode(TEXT))
+            return Arrays.toString(encoder.tokenizer().encodeWithSpecialTokens(TEXT))
                     + Arrays.toString(encoder.embed(TEXT))
                     + encoder.maxTokens()
                     + encoder.prompts()
@@ -141,7 +142,7 @@ class FolderDefaultsTest extends TinyModelFolder {
         Files.writeString(folder.resolve("tokenizer_config.json"), config);
         assertArrayEquals(
                 new int[] {2, 5, 5, 9, 10, 12, 4, 13, 0, 3},
-                WordPiece.load(folder).encode(TEXT));
+                Tokenizers.loadEncoder(folder).encodeWithSpecialTokens(TEXT));
         for (String type : new String[] {"PreTrainedTokenizerFast", "TokenizersBackend"}) {
             // as it is, whatever the settings say
             Files.writeString(
@@ -150,14 +151,15 @@ class FolderDefaultsTest extends TinyModelFolder {
                             + "\", \"do_lower_case\": true, \"tokenize_chinese_chars\": true}");
             assertArrayEquals(
                     new int[] {2, 6, 5, 11, 12, 4, 13, 0, 3},
-                    WordPiece.load(folder).encode(TEXT));
+                    Tokenizers.loadEncoder(folder).encodeWithSpecialTokens(TEXT));
         }
         Files.delete(folder.resolve("tokenizer_config.json"));
         Files.writeString(
                 folder.resolve("config.json"),
                 "{\"model_type\": \"bert\", \"tokenizer_class\": \"PreTrainedTokenizerFast\"}");
         assertArrayEquals(
-                new int[] {2, 6, 5, 11, 12, 4, 13, 0, 3}, WordPiece.load(folder).encode(TEXT));
+                new int[] {2, 6, 5, 11, 12, 4, 13, 0, 3},
+                Tokenizers.loadEncoder(folder).encodeWithSpecialTokens(TEXT));
     }
 
     /** Without {@code modules.json}, sentence-transformers reads neither lengths nor prompts of its own files. */
@@ -201,7 +203,7 @@ class FolderDefaultsTest extends TinyModelFolder {
         Path file = folder.resolve("vocab.txt");
         Files.writeString(file, Files.readString(file).replace("[MASK]", "other"));
         try (SentenceEncoder encoder = load()) {
-            assertArrayEquals(new int[] {2, 59, 3}, encoder.tokenizer().encode("[MASK]"));
+            assertArrayEquals(new int[] {2, 59, 3}, encoder.tokenizer().encodeWithSpecialTokens("[MASK]"));
             assertEquals(TinyModel.DIM, encoder.embed("[MASK]").length);
         }
         Files.writeString(file, Files.readString(file) + "\nmore");

@@ -90,10 +90,10 @@ class Model2VecTest {
     private static void requireKnown(SentenceEncoder encoder, String text, int[] known) {
         assertMean(ROWS, known, true, encoder.embed(text));
         EncoderTokenizer tokenizer = encoder.tokenizer();
-        assertArrayEquals(known, tokenizer.encode(text));
+        assertArrayEquals(known, tokenizer.encodeWithSpecialTokens(text));
         assertArrayEquals(
                 Arrays.copyOf(known, 2),
-                tokenizer.withSpecialTokensInText(false).encode(text, 2));
+                tokenizer.withSpecialTokensInText(false).encodeWithSpecialTokens(text, 2));
         assertEquals(known.length, tokenizer.count(text));
         TokenBuffer tokens = new TokenBuffer();
         tokenizer.append("abc", tokens);

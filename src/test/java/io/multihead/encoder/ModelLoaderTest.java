@@ -8,7 +8,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.load.Loading;
-import io.multihead.text.WordPiece;
+import io.multihead.text.EncoderTokenizer;
+import io.multihead.text.Tokenizers;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -45,7 +46,7 @@ class ModelLoaderTest {
         CountDownLatch started = new CountDownLatch(2);
         try (Compute cpu = Compute.threads(2)) {
             ModelLoader.load(
-                    Loading.of(cpu), () -> meet(started, model()), () -> meet(started, WordPiece.load(folder)));
+                    Loading.of(cpu), () -> meet(started, model()), () -> meet(started, Tokenizers.loadEncoder(folder)));
         }
     }
 
@@ -63,7 +64,7 @@ class ModelLoaderTest {
                     },
                     () -> {
                         assertTrue(read.await(60, TimeUnit.SECONDS));
-                        return WordPiece.load(folder);
+                        return Tokenizers.loadEncoder(folder);
                     });
             assertEquals(TinyModel.VOCABULARY.size(), core.tokenizer.vocabularySize());
         }
@@ -93,7 +94,7 @@ class ModelLoaderTest {
     }
 
     private static void requireFailure(
-            int threads, Exception expected, Callable<EncoderModel> model, Callable<WordPiece> tokenizer) {
+            int threads, Exception expected, Callable<EncoderModel> model, Callable<EncoderTokenizer> tokenizer) {
         try (Compute cpu = Compute.threads(threads)) {
             assertSame(
                     expected,
@@ -119,7 +120,7 @@ class ModelLoaderTest {
                         assertSame(caller, Thread.currentThread());
                         return model();
                     },
-                    () -> WordPiece.load(folder));
+                    () -> Tokenizers.loadEncoder(folder));
         }
     }
 
@@ -142,7 +143,7 @@ class ModelLoaderTest {
                     () -> ModelLoader.load(
                             Loading.of(cpu),
                             () -> SmallModel.of(smaller, Loading.of(Compute.serial())),
-                            () -> WordPiece.load(folder)));
+                            () -> Tokenizers.loadEncoder(folder)));
         }
     }
 

@@ -58,7 +58,7 @@ class ModernBertTest {
                 assertEquals(TinyModernBert.DIM, encoder.dimension());
                 float[][] actual = encoder.withNormalization(false).embed(TEXTS);
                 for (int i = 0; i < TEXTS.size(); i++) {
-                    int[] ids = encoder.tokenizer().encode(TEXTS.get(i), TinyModernBert.POSITIONS);
+                    int[] ids = encoder.tokenizer().encodeWithSpecialTokens(TEXTS.get(i), TinyModernBert.POSITIONS);
                     double[] expected = mean(reference.states(ids));
                     for (int j = 0; j < expected.length; j++) {
                         assertEquals(expected[j], actual[i][j], TOLERANCE, TEXTS.get(i));
@@ -97,7 +97,7 @@ class ModernBertTest {
                 assertArrayEquals(alone.embed(texts.get(i)), all[i], texts.get(i));
             }
             List<int[]> ids = texts.stream()
-                    .map(text -> alone.tokenizer().encode(text, alone.maxTokens()))
+                    .map(text -> alone.tokenizer().encodeWithSpecialTokens(text, alone.maxTokens()))
                     .toList();
             assertArrayEquals(all, alone.embedTokens(ids));
         }
@@ -230,8 +230,8 @@ class ModernBertTest {
     }
 
     private static int[] pair(String query, String passage, Reranker reranker) {
-        int[] first = reranker.tokenizer().encode(query);
-        int[] second = reranker.tokenizer().encode(passage);
+        int[] first = reranker.tokenizer().encodeWithSpecialTokens(query);
+        int[] second = reranker.tokenizer().encodeWithSpecialTokens(passage);
         int room = TinyModernBert.POSITIONS - first.length;
         int kept = Math.min(room, second.length - 1);
         int[] ids = Arrays.copyOf(first, first.length + kept);

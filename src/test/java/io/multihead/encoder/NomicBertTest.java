@@ -40,7 +40,7 @@ class NomicBertTest {
                         .withNormalization(false)
                         .embed(TEXTS);
                 for (int i = 0; i < TEXTS.size(); i++) {
-                    int[] ids = encoder.tokenizer().encode(TEXTS.get(i), 24);
+                    int[] ids = encoder.tokenizer().encodeWithSpecialTokens(TEXTS.get(i), 24);
                     double[] expected = model.states(ids, new int[ids.length])[0];
                     for (int j = 0; j < expected.length; j++) {
                         assertEquals(expected[j], actual[i][j], TOLERANCE, TEXTS.get(i));
@@ -77,8 +77,8 @@ class NomicBertTest {
         try (Reranker reranker = Reranker.load(Compute.serial(), model.writeReranker(folder))) {
             double[] actual = reranker.withActivation(ScoreActivation.IDENTITY).score("ab c", passages);
             for (int i = 0; i < passages.size(); i++) {
-                int[] first = reranker.tokenizer().encode("ab c");
-                int[] second = reranker.tokenizer().encode(passages.get(i));
+                int[] first = reranker.tokenizer().encodeWithSpecialTokens("ab c");
+                int[] second = reranker.tokenizer().encodeWithSpecialTokens(passages.get(i));
                 int[] ids = Arrays.copyOf(first, first.length + second.length - 1);
                 System.arraycopy(second, 1, ids, first.length, second.length - 1);
                 int[] types = new int[ids.length];

@@ -58,8 +58,8 @@ class PairFilesTest {
     /** Fails unless the second text has tokens of a type, after so many separators. */
     private void assertPairs(int type, int separators) throws IOException {
         try (Reranker loaded = Reranker.load(Compute.serial(), folder)) {
-            int[] first = loaded.tokenizer().encode("ab c");
-            int[] second = loaded.tokenizer().encode("de f");
+            int[] first = loaded.tokenizer().encodeWithSpecialTokens("ab c");
+            int[] second = loaded.tokenizer().encodeWithSpecialTokens("de f");
             int[] ids = Arrays.copyOf(first, first.length + separators - 1 + second.length - 1);
             Arrays.fill(ids, first.length, first.length + separators - 1, 3);
             System.arraycopy(second, 1, ids, first.length + separators - 1, second.length - 1);

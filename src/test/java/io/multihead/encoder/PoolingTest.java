@@ -87,7 +87,7 @@ class PoolingTest extends TinyModelFolder {
         TinyDense.write(folder, List.of(dense), DType.F32, false);
         write("{\"pooling_mode\": [\"max\", \"mean\"]}");
         try (SentenceEncoder encoder = load()) {
-            int[] ids = encoder.tokenizer().encode("abc de");
+            int[] ids = encoder.tokenizer().encodeWithSpecialTokens("abc de");
             double[][] states = new ReferenceEncoder(TinyModel.weights(1)).states(ids, new int[ids.length]);
             double[] max = ReferenceEncoder.pool(states, Pooling.MAX, 0);
             double[] mean = ReferenceEncoder.pool(states, Pooling.MEAN, 0);
@@ -116,7 +116,7 @@ class PoolingTest extends TinyModelFolder {
             SentenceEncoder encoder = loaded.withPooling(pooling).withNormalization(false);
             SentenceEncoder prompted = encoder.withPrompt("query: ");
             for (String text : List.of("abc de", "x", "", "abc defghi jk lmnop")) {
-                int[] ids = encoder.tokenizer().encode("query: " + text, 12);
+                int[] ids = encoder.tokenizer().encodeWithSpecialTokens("query: " + text, 12);
                 double[][] states = reference.states(ids, new int[ids.length]);
                 double[] expected = ReferenceEncoder.pool(states, pooling, 3);
                 double root = pooling == Pooling.MEAN_SQRT_LEN ? Math.sqrt(ids.length) : 1;
@@ -126,7 +126,7 @@ class PoolingTest extends TinyModelFolder {
                     assertEquals(expected[i], actual[i], bound, text);
                 }
                 // without a prompt everything counts, in front of ids too
-                int[] plain = encoder.tokenizer().encode(text, 12);
+                int[] plain = encoder.tokenizer().encodeWithSpecialTokens(text, 12);
                 assertArrayEquals(encoder.embed(text), prompted.embedTokens(List.of(plain))[0]);
             }
         }

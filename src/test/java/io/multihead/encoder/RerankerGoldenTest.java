@@ -65,9 +65,9 @@ class RerankerGoldenTest {
         boolean isCut = false;
         try (Reranker reranker = load()) {
             for (int query : GoldenHead.QUERIES) {
-                int first = reranker.tokenizer().count(TEXTS.get(query)) - 2;
+                int first = reranker.tokenizer().count(TEXTS.get(query));
                 for (String passage : passages(query)) {
-                    int second = reranker.tokenizer().count(passage) - 2;
+                    int second = reranker.tokenizer().count(passage);
                     int most = GoldenHead.MOST_TOKENS - 3;
                     int kept = PairTruncation.keptOfFirst(first, second, most)
                             + PairTruncation.keptOfSecond(first, second, most);

@@ -156,7 +156,7 @@ class RerankerPrecisionTest {
     }
 
     private static int[] ids(EncoderTokenizer tokenizer, String text) {
-        int[] ids = tokenizer.encode(text);
+        int[] ids = tokenizer.encodeWithSpecialTokens(text);
         return Arrays.copyOfRange(ids, 1, ids.length - 1);
     }
 

@@ -70,7 +70,7 @@ class RerankerProperties {
     }
 
     private static int[] ids(String text) {
-        int[] ids = serial.tokenizer().encode(text);
+        int[] ids = serial.tokenizer().encodeWithSpecialTokens(text);
         return Arrays.copyOfRange(ids, 1, ids.length - 1);
     }
 

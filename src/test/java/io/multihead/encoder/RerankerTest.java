@@ -59,7 +59,7 @@ class RerankerTest {
     }
 
     private int[] ids(String text) {
-        int[] ids = reranker.tokenizer().encode(text);
+        int[] ids = reranker.tokenizer().encodeWithSpecialTokens(text);
         return Arrays.copyOfRange(ids, 1, ids.length - 1);
     }
 

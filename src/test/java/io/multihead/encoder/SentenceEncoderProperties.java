@@ -102,7 +102,7 @@ class SentenceEncoderProperties {
         assertEquals(texts.size(), actual.length);
         for (int i = 0; i < actual.length; i++) {
             String what = view + ", \"" + texts.get(i) + "\"";
-            int[] ids = serial.tokenizer().encode(view.prompt + texts.get(i));
+            int[] ids = serial.tokenizer().encodeWithSpecialTokens(view.prompt + texts.get(i));
             assertAverage(parts(ids, view.maxTokens - 2), view, actual[i], what);
             TextEmbedding embedding = iterator.next();
             assertArrayEquals(actual[i], embedding.vector(), what);
@@ -200,7 +200,7 @@ class SentenceEncoderProperties {
         SentenceEncoder encoder = view.of(several ? threaded : serial);
         assertArrayEquals(same, encoder.embed(chosen), "a list");
         List<int[]> ids = chosen.stream()
-                .map(text -> encoder.tokenizer().encode(view.prompt + text))
+                .map(text -> encoder.tokenizer().encodeWithSpecialTokens(view.prompt + text))
                 .toList();
         assertArrayEquals(same, encoder.embedTokens(ids), "tokens");
         List<float[]> iterated = new ArrayList<>();
@@ -230,7 +230,7 @@ class SentenceEncoderProperties {
     private static List<List<Integer>> lengths(List<String> texts, View view) {
         List<List<Integer>> lengths = new ArrayList<>();
         for (String text : texts) {
-            int[] ids = serial.tokenizer().encode(view.prompt + text);
+            int[] ids = serial.tokenizer().encodeWithSpecialTokens(view.prompt + text);
             lengths.add(
                     view.longTexts == LongTexts.TRUNCATE
                             ? List.of(Math.min(ids.length, view.maxTokens))

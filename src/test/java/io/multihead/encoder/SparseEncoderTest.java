@@ -55,7 +55,7 @@ class SparseEncoderTest {
                 int kept = 0;
                 List<SparseVector> vectors = encoder.embed(texts());
                 for (int i = 0; i < vectors.size(); i++) {
-                    int[] ids = encoder.tokenizer().encode(texts().get(i), 12);
+                    int[] ids = encoder.tokenizer().encodeWithSpecialTokens(texts().get(i), 12);
                     requireNear(model.expected(ids), vectors.get(i), twice, texts().get(i));
                     kept += vectors.get(i).size();
                 }

@@ -136,18 +136,18 @@ class StaticEncoderTest {
     void nothingIsPutAroundTexts() throws IOException {
         TinyStatic.write(folder, ROWS, true);
         try (SentenceEncoder encoder = load()) {
-            assertEquals(0, encoder.tokenizer().around());
+            assertEquals(0, encoder.tokenizer().specialTokenCount());
             assertEquals(SpecialIds.NONE, encoder.tokenizer().firstToken());
             assertEquals(SpecialIds.NONE, encoder.tokenizer().lastToken());
             List<int[]> ids = new ArrayList<>();
             for (String text : texts()) {
                 int[] expected = TinyStatic.ids(text);
-                assertArrayEquals(expected, encoder.tokenizer().encode(text));
+                assertArrayEquals(expected, encoder.tokenizer().encodeWithSpecialTokens(text));
                 assertEquals(expected.length, encoder.tokenizer().count(text));
                 ids.add(expected);
             }
             int[] abc = TinyStatic.ids("abc");
-            assertArrayEquals(Arrays.copyOf(abc, 2), encoder.tokenizer().encode("abc", 2));
+            assertArrayEquals(Arrays.copyOf(abc, 2), encoder.tokenizer().encodeWithSpecialTokens("abc", 2));
             assertEquals(3, new EncoderTokenCountEstimator(encoder.tokenizer()).estimateTokenCountInText("abc"));
             float[][] expected = encoder.embed(texts());
             assertArrayEquals(expected, encoder.embedTokens(ids));
@@ -297,7 +297,7 @@ class StaticEncoderTest {
                         "null", UnigramFixture.metaspace(""), pieces, UnigramFixture.scores(pieces.size()), false));
         Path file = folder.resolve("packed");
         try (SentenceEncoder encoder = load()) {
-            int[] ids = encoder.tokenizer().encode("ab b x<mask>");
+            int[] ids = encoder.tokenizer().encodeWithSpecialTokens("ab b x<mask>");
             assertArrayEquals(new int[] {8, 4, 7, 4, 3, 9}, ids);
             assertMean(rows, ids, true, encoder.embed("ab b x<mask>"));
             encoder.write(file);
@@ -323,12 +323,14 @@ class StaticEncoderTest {
         for (String first : List.of(UnigramFixture.bert(), "{\"type\": \"Strip\"}")) {
             String json = UnigramFixture.json(UnigramFixture.model2vec(first), metaspace, pieces, scores, false);
             Files.writeString(folder.resolve("0_StaticEmbedding/tokenizer.json"), json);
-            EncoderTokenizer model2Vec = Tokenizers.ofModel2VecJson(json.getBytes(StandardCharsets.UTF_8));
+            EncoderTokenizer model2Vec = Tokenizers.ofStaticJson(json.getBytes(StandardCharsets.UTF_8), true);
             assertArrayEquals(
-                    new int[] {4, 4, 5, 7, 3}, model2Vec.encode(" a ab z"), "model2vec knows no id of unknown ones");
+                    new int[] {4, 4, 5, 7, 3},
+                    model2Vec.encodeWithSpecialTokens(" a ab z"),
+                    "model2vec knows no id of unknown ones");
             try (SentenceEncoder encoder = load()) {
                 String text = first.contains("Bert") ? "\u00c1B,\ta b " : " ab,\ta b ";
-                int[] ids = encoder.tokenizer().encode(text);
+                int[] ids = encoder.tokenizer().encodeWithSpecialTokens(text);
                 assertArrayEquals(new int[] {4, 5, 6, 8}, ids);
                 assertMean(rows, ids, true, encoder.embed(text));
             }

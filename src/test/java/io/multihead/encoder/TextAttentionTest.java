@@ -36,7 +36,7 @@ class TextAttentionTest extends TinyModelFolder {
         double worst = 0;
         for (String text : List.of("", "a", "abc de", "lmnop qrst", "abc defghi jk lmnopqrs")) {
             TextAttention attention = encoder.attention(text);
-            int[] ids = encoder.tokenizer().encode(text, encoder.maxTokens());
+            int[] ids = encoder.tokenizer().encodeWithSpecialTokens(text, encoder.maxTokens());
             double[][][][] expected = new ReferenceEncoder(TinyModel.weights(1)).attention(ids);
             Tensor weights = attention.weights();
             assertEquals(Shape.of(TinyModel.LAYERS, TinyModel.HEADS, ids.length, ids.length), weights.shape());

@@ -92,7 +92,7 @@ final class TinyStatic {
 
     /** Returns a text's ids without those around it. */
     static int[] ids(String text) {
-        int[] ids = WORDS.encode(text);
+        int[] ids = WORDS.encodeWithSpecialTokens(text);
         return Arrays.copyOfRange(ids, 1, ids.length - 1);
     }
 

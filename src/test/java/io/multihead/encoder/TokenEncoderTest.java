@@ -136,7 +136,7 @@ class TokenEncoderTest {
     }
 
     private int[] text(String text) {
-        int[] ids = encoder.tokenizer().encode(text);
+        int[] ids = encoder.tokenizer().encodeWithSpecialTokens(text);
         return Arrays.copyOfRange(ids, 1, ids.length - 1);
     }
 

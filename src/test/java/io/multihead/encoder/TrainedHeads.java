@@ -154,7 +154,7 @@ public record TrainedHeads(Compute cpu, Arena arena, Function<String, Tensor> we
             Safetensors file = Safetensors.map(folder.resolve("model.safetensors"), arena);
             TrainedHeads model = of(cpu, arena, file::get, config, 6);
             List<Tensor> inputs = texts.stream()
-                    .map(text -> model.embedded(encoder.tokenizer().encode(text, encoder.maxTokens())))
+                    .map(text -> model.embedded(encoder.tokenizer().encodeWithSpecialTokens(text, encoder.maxTokens())))
                     .toList();
             return model.pruned(inputs, List.of(encoder.embed(same)), 12, 36);
         }

@@ -46,7 +46,7 @@ class TrainedHeadsTest extends TinyModelFolder {
                 .withEpsilon(TinyModel.EPSILON);
         model = TrainedHeads.of(Compute.serial(), Arena.ofAuto(), file::get, config, TinyModel.LAYERS);
         texts = TEXTS.stream()
-                .map(text -> model.embedded(encoder.tokenizer().encode(text, encoder.maxTokens())))
+                .map(text -> model.embedded(encoder.tokenizer().encodeWithSpecialTokens(text, encoder.maxTokens())))
                 .toList();
         vectors = List.of(encoder.embed("zyx"), encoder.embed("w vu"), encoder.embed("t srqpo"));
     }

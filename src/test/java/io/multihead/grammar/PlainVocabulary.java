@@ -98,11 +98,6 @@ final class PlainVocabulary implements Tokenizer {
     }
 
     @Override
-    public int[] encodeSpecial(String text) {
-        return encode(text);
-    }
-
-    @Override
     public int[] encode(PromptText text) {
         throw new UnsupportedOperationException(text.toString());
     }

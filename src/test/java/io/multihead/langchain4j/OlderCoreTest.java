@@ -129,7 +129,7 @@ class OlderCoreTest {
         try (SentenceEncoder encoder = SentenceEncoder.load(Compute.serial(), folder.resolve("model"))) {
             assertArrayEquals(encoder.embed("abc"), vectors[0]);
             assertArrayEquals(encoder.embed("de f"), vectors[1]);
-            assertEquals(encoder.tokenizer().count("abc") - 2, vectors[2][0]);
+            assertEquals(encoder.tokenizer().count("abc"), vectors[2][0]);
         }
     }
 

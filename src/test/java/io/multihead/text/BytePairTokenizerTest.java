@@ -186,7 +186,8 @@ class BytePairTokenizerTest {
         int mark = tokenizer.find("<|im_end|>");
         int think = tokenizer.find("<think>");
         int lines = tokenizer.find("\n\n");
-        assertArrayEquals(new int[] {lines, 'a', mark, think}, tokenizer.encodeSpecial("\n\na<|im_end|><think>"));
+        assertArrayEquals(
+                new int[] {lines, 'a', mark, think}, tokenizer.encode(PromptText.template("\n\na<|im_end|><think>")));
         assertEquals("a<|im_end|><think>".length() + 1, tokenizer.encode("\n\na<|im_end|><think>").length);
         assertEquals("<think>a", tokenizer.decode(mark, think, 'a'));
     }

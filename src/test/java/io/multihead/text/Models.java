@@ -27,7 +27,7 @@ public final class Models {
     /** The tokenizer of MiniLM, bge and e5. */
     public static WordPiece tokenizer() {
         try (InputStream in = open(MINILM_TOKENIZER)) {
-            return WordPiece.ofTokenizerJson(in.readAllBytes());
+            return (WordPiece) Tokenizers.ofEncoderJson(in.readAllBytes());
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

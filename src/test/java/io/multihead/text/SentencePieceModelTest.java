@@ -51,9 +51,9 @@ class SentencePieceModelTest {
         assertArrayEquals(new int[] {5, 3, 4}, tokenizer.encode("a\n\na"));
         assertArrayEquals(new int[] {4}, without(integer(3, 0)).encode("a"));
         Files.write(folder.resolve("tokenizer.model"), join(pieces(), trainer, PLAIN));
-        assertArrayEquals(new int[] {2, 5}, Tokenizers.load(folder).withEnds(5));
+        assertArrayEquals(new int[] {2, 5}, Tokenizers.load(folder).withSpecialTokens(5));
         Files.writeString(folder.resolve("tokenizer_config.json"), "{\"add_bos_token\": false}");
-        assertArrayEquals(new int[] {5}, Tokenizers.load(folder).withEnds(5));
+        assertArrayEquals(new int[] {5}, Tokenizers.load(folder).withSpecialTokens(5));
     }
 
     @Test
@@ -146,7 +146,7 @@ class SentencePieceModelTest {
         assertArrayEquals(new int[] {5, 6}, tokenizer.encode("aaa"), "the mark and a, then what is not normalised");
         assertArrayEquals(new int[] {5, 0, 4}, tokenizer.encode("aX\u4e2da"), "one unknown token");
         assertArrayEquals(new int[] {5, 0, 4}, tokenizer.encode("a<s>a"));
-        assertArrayEquals(new int[] {5, 1, 5}, tokenizer.encodeSpecial("a<s> a"));
+        assertArrayEquals(new int[] {5, 1, 5}, tokenizer.encode(PromptText.template("a<s> a")));
         assertArrayEquals(new int[] {}, tokenizer.encode(" \u2581 "));
     }
 
@@ -174,9 +174,9 @@ class SentencePieceModelTest {
         EncoderTokenizer tokenizer = Tokenizers.loadEncoder(folder);
         assertEquals(7, tokenizer.vocabularySize());
         assertEquals(6, tokenizer.ownVocabularySize()); // without <mask>, as transformers adds it
-        assertArrayEquals(new int[] {0, 4, 5, 3, 2}, tokenizer.encode("abx"));
-        assertArrayEquals(new int[] {0, 4, 6, 4, 2}, tokenizer.encode("a <mask> a"));
-        assertArrayEquals(new int[] {0, 1, 2, 2}, tokenizer.encode("<pad></s>"));
+        assertArrayEquals(new int[] {0, 4, 5, 3, 2}, tokenizer.encodeWithSpecialTokens("abx"));
+        assertArrayEquals(new int[] {0, 4, 6, 4, 2}, tokenizer.encodeWithSpecialTokens("a <mask> a"));
+        assertArrayEquals(new int[] {0, 1, 2, 2}, tokenizer.encodeWithSpecialTokens("<pad></s>"));
         assertEquals(2, tokenizer.separators());
         Files.writeString(folder.resolve("tokenizer_config.json"), "{\"tokenizer_class\": \"CamembertTokenizer\"}");
         String message = assertThrows(IllegalArgumentException.class, () -> Tokenizers.loadEncoder(folder))

@@ -45,7 +45,7 @@ class SentencePieceTokenizerTest {
                 .readTree(SharedModels.file("stories260K/golden.json").toFile());
         assertTrue(golden.get("tokenizer").size() > 5);
         golden.get("tokenizer").properties().forEach(each -> {
-            int[] ids = tokenizer.encodeSpecial(each.getKey());
+            int[] ids = tokenizer.encode(PromptText.template(each.getKey()));
             int[] withBegin =
                     IntStream.concat(IntStream.of(1), IntStream.of(ids)).toArray();
             assertArrayEquals(ids(each.getValue()), withBegin, each.getKey());
@@ -55,7 +55,8 @@ class SentencePieceTokenizerTest {
                 int[] prompt = ids(run.get("prompt_ids"));
                 assertArrayEquals(
                         prompt,
-                        tokenizer.withEnds(tokenizer.encode(run.get("prompt").asText())));
+                        tokenizer.withSpecialTokens(
+                                tokenizer.encode(run.get("prompt").asText())));
                 TextStream stream = new TextStream(tokenizer);
                 StringBuilder text = new StringBuilder(run.get("prompt").asText());
                 for (int id : ids(run.get("double"))) {
@@ -78,7 +79,7 @@ class SentencePieceTokenizerTest {
     void aTextOfAUserHasNoControlTokens() {
         Tokenizer tokenizer = small(SpacePrefix.NONE);
         assertArrayEquals(new int[] {5, 4, 0, 6, 5}, tokenizer.encode("a<s>ba"));
-        assertArrayEquals(new int[] {5, 1, 6, 5}, tokenizer.encodeSpecial("a<s>ba"));
+        assertArrayEquals(new int[] {5, 1, 6, 5}, tokenizer.encode(PromptText.template("a<s>ba")));
         assertEquals("a<ba", tokenizer.decode(5, 4, 0, 6, 5));
         assertEquals("aba", tokenizer.decode(5, 1, 6, 5));
         assertEquals("<s>", new String(tokenizer.pieceBytes(1), StandardCharsets.UTF_8));
@@ -88,10 +89,10 @@ class SentencePieceTokenizerTest {
 
     @Test
     void aSpaceStandsBeforeTextWhereItShould() {
-        assertArrayEquals(new int[] {9, 1, 9, 3}, small(SpacePrefix.ALWAYS).encodeSpecial("a<s>a "));
-        assertArrayEquals(new int[] {9, 1, 5, 3}, small(SpacePrefix.FIRST).encodeSpecial("a<s>a "));
-        assertArrayEquals(new int[] {1, 5}, small(SpacePrefix.FIRST).encodeSpecial("<s>a"));
-        assertArrayEquals(new int[] {5, 1, 5, 3}, small(SpacePrefix.NONE).encodeSpecial("a<s>a "));
+        assertArrayEquals(new int[] {9, 1, 9, 3}, small(SpacePrefix.ALWAYS).encode(PromptText.template("a<s>a ")));
+        assertArrayEquals(new int[] {9, 1, 5, 3}, small(SpacePrefix.FIRST).encode(PromptText.template("a<s>a ")));
+        assertArrayEquals(new int[] {1, 5}, small(SpacePrefix.FIRST).encode(PromptText.template("<s>a")));
+        assertArrayEquals(new int[] {5, 1, 5, 3}, small(SpacePrefix.NONE).encode(PromptText.template("a<s>a ")));
         assertEquals("a ", small(SpacePrefix.FIRST).decode(9, 3));
         assertEquals(" a ", small(SpacePrefix.NONE).decode(9, 3));
         assertArrayEquals(new int[0], small(SpacePrefix.ALWAYS).encode(""));
@@ -100,9 +101,9 @@ class SentencePieceTokenizerTest {
     @Test
     void tokensAroundATextStandThereOnce() {
         Tokenizer tokenizer = small(SpacePrefix.NONE);
-        assertArrayEquals(new int[] {1, 5}, tokenizer.withEnds(5));
-        assertArrayEquals(new int[] {1, 5}, tokenizer.withEnds(1, 5));
-        assertArrayEquals(new int[] {1}, tokenizer.withEnds());
+        assertArrayEquals(new int[] {1, 5}, tokenizer.withSpecialTokens(5));
+        assertArrayEquals(new int[] {1, 5}, tokenizer.withSpecialTokens(1, 5));
+        assertArrayEquals(new int[] {1}, tokenizer.withSpecialTokens());
     }
 
     /** Equal scores, letters that are no tokens, tokens across a space, and runs longer than what is searched without a heap. */

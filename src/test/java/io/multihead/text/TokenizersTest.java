@@ -68,7 +68,7 @@ class TokenizersTest {
     }
 
     static Tokenizer read(String json) {
-        return Tokenizers.ofTokenizerJson(json.getBytes(StandardCharsets.UTF_8));
+        return Tokenizers.ofJson(json.getBytes(StandardCharsets.UTF_8));
     }
 
     @Test
@@ -76,7 +76,7 @@ class TokenizersTest {
         Tokenizer tokenizer = read(BYTES);
         assertEquals(260, tokenizer.vocabularySize());
         assertArrayEquals(new int[] {AB, ' ', AB}, tokenizer.encode("ab ab"));
-        assertArrayEquals(new int[] {AB, END}, tokenizer.withEnds(tokenizer.encode("ab")));
+        assertArrayEquals(new int[] {AB, END}, tokenizer.withSpecialTokens(tokenizer.encode("ab")));
         assertArrayEquals(new int[] {0xc3, 0xa9}, tokenizer.encode("e\u0301"), "composed first");
         assertArrayEquals(
                 tokenizer.encode("ab"),
@@ -92,7 +92,7 @@ class TokenizersTest {
         assertArrayEquals(new int[] {'-', WORD, '-'}, tokenizer.encode("-word-"));
         assertArrayEquals(new int[] {'w', 'o', 'r', 'd', 's'}, tokenizer.encode("words"));
         assertArrayEquals(new int[] {'_', 'w', 'o', 'r', 'd'}, tokenizer.encode("_word"));
-        assertArrayEquals(new int[] {AB, END}, tokenizer.encodeSpecial("ab<|end|>"));
+        assertArrayEquals(new int[] {AB, END}, tokenizer.encode(PromptText.template("ab<|end|>")));
         assertEquals("ab<|end|>", tokenizer.decode(tokenizer.encode("ab<|end|>")));
     }
 
@@ -105,8 +105,8 @@ class TokenizersTest {
                           "trim_offsets": true, "add_prefix_space": false}, "added_tokens\"""");
         Files.writeString(folder.resolve("tokenizer.json"), roberta);
         EncoderTokenizer tokenizer = Tokenizers.loadEncoder(folder);
-        assertArrayEquals(new int[] {END, AB, ' ', AB, END}, tokenizer.encode("ab ab"));
-        assertArrayEquals(new int[] {END, 0xc3, 0xa9, 'x', END}, tokenizer.encode("\u00e9x"));
+        assertArrayEquals(new int[] {END, AB, ' ', AB, END}, tokenizer.encodeWithSpecialTokens("ab ab"));
+        assertArrayEquals(new int[] {END, 0xc3, 0xa9, 'x', END}, tokenizer.encodeWithSpecialTokens("\u00e9x"));
         assertEquals(2, tokenizer.separators());
         TokenBuffer buffer = new TokenBuffer();
         tokenizer.append("ab \ud83d\ude00[s] ab<|end|>", buffer);
@@ -132,14 +132,14 @@ class TokenizersTest {
     void nothingMayBePutAroundTexts() {
         byte[] file = BYTES.getBytes(StandardCharsets.UTF_8);
         for (EncoderTokenizer tokenizer : List.of(
-                Tokenizers.ofJsonWithoutEnds(file),
-                Tokenizers.ofJsonWithoutEnds(file).withSpecialTokensInText(false))) {
-            assertEquals(0, tokenizer.around());
+                Tokenizers.ofStaticJson(file, false),
+                Tokenizers.ofStaticJson(file, false).withSpecialTokensInText(false))) {
+            assertEquals(0, tokenizer.specialTokenCount());
             assertEquals(SpecialIds.NONE, tokenizer.firstToken());
             assertEquals(SpecialIds.NONE, tokenizer.lastToken());
-            assertArrayEquals(new int[] {AB, ' ', AB}, tokenizer.encode("ab ab"));
-            assertArrayEquals(new int[] {AB, ' '}, tokenizer.encode("ab ab", 2));
-            assertArrayEquals(new int[0], tokenizer.encode(""));
+            assertArrayEquals(new int[] {AB, ' ', AB}, tokenizer.encodeWithSpecialTokens("ab ab"));
+            assertArrayEquals(new int[] {AB, ' '}, tokenizer.encodeWithSpecialTokens("ab ab", 2));
+            assertArrayEquals(new int[0], tokenizer.encodeWithSpecialTokens(""));
             assertEquals(3, tokenizer.count("ab ab"));
             TokenBuffer buffer = new TokenBuffer();
             tokenizer.append(new int[] {AB, ' '}, buffer);
@@ -149,7 +149,7 @@ class TokenizersTest {
         }
         String message = assertThrows(
                         IllegalArgumentException.class,
-                        () -> Tokenizers.ofJsonWithoutEnds(PIECES.getBytes(StandardCharsets.UTF_8)))
+                        () -> Tokenizers.ofStaticJson(PIECES.getBytes(StandardCharsets.UTF_8), false))
                 .getMessage();
         assertTrue(message.endsWith("WordPiece, Unigram, or BPE over bytes, for an encoder"), message);
     }
@@ -161,14 +161,14 @@ class TokenizersTest {
                 .getBytes(StandardCharsets.UTF_8);
         String text = "ab<|end|>ab";
         assertArrayEquals(
-                new int[] {AB, END, AB}, Tokenizers.ofJsonWithoutEnds(file).encode(text));
-        EncoderTokenizer tokenizer = Tokenizers.ofModel2VecJson(file);
-        assertArrayEquals(new int[] {AB, AB}, tokenizer.encode(text));
+                new int[] {AB, END, AB}, Tokenizers.ofStaticJson(file, false).encodeWithSpecialTokens(text));
+        EncoderTokenizer tokenizer = Tokenizers.ofStaticJson(file, true);
+        assertArrayEquals(new int[] {AB, AB}, tokenizer.encodeWithSpecialTokens(text));
         TokenBuffer buffer = new TokenBuffer();
         tokenizer.append(new int[] {AB, END, AB}, buffer);
         assertArrayEquals(new int[] {AB, AB}, buffer.ids());
         EncoderTokenizer plain = tokenizer.withSpecialTokensInText(false);
-        assertEquals(2 + "<|end|>".length(), plain.count(text));
+        assertEquals(2 + "<|end|>".length(), plain.count(text) + plain.specialTokenCount());
     }
 
     /** BERT's template around composed bytes, as ModernBERT has it. */
@@ -196,7 +196,8 @@ class TokenizersTest {
     void anEncodersTextMayBeComposed() {
         EncoderTokenizer tokenizer = composing();
         assertEquals(1, tokenizer.separators());
-        assertArrayEquals(new int[] {STRIPPED, AB, 0xc3, 0xa9, 'x', END}, tokenizer.encode("abe\u0301x"));
+        assertArrayEquals(
+                new int[] {STRIPPED, AB, 0xc3, 0xa9, 'x', END}, tokenizer.encodeWithSpecialTokens("abe\u0301x"));
         assertEquals(
                 List.of(
                         List.of((int) 'a', 0, 1),
@@ -278,7 +279,7 @@ class TokenizersTest {
         Tokenizer tokenizer = read(PIECES);
         assertArrayEquals(new int[] {2, 6}, tokenizer.encode("ab"), "not the space and a, which merge later");
         assertArrayEquals(new int[] {5, 0, 5}, tokenizer.encode("axy\u4e2d a"), "one unknown token for a run");
-        assertArrayEquals(new int[] {5, 1, 5}, tokenizer.encodeSpecial("a<s>a"));
+        assertArrayEquals(new int[] {5, 1, 5}, tokenizer.encode(PromptText.template("a<s>a")));
         assertEquals("ab ab", tokenizer.decode(tokenizer.encode("ab ab")));
         assertArrayEquals(new int[] {2, 5}, tokenizer.encode(" a"));
     }
@@ -289,7 +290,7 @@ class TokenizersTest {
         String metaspace = PIECES.replaceAll("(?s)\\{\"normalizer.*?\"pre_tokenizer\": null", """
                 {"pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "split": false, "prepend_scheme": "%s"}""".formatted(scheme));
         Tokenizer tokenizer = read(metaspace);
-        assertArrayEquals(new int[] {first, 1, second}, tokenizer.encodeSpecial("a<s>a"));
+        assertArrayEquals(new int[] {first, 1, second}, tokenizer.encode(PromptText.template("a<s>a")));
         assertArrayEquals(new int[] {5}, tokenizer.encode(" a"));
     }
 
@@ -360,7 +361,7 @@ class TokenizersTest {
         String fused = unknown.replace("\"byte_fallback\"", "\"fuse_unk\": true, \"byte_fallback\"");
         assertArrayEquals(new int[] {'-', '!', '-'}, read(fused).encode("-\u0001\u0001-"));
         byte[] encoder = without.getBytes(StandardCharsets.UTF_8);
-        String message = assertThrows(IllegalArgumentException.class, () -> Tokenizers.ofJsonWithoutEnds(encoder))
+        String message = assertThrows(IllegalArgumentException.class, () -> Tokenizers.ofStaticJson(encoder, false))
                 .getMessage();
         assertEquals("vocabulary: no token for byte 1; expected one for each byte of UTF-8", message);
     }

@@ -172,9 +172,12 @@ class UnigramProperties {
     }
 
     private static void check(List<Integer> expected, String json, String text) {
-        Tokenizer tokenizer = Tokenizers.ofTokenizerJson(json.getBytes(StandardCharsets.UTF_8));
+        Tokenizer tokenizer = Tokenizers.ofJson(json.getBytes(StandardCharsets.UTF_8));
         assertEquals(
-                expected, Arrays.stream(tokenizer.encodeSpecial(text)).boxed().toList());
+                expected,
+                Arrays.stream(tokenizer.encode(PromptText.template(text)))
+                        .boxed()
+                        .toList());
         assertEquals(expected, Arrays.stream(tokenizer.encode(text)).boxed().toList());
     }
 
@@ -221,7 +224,7 @@ class UnigramProperties {
             boolean marked = tokenizer.token(buffer.id(i)).startsWith("\u2581");
             assertTrue(!(marked && buffer.continuesWord(i)), "token " + i);
         }
-        int[] ids = tokenizer.encode(whole);
+        int[] ids = tokenizer.encodeWithSpecialTokens(whole);
         assertArrayEquals(buffer.ids(), Arrays.copyOfRange(ids, 1, ids.length - 1));
     }
 

@@ -37,7 +37,7 @@ class UnigramTokenizerTest {
     Path folder;
 
     private static UnigramTokenizer read(String json) {
-        return (UnigramTokenizer) Tokenizers.ofTokenizerJson(json.getBytes(StandardCharsets.UTF_8));
+        return (UnigramTokenizer) Tokenizers.ofJson(json.getBytes(StandardCharsets.UTF_8));
     }
 
     private static int id(String piece) {
@@ -56,12 +56,15 @@ class UnigramTokenizerTest {
     void aTextOfAUserHasNoControlTokens() {
         UnigramTokenizer tokenizer = read(XLMR);
         assertArrayEquals(ids("\u2581a", "<unk>", "\u2581a"), tokenizer.encode("a<s> a"));
-        assertArrayEquals(ids("\u2581a", "<s>", "\u2581a"), tokenizer.encodeSpecial("a<s> a"));
-        assertArrayEquals(ids("\u2581a", "<mask>", "\u2581a"), tokenizer.encodeSpecial("a <mask>a"));
+        assertArrayEquals(ids("\u2581a", "<s>", "\u2581a"), tokenizer.encode(PromptText.template("a<s> a")));
+        assertArrayEquals(ids("\u2581a", "<mask>", "\u2581a"), tokenizer.encode(PromptText.template("a <mask>a")));
         assertArrayEquals(
-                ids("\u2581a", "<mask>", "\u2581a"), tokenizer.encodeSpecial("a \uff1cmask>a"), "normalised first");
+                ids("\u2581a", "<mask>", "\u2581a"),
+                tokenizer.encode(PromptText.template("a \uff1cmask>a")),
+                "normalised first");
         assertArrayEquals(ids("\u2581a", "\u2581", "<unk>", "a", "<unk>", "\u2581a"), tokenizer.encode("a <mask> a"));
-        assertArrayEquals(ids("\u2581", "<s>"), tokenizer.encodeSpecial("\uff1cs>"), "a piece, as in the crate");
+        assertArrayEquals(
+                ids("\u2581", "<s>"), tokenizer.encode(PromptText.template("\uff1cs>")), "a piece, as in the crate");
         assertArrayEquals(ids("\u2581", "<unk>"), tokenizer.encode("\uff1cs>"));
     }
 
@@ -102,13 +105,13 @@ class UnigramTokenizerTest {
                         "b 19 20 true"),
                 all);
         TokenBuffer byIds = new TokenBuffer();
-        tokenizer.append(tokenizer.encode("  ab\u200b \ufb01\ud83d\ude00 zz <mask>b"), byIds);
+        tokenizer.append(tokenizer.encodeWithSpecialTokens("  ab\u200b \ufb01\ud83d\ude00 zz <mask>b"), byIds);
         for (int i = 0; i < byIds.size(); i++) {
             assertEquals(buffer.continuesWord(i), byIds.continuesWord(i), "token " + i);
         }
         assertArrayEquals(
                 ids("\u2581a"),
-                Arrays.copyOfRange(tokenizer.withSpecialTokensInText(false).encode("a"), 1, 2));
+                Arrays.copyOfRange(tokenizer.withSpecialTokensInText(false).encodeWithSpecialTokens("a"), 1, 2));
     }
 
     @Test
@@ -117,9 +120,10 @@ class UnigramTokenizerTest {
         Files.writeString(folder.resolve("tokenizer_config.json"), """
                 {"bos_token": "<s>", "cls_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>", "tokenizer_class": "XLMRobertaTokenizer"}""");
         EncoderTokenizer tokenizer = Tokenizers.loadEncoder(folder);
-        assertArrayEquals(new int[] {0, id("\u2581a"), 2}, tokenizer.encode("a"));
-        assertArrayEquals(new int[] {0, id("\u2581a"), 2}, tokenizer.encode("a ab ab", 3));
-        assertEquals(4, tokenizer.count("a a"));
+        assertArrayEquals(new int[] {0, id("\u2581a"), 2}, tokenizer.encodeWithSpecialTokens("a"));
+        assertArrayEquals(new int[] {0, id("\u2581a"), 2}, tokenizer.encodeWithSpecialTokens("a ab ab", 3));
+        assertEquals(2, tokenizer.count("a a"));
+        assertArrayEquals(ids("\u2581a"), tokenizer.encode("a"));
         assertEquals(2, tokenizer.separators());
         assertEquals(1, Tokenizers.load(folder).specialIds().padding());
         assertEquals("a ab", Tokenizers.load(folder).decode(ids("\u2581a", "\u2581ab")));
@@ -135,7 +139,8 @@ class UnigramTokenizerTest {
                 false);
         UnigramTokenizer tokenizer = read(first);
         assertArrayEquals(
-                ids("\u2581a", "\u2581", "\u2581", "\u2581a", "<mask>", "a"), tokenizer.encodeSpecial("a   a <mask>a"));
+                ids("\u2581a", "\u2581", "\u2581", "\u2581a", "<mask>", "a"),
+                tokenizer.encode(PromptText.template("a   a <mask>a")));
         tokenizer = read(first.replace("\"first\", \"split\": true", "\"never\", \"split\": false"));
         assertArrayEquals(ids("a", "\u2581\u2581", "\u2581a"), tokenizer.encode("a   a"));
         String collapse = "{\"type\": \"Sequence\", \"normalizers\": [" + UnigramFixture.precompiled()
@@ -146,7 +151,7 @@ class UnigramTokenizerTest {
         assertArrayEquals(ids("\u2581", "\u2581a"), tokenizer.encode("\u2581\u2581a"), "a word begins at each mark");
         assertArrayEquals(
                 ids("\u2581a", "\u2581", "\u2581", "<mask>"),
-                tokenizer.encodeSpecial("a  \u2581<mask>"),
+                tokenizer.encode(PromptText.template("a  \u2581<mask>")),
                 "a mark is no white space");
     }
 
@@ -277,7 +282,8 @@ class UnigramTokenizerTest {
         EncoderTokenizer unpaired = Tokenizers.ofEncoderJson(pair.getBytes(StandardCharsets.UTF_8));
         assertEquals(0, unpaired.separators());
         assertArrayEquals(
-                Tokenizers.ofEncoderJson(XLMR.getBytes(StandardCharsets.UTF_8)).encode("ab"), unpaired.encode("ab"));
+                Tokenizers.ofEncoderJson(XLMR.getBytes(StandardCharsets.UTF_8)).encodeWithSpecialTokens("ab"),
+                unpaired.encodeWithSpecialTokens("ab"));
     }
 
     private static String message(String json) {

@@ -35,12 +35,12 @@ class VocabularyLinesTest {
             })
     void areReadAsTransformersReadsThem(String lines, String text, String ids) throws IOException {
         Files.writeString(folder.resolve("vocab.txt"), lines.contains("[UNK]") ? lines : SPECIAL + lines);
-        WordPiece tokenizer = WordPiece.load(folder);
+        WordPiece tokenizer = (WordPiece) Tokenizers.loadEncoder(folder);
         int[] expected =
                 Arrays.stream(ids.split(" ")).mapToInt(Integer::parseInt).toArray();
-        assertArrayEquals(expected, tokenizer.encode(text));
+        assertArrayEquals(expected, tokenizer.encodeWithSpecialTokens(text));
         assertArrayEquals(
-                expected, WordPiece.ofTokenizerJson(tokenizer.toTokenizerJson()).encode(text));
+                expected, Tokenizers.ofEncoderJson(tokenizer.toTokenizerJson()).encodeWithSpecialTokens(text));
     }
 
     /** What the two versions read differently. */
@@ -57,7 +57,8 @@ class VocabularyLinesTest {
     void areRefusedWhereVersionsDiffer(String lines, String message) throws IOException {
         Path file = folder.resolve("vocab.txt");
         Files.writeString(file, lines.contains("[UNK]") ? lines : SPECIAL + lines);
-        IllegalArgumentException wrong = assertThrows(IllegalArgumentException.class, () -> WordPiece.load(folder));
+        IllegalArgumentException wrong =
+                assertThrows(IllegalArgumentException.class, () -> Tokenizers.loadEncoder(folder));
         assertEquals(file + ": " + message, wrong.getMessage());
     }
 }

@@ -51,9 +51,9 @@ class WordPieceTest {
 
     @Test
     void wordsBecomeTheLongestPieces() {
-        assertArrayEquals(new int[] {2, 5, 7, 6, 9, 3}, SMALL.encode("Unaffable!"));
-        assertArrayEquals(new int[] {2, 1, 3}, SMALL.encode("unknown"));
-        assertArrayEquals(new int[] {2, 3}, SMALL.encode(" \t\n"));
+        assertArrayEquals(new int[] {2, 5, 7, 6, 9, 3}, SMALL.encodeWithSpecialTokens("Unaffable!"));
+        assertArrayEquals(new int[] {2, 1, 3}, SMALL.encodeWithSpecialTokens("unknown"));
+        assertArrayEquals(new int[] {2, 3}, SMALL.encodeWithSpecialTokens(" \t\n"));
         assertEquals("##aff", SMALL.token(7));
         assertEquals(13, SMALL.vocabularySize());
     }
@@ -81,25 +81,27 @@ class WordPieceTest {
 
     @Test
     void specialTokensMayBePlainText() {
-        assertArrayEquals(new int[] {2, 4, 3}, SMALL.encode("[MASK]"));
+        assertArrayEquals(new int[] {2, 4, 3}, SMALL.encodeWithSpecialTokens("[MASK]"));
         WordPiece plain = SMALL.withSpecialTokensInText(false);
-        assertArrayEquals(new int[] {2, 10, 12, 11, 3}, plain.encode("[MASK]"));
+        assertArrayEquals(new int[] {2, 10, 12, 11, 3}, plain.encodeWithSpecialTokens("[MASK]"));
         assertArrayEquals(
-                new int[] {2, 4, 3}, plain.withSpecialTokensInText(true).encode("[MASK]"));
+                new int[] {2, 4, 3}, plain.withSpecialTokensInText(true).encodeWithSpecialTokens("[MASK]"));
     }
 
     @Test
     void textIsTruncatedOnRequestOnly() {
         String text = "un ".repeat(300);
-        assertEquals(302, MINILM.encode(text).length);
-        assertEquals(302, MINILM.count(text));
+        assertEquals(302, MINILM.encodeWithSpecialTokens(text).length);
+        assertEquals(300, MINILM.count(text));
+        assertEquals(300, MINILM.encode(text).length);
+        assertEquals(MINILM.encodeWithSpecialTokens(text).length, MINILM.count(text) + MINILM.specialTokenCount());
         assertEquals(OptionalInt.of(128), MINILM.truncation());
-        int[] cut = MINILM.encode(text, 128);
+        int[] cut = MINILM.encodeWithSpecialTokens(text, 128);
         assertEquals(128, cut.length);
         assertEquals(MINILM.firstToken(), cut[0]);
         assertEquals(MINILM.lastToken(), cut[127]);
-        assertArrayEquals(new int[] {2, 3}, SMALL.encode("un un", 2));
-        assertThrows(IllegalArgumentException.class, () -> SMALL.encode("un", 1));
+        assertArrayEquals(new int[] {2, 3}, SMALL.encodeWithSpecialTokens("un un", 2));
+        assertThrows(IllegalArgumentException.class, () -> SMALL.encodeWithSpecialTokens("un", 1));
     }
 
     /** Tokens that JSON must escape, every combination of steps, and the trained model's tokenizer. */
@@ -150,12 +152,12 @@ class WordPieceTest {
     /** Whatever the text, offsets rise and stay inside it, and tokens do not depend on the text before or after white space. */
     @Property(tries = 300)
     void tokensOfPartsAreThoseOfTheWhole(@ForAll String left, @ForAll String right) {
-        int[] first = MINILM.encode(left);
-        int[] second = MINILM.encode(right);
+        int[] first = MINILM.encodeWithSpecialTokens(left);
+        int[] second = MINILM.encodeWithSpecialTokens(right);
         int[] joined = Arrays.copyOf(first, first.length + second.length - 2);
         System.arraycopy(second, 1, joined, first.length - 1, second.length - 1);
         String whole = left + " " + right;
-        assertArrayEquals(joined, MINILM.encode(whole));
+        assertArrayEquals(joined, MINILM.encodeWithSpecialTokens(whole));
         TokenBuffer buffer = new TokenBuffer();
         MINILM.append(whole, buffer);
         for (int i = 0; i < buffer.size(); i++) {
@@ -166,30 +168,31 @@ class WordPieceTest {
 
     @Test
     void unpairedSurrogatesAreIgnored() {
-        assertArrayEquals(SMALL.encode("cafe"), SMALL.encode("ca\ud83dfe\udc00"));
+        assertArrayEquals(SMALL.encodeWithSpecialTokens("cafe"), SMALL.encodeWithSpecialTokens("ca\ud83dfe\udc00"));
         WordPiece unchanged = WordPiece.ofVocabulary(VOCABULARY, new TextNormalization(false, false, false, false));
-        assertArrayEquals(unchanged.encode("cafe"), unchanged.encode("ca\ud83dfe\udc00"));
+        assertArrayEquals(
+                unchanged.encodeWithSpecialTokens("cafe"), unchanged.encodeWithSpecialTokens("ca\ud83dfe\udc00"));
     }
 
     /** Found in review: in plain text, a special token that is a word of the vocabulary too was a piece of it. */
     @Test
     void plainTextReachesNoSpecialToken() {
         String added = "{\"id\": 4, \"content\": \"un\"}, {\"id\": 1";
-        WordPiece tokenizer = WordPiece.ofTokenizerJson(JSON.replace("{\"id\": 1", added)
+        WordPiece tokenizer = (WordPiece) Tokenizers.ofEncoderJson(JSON.replace("{\"id\": 1", added)
                 .replace("\"un\": 4", "\"un\": 4, \"u\": 5, \"##n\": 6")
                 .getBytes(StandardCharsets.UTF_8));
-        assertArrayEquals(new int[] {2, 4, 3}, tokenizer.encode("un"));
+        assertArrayEquals(new int[] {2, 4, 3}, tokenizer.encodeWithSpecialTokens("un"));
         assertArrayEquals(
-                new int[] {2, 5, 6, 3}, tokenizer.withSpecialTokensInText(false).encode("un"));
+                new int[] {2, 5, 6, 3}, tokenizer.withSpecialTokensInText(false).encodeWithSpecialTokens("un"));
     }
 
     /** Found in review: a piece that is the prefix was taken for one that continues a word, and never found. */
     @Test
     void aPieceMayBeThePrefix() {
-        WordPiece tokenizer = WordPiece.ofTokenizerJson(JSON.replace("\"##\"", "\"#\"")
+        WordPiece tokenizer = (WordPiece) Tokenizers.ofEncoderJson(JSON.replace("\"##\"", "\"#\"")
                 .replace("\"un\": 4", "\"un\": 4, \"#\": 5, \"#a\": 6")
                 .getBytes(StandardCharsets.UTF_8));
-        assertArrayEquals(new int[] {2, 5, 4, 5, 4, 6, 3}, tokenizer.encode("# un#una"));
+        assertArrayEquals(new int[] {2, 5, 4, 5, 4, 6, 3}, tokenizer.encodeWithSpecialTokens("# un#una"));
         TokenBuffer buffer = new TokenBuffer();
         tokenizer.append(new int[] {2, 4, 5, 4, 6, 3}, buffer);
         assertEquals(
@@ -200,11 +203,11 @@ class WordPieceTest {
     /** Found in review: a token that begins like a piece that continues a word was taken for one, where ids were given. */
     @Test
     void anAddedTokenContinuesNoWord() {
-        WordPiece tokenizer =
-                WordPiece.ofTokenizerJson(JSON.replace("{\"id\": 1", "{\"id\": 5, \"content\": \"##!\"}, {\"id\": 1")
+        WordPiece tokenizer = (WordPiece)
+                Tokenizers.ofEncoderJson(JSON.replace("{\"id\": 1", "{\"id\": 5, \"content\": \"##!\"}, {\"id\": 1")
                         .getBytes(StandardCharsets.UTF_8));
         TokenBuffer buffer = new TokenBuffer();
-        tokenizer.append(tokenizer.encode("un##!"), buffer);
+        tokenizer.append(tokenizer.encodeWithSpecialTokens("un##!"), buffer);
         assertArrayEquals(new int[] {4, 5}, buffer.ids());
         assertTrue(!buffer.continuesWord(1));
     }
@@ -213,15 +216,15 @@ class WordPieceTest {
     @Test
     void anAddedTokenIsNoPieceOfAWord() {
         String added = "{\"id\": 5, \"content\": \"unun\", \"normalized\": false}, {\"id\": 1";
-        WordPiece tokenizer = WordPiece.ofTokenizerJson(JSON.replace("{\"id\": 1", added)
+        WordPiece tokenizer = (WordPiece) Tokenizers.ofEncoderJson(JSON.replace("{\"id\": 1", added)
                 .replace("\"un\": 4", "\"un\": 4, \"##un\": 6")
                 .getBytes(StandardCharsets.UTF_8));
-        WordPiece again = WordPiece.ofTokenizerJson(tokenizer.toTokenizerJson());
+        WordPiece again = (WordPiece) Tokenizers.ofEncoderJson(tokenizer.toTokenizerJson());
         for (WordPiece one : List.of(tokenizer, again)) {
-            assertArrayEquals(new int[] {2, 5, 3}, one.encode("unun"));
-            assertArrayEquals(new int[] {2, 4, 6, 3}, one.encode("UNun"));
+            assertArrayEquals(new int[] {2, 5, 3}, one.encodeWithSpecialTokens("unun"));
+            assertArrayEquals(new int[] {2, 4, 6, 3}, one.encodeWithSpecialTokens("UNun"));
             assertArrayEquals(
-                    new int[] {2, 4, 6, 3}, one.withSpecialTokensInText(false).encode("unun"));
+                    new int[] {2, 4, 6, 3}, one.withSpecialTokensInText(false).encodeWithSpecialTokens("unun"));
         }
     }
 
@@ -240,17 +243,20 @@ class WordPieceTest {
     @Test
     void aFolderMayHaveAVocabularyAlone() throws Exception {
         Files.writeString(folder.resolve("vocab.txt"), String.join("\r\n", VOCABULARY) + "\r\n");
-        assertArrayEquals(SMALL.encode("CAFE\u0301!"), WordPiece.load(folder).encode("CAFE\u0301!"));
+        assertArrayEquals(
+                SMALL.encodeWithSpecialTokens("CAFE\u0301!"),
+                Tokenizers.loadEncoder(folder).encodeWithSpecialTokens("CAFE\u0301!"));
         Files.writeString(folder.resolve("tokenizer_config.json"), "{\"do_lower_case\": false}");
-        assertArrayEquals(new int[] {2, 1, 8, 3}, WordPiece.load(folder).encode("Cafe cafe"));
+        assertArrayEquals(new int[] {2, 1, 8, 3}, Tokenizers.loadEncoder(folder).encodeWithSpecialTokens("Cafe cafe"));
         Files.delete(folder.resolve("tokenizer_config.json"));
         Files.writeString(folder.resolve("tokenizer.json"), JSON);
-        assertEquals(6, WordPiece.load(folder).vocabularySize()); // with [MASK], as transformers adds it
-        assertEquals(5, WordPiece.load(folder).ownVocabularySize());
+        assertEquals(6, Tokenizers.loadEncoder(folder).vocabularySize()); // with [MASK], as transformers adds it
+        assertEquals(5, Tokenizers.loadEncoder(folder).ownVocabularySize());
         Files.writeString(folder.resolve("tokenizer.json"), "{}");
-        IllegalArgumentException wrong = assertThrows(IllegalArgumentException.class, () -> WordPiece.load(folder));
+        IllegalArgumentException wrong =
+                assertThrows(IllegalArgumentException.class, () -> Tokenizers.loadEncoder(folder));
         assertTrue(wrong.getMessage().startsWith(folder.resolve("tokenizer.json") + ": "), wrong.getMessage());
-        assertThrows(NoSuchFileException.class, () -> WordPiece.load(folder.resolve("none")));
+        assertThrows(NoSuchFileException.class, () -> Tokenizers.loadEncoder(folder.resolve("none")));
     }
 
     /** A part of the file, its replacement, and what the message says. */
@@ -261,7 +267,7 @@ class WordPieceTest {
             value = {
                 "\"BertNormalizer\" | \"NFC\" | tokenizer.normalizer.type: NFC; expected BertNormalizer",
                 "\"BertPreTokenizer\" | \"Whitespace\" | tokenizer.pre_tokenizer.type: Whitespace; expected BertPreTokenizer",
-                "\"WordPiece\" | \"BPE\" | tokenizer.model.type: BPE; expected WordPiece",
+                "\"WordPiece\" | \"WordLevel\" | tokenizer.model.type: WordLevel; expected BPE or Unigram",
                 "\"BertProcessing\" | \"RobertaProcessing\" | tokenizer.post_processor.type: RobertaProcessing",
                 "\"un\": 4 | \"un\": 3 | expected each id from 0 to 4 once",
                 "\"un\": 4 | \"un\": 5 | token \"un\" has id 5; expected each id from 0 to 4 once",
@@ -282,10 +288,10 @@ class WordPieceTest {
     void anotherTokenizerIsNamed(String part, String instead, String message) {
         assertEquals(
                 5,
-                WordPiece.ofTokenizerJson(JSON.getBytes(StandardCharsets.UTF_8)).vocabularySize());
+                Tokenizers.ofEncoderJson(JSON.getBytes(StandardCharsets.UTF_8)).vocabularySize());
         String json = JSON.replace(part, instead);
         IllegalArgumentException wrong = assertThrows(
-                IllegalArgumentException.class, () -> WordPiece.ofTokenizerJson(json.getBytes(StandardCharsets.UTF_8)));
+                IllegalArgumentException.class, () -> Tokenizers.ofEncoderJson(json.getBytes(StandardCharsets.UTF_8)));
         assertTrue(wrong.getMessage().contains(message), wrong.getMessage());
     }
 
@@ -310,10 +316,10 @@ class WordPieceTest {
                 "\\{\"type\": \"BertProcessing.*\\}", java.util.regex.Matcher.quoteReplacement(template));
         assertArrayEquals(
                 new int[] {2, 4, 3},
-                WordPiece.ofTokenizerJson(json.getBytes(StandardCharsets.UTF_8)).encode("un"));
+                Tokenizers.ofEncoderJson(json.getBytes(StandardCharsets.UTF_8)).encodeWithSpecialTokens("un"));
         byte[] changed = json.replace(part, instead).getBytes(StandardCharsets.UTF_8);
         IllegalArgumentException wrong =
-                assertThrows(IllegalArgumentException.class, () -> WordPiece.ofTokenizerJson(changed));
+                assertThrows(IllegalArgumentException.class, () -> Tokenizers.ofEncoderJson(changed));
         assertTrue(wrong.getMessage().contains(message), wrong.getMessage());
     }
 

@@ -154,10 +154,10 @@ public class RerankBench extends Comparison {
     }
 
     private float[][] states(EncoderTokenizer tokenizer, List<String> texts) {
-        int[] query = tokenizer.encode(QUERY);
+        int[] query = tokenizer.encodeWithSpecialTokens(QUERY);
         int[][] pairs = new int[texts.size()][];
         for (int i = 0; i < pairs.length; i++) {
-            int[] passage = tokenizer.encode(texts.get(i));
+            int[] passage = tokenizer.encodeWithSpecialTokens(texts.get(i));
             pairs[i] = new int[query.length + passage.length - 1];
             System.arraycopy(query, 0, pairs[i], 0, query.length);
             System.arraycopy(passage, 1, pairs[i], query.length, passage.length - 1);

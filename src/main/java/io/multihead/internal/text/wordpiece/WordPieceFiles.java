@@ -1,7 +1,6 @@
 package io.multihead.internal.text.wordpiece;
 
 import io.multihead.internal.base.Checks;
-import io.multihead.internal.base.FileMemory;
 import io.multihead.internal.text.unicode.CharacterTable;
 import java.io.IOException;
 import java.nio.charset.CharacterCodingException;
@@ -15,11 +14,8 @@ import java.util.List;
 public final class WordPieceFiles {
     private WordPieceFiles() {}
 
-    public static WordPieceModel load(Path folder) throws IOException {
-        Path json = folder.resolve("tokenizer.json");
-        if (Files.exists(json)) {
-            return load(folder, Checks.in(json, () -> WordPieceJson.parse(FileMemory.bytes(json))));
-        }
+    /** Reads a folder's {@code vocab.txt}, with what other files say. */
+    public static WordPieceModel loadVocabulary(Path folder) throws IOException {
         Path text = folder.resolve("vocab.txt");
         List<String> tokens = Checks.in(text, () -> lines(text));
         return TokenizerSettings.read(folder).ofVocabulary(text, tokens);

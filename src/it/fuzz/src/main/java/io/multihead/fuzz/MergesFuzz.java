@@ -1,5 +1,6 @@
 package io.multihead.fuzz;
 
+import io.multihead.text.PromptText;
 import io.multihead.text.TextStream;
 import io.multihead.text.Tokenizer;
 import io.multihead.text.Tokenizers;
@@ -23,7 +24,7 @@ public final class MergesFuzz {
         byte[] file = Arrays.copyOfRange(input, 1, input.length);
         boolean json = (input[0] - '0' & 1) == 0;
         Oracle.accepts("", () -> {
-            Tokenizer tokenizer = json ? Tokenizers.ofTokenizerJson(file) : Tokenizers.ofSentencePieceModel(file);
+            Tokenizer tokenizer = json ? Tokenizers.ofJson(file) : Tokenizers.ofSentencePieceModel(file);
             TEXTS.forEach(text -> check(tokenizer, text));
         });
     }
@@ -31,7 +32,7 @@ public final class MergesFuzz {
     /** Ids are the vocabulary's, and the text of them one by one is the text of all. */
     private static void check(Tokenizer tokenizer, String text) {
         int[] ids = tokenizer.encode(text);
-        int[] special = tokenizer.withEnds(tokenizer.encodeSpecial(text));
+        int[] special = tokenizer.withSpecialTokens(tokenizer.encode(PromptText.template(text)));
         Oracle.require(tokenizer.count(text) == ids.length, "number of tokens");
         for (int[] each : List.of(ids, special)) {
             TextStream stream = new TextStream(tokenizer);

@@ -26,11 +26,11 @@ public final class TextFuzz {
         Oracle.check(text.length() + rest.length(), () -> {
             int[] ids = check(tokenizer, text);
             int[] others = check(tokenizer, rest);
-            int[] both = tokenizer.encode(text + " " + rest);
+            int[] both = tokenizer.encodeWithSpecialTokens(text + " " + rest);
             int[] joined = Arrays.copyOf(ids, ids.length + others.length - 2);
             System.arraycopy(others, 1, joined, ids.length - 1, others.length - 1);
             Oracle.require(Arrays.equals(both, joined), "tokens of a text depend on words before it");
-            int[] cut = tokenizer.encode(text, most);
+            int[] cut = tokenizer.encodeWithSpecialTokens(text, most);
             int[] expected = Arrays.copyOf(ids, Math.min(ids.length, most));
             expected[expected.length - 1] = tokenizer.lastToken();
             Oracle.require(Arrays.equals(cut, expected), "truncation to " + most);
@@ -41,8 +41,8 @@ public final class TextFuzz {
     static int[] check(WordPiece tokenizer, String text) {
         TokenBuffer tokens = new TokenBuffer();
         tokenizer.append(text, tokens);
-        int[] ids = tokenizer.encode(text);
-        Oracle.require(ids.length == tokens.size() + 2 && tokenizer.count(text) == ids.length, "number of tokens");
+        int[] ids = tokenizer.encodeWithSpecialTokens(text);
+        Oracle.require(ids.length == tokens.size() + 2 && tokenizer.count(text) == tokens.size(), "number of tokens");
         int end = 0;
         for (int i = 0; i < tokens.size(); i++) {
             Oracle.require(tokens.id(i) == ids[i + 1], "ids of append and encode");

@@ -1,6 +1,7 @@
 package io.multihead.fuzz;
 
-import io.multihead.text.WordPiece;
+import io.multihead.text.EncoderTokenizer;
+import io.multihead.text.Tokenizers;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -33,7 +34,7 @@ public final class TokenizerFilesFuzz {
                 changed.equals("tokenizer.json") ? new byte[] {'{', '}'} : SmallModel.tokenizerConfig());
         Scratch.write(FOLDER.resolve(changed), bytes);
         Oracle.accepts(FOLDER.resolve(changed).toString(), () -> {
-            WordPiece tokenizer = WordPiece.load(FOLDER);
+            EncoderTokenizer tokenizer = Tokenizers.loadEncoder(FOLDER);
             TEXTS.forEach(text -> TextFuzz.check(tokenizer, text));
         });
     }

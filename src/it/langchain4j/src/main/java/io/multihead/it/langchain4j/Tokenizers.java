@@ -1,6 +1,7 @@
 package io.multihead.it.langchain4j;
 
 import ai.djl.huggingface.tokenizers.HuggingFaceTokenizer;
+import io.multihead.text.EncoderTokenizer;
 import io.multihead.text.TextNormalization;
 import io.multihead.text.WordPiece;
 import java.io.ByteArrayInputStream;
@@ -30,9 +31,9 @@ public final class Tokenizers {
     private Tokenizers() {}
 
     public static void main(String[] args) throws IOException {
-        WordPiece model;
+        EncoderTokenizer model;
         try (InputStream json = Tokenizers.class.getResourceAsStream(MODEL)) {
-            model = WordPiece.ofTokenizerJson(json.readAllBytes());
+            model = io.multihead.text.Tokenizers.ofEncoderJson(json.readAllBytes());
         }
         compare("as the model has it", model);
         List<String> vocabulary = IntStream.range(0, model.vocabularySize())
@@ -46,7 +47,7 @@ public final class Tokenizers {
         System.exit(0); // the crate's threads wait for more
     }
 
-    private static void compare(String name, WordPiece tokenizer) throws IOException {
+    private static void compare(String name, EncoderTokenizer tokenizer) throws IOException {
         Random random = new Random(17);
         try (HuggingFaceTokenizer crate = HuggingFaceTokenizer.newInstance(
                 new ByteArrayInputStream(tokenizer.toTokenizerJson()),
@@ -54,8 +55,9 @@ public final class Tokenizers {
             for (int i = 0; i < TEXTS; i++) {
                 String text = text(random);
                 long[] expected = crate.encode(text).getIds();
-                long[] actual =
-                        Arrays.stream(tokenizer.encode(text)).asLongStream().toArray();
+                long[] actual = Arrays.stream(tokenizer.encodeWithSpecialTokens(text))
+                        .asLongStream()
+                        .toArray();
                 if (!Arrays.equals(expected, actual)) {
                     throw new AssertionError(name + ": " + text + ": the crate has " + Arrays.toString(expected)
                             + ", and this library " + Arrays.toString(actual));

@@ -28,7 +28,7 @@ public final class Check {
             float[][] expected = encoder.embed(TEXTS);
             EmbeddingResponse response = model.embedForResponse(TEXTS);
             int tokens = TEXTS.stream()
-                    .mapToInt(text -> encoder.tokenizer().count(text) - 2)
+                    .mapToInt(text -> encoder.tokenizer().count(text))
                     .sum();
             require(model.dimensions() == 384, "dimensions: " + model.dimensions());
             require(response.getMetadata().getModel().equals("all-MiniLM-L6-v2"), "name of the model");

@@ -1,6 +1,7 @@
 package io.multihead.it.tokenizers;
 
 import ai.djl.huggingface.tokenizers.HuggingFaceTokenizer;
+import io.multihead.text.PromptText;
 import io.multihead.text.Tokenizer;
 import io.multihead.text.Tokenizers;
 import java.io.IOException;
@@ -73,7 +74,7 @@ public final class CompareTokenizers {
         /** Returns the number of tokens of a text, which are the crate's and come back as the text. */
         int check(String text) {
             long[] expected = crate.encode(text, false, false).getIds();
-            int[] actual = tokenizer.encodeSpecial(text);
+            int[] actual = tokenizer.encode(PromptText.template(text));
             if (!isEqual(expected, actual)) {
                 throw new AssertionError(name + ": " + escaped(text) + ": the crate has " + Arrays.toString(expected)
                         + ", and this library " + Arrays.toString(actual));
@@ -81,7 +82,7 @@ public final class CompareTokenizers {
             // the crate puts a second token before a text that begins with one
             boolean begun =
                     actual.length > 0 && actual[0] == tokenizer.specialIds().begin();
-            if (!begun && !isEqual(crate.encode(text, true, false).getIds(), tokenizer.withEnds(actual))) {
+            if (!begun && !isEqual(crate.encode(text, true, false).getIds(), tokenizer.withSpecialTokens(actual))) {
                 throw new AssertionError(name + ": " + escaped(text) + ": other tokens around it");
             }
             String plain = tokenizer.decode(tokenizer.encode(text));
@@ -103,10 +104,11 @@ public final class CompareTokenizers {
             BitSet others = new BitSet();
             for (int first = 0; first <= Character.MAX_CODE_POINT; first += CODE_POINTS) {
                 String all = contexts(first, first + CODE_POINTS);
-                if (!isEqual(crate.encode(all, false, false).getIds(), tokenizer.encodeSpecial(all))) {
+                if (!isEqual(crate.encode(all, false, false).getIds(), tokenizer.encode(PromptText.template(all)))) {
                     for (int c = first; c < first + CODE_POINTS; c++) {
                         String one = contexts(c, c + 1);
-                        boolean equal = isEqual(crate.encode(one, false, false).getIds(), tokenizer.encodeSpecial(one));
+                        boolean equal = isEqual(
+                                crate.encode(one, false, false).getIds(), tokenizer.encode(PromptText.template(one)));
                         others.set(c, !equal);
                     }
                 }

@@ -2,6 +2,7 @@ package io.multihead.it.tokenizers;
 
 import ai.djl.huggingface.tokenizers.HuggingFaceTokenizer;
 import io.multihead.text.EncoderTokenizer;
+import io.multihead.text.PromptText;
 import io.multihead.text.Tokenizer;
 import io.multihead.text.Tokenizers;
 import java.io.IOException;
@@ -65,7 +66,7 @@ public final class CompareUnigram {
     private record Comparison(String name, HuggingFaceTokenizer crate, Tokenizer tokenizer, EncoderTokenizer encoder) {
         int check(String text) {
             long[] expected = crate.encode(text, false, false).getIds();
-            int[] actual = tokenizer.encodeSpecial(text);
+            int[] actual = tokenizer.encode(PromptText.template(text));
             if (!CompareTokenizers.isEqual(expected, actual)) {
                 throw new AssertionError(difference(text, expected, actual));
             }
@@ -102,7 +103,8 @@ public final class CompareUnigram {
         }
 
         private boolean isEqual(String text) {
-            return CompareTokenizers.isEqual(crate.encode(text, false, false).getIds(), tokenizer.encodeSpecial(text));
+            return CompareTokenizers.isEqual(
+                    crate.encode(text, false, false).getIds(), tokenizer.encode(PromptText.template(text)));
         }
 
         /** After a letter with a mark, after one that the map has on its own, before and between marks, and in a word. */

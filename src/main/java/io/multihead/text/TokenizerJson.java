@@ -1,0 +1,69 @@
+package io.multihead.text;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.Json;
+import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.text.wordpiece.WordPieceFiles;
+import io.multihead.internal.text.wordpiece.WordPieceJson;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** A {@code tokenizer.json}, whose {@code model.type} decides who reads the rest of it. */
+final class TokenizerJson {
+    private final JsonObject file;
+
+    TokenizerJson(byte[] utf8) {
+        file = new JsonObject("tokenizer", Json.object("tokenizer", utf8));
+    }
+
+    boolean isWordPiece() {
+        return "WordPiece".equals(file.object("model").find("type"));
+    }
+
+    /** Returns the error for another model. */
+    IllegalArgumentException fail(String expected) {
+        return file.object("model").fail("type", expected);
+    }
+
+    /** Returns the tokenizer of a language model. */
+    Tokenizer tokenizer(@Nullable JsonObject config, Set<Integer> stops) {
+        return switch (file.object("model").text("type")) {
+            case "BPE" -> MergesJson.parse(file, config, stops);
+            case "Unigram" -> UnigramJson.parse(file, config, stops);
+            default -> throw fail("BPE or Unigram, or WordPiece for an encoder");
+        };
+    }
+
+    /** Returns the tokenizer of an encoder, of which nothing else is known of a WordPiece model. */
+    EncoderTokenizer encoder(@Nullable JsonObject config) {
+        return isWordPiece() ? new WordPiece(WordPieceJson.parse(file)) : PieceEncoder.of(pieces(config), file, config);
+    }
+
+    /** Returns the tokenizer of WordPiece with what other files of its folder say. */
+    EncoderTokenizer wordPiece(Path folder) throws IOException {
+        Path json = folder.resolve("tokenizer.json");
+        return new WordPiece(WordPieceFiles.load(folder, Checks.in(json, () -> WordPieceJson.parse(file))));
+    }
+
+    /** Returns the tokenizer of a table, which reads texts alone. */
+    EncoderTokenizer withoutSpecialTokens(boolean leavesUnknownOut) {
+        if (isWordPiece()) {
+            return WordPiece.of(WordPieceJson.parseWithoutEnds(file), leavesUnknownOut);
+        }
+        PieceTokenizer pieces = pieces(null);
+        // a Unigram model of HuggingFace's library has no name of its unknown token, by which model2vec finds it
+        boolean finds = leavesUnknownOut && !(pieces instanceof UnigramTokenizer);
+        int leftOut = finds ? pieces.specialIds().unknown() : SpecialIds.NONE;
+        return PieceEncoder.withoutEnds(pieces, file, leftOut);
+    }
+
+    private PieceTokenizer pieces(@Nullable JsonObject config) {
+        return switch (isWordPiece() ? null : tokenizer(config, Set.of())) {
+            case UnigramTokenizer unigram -> unigram;
+            case BytePairTokenizer bytes -> bytes.requireAllBytes();
+            case null, default -> throw fail("WordPiece, Unigram, or BPE over bytes, for an encoder");
+        };
+    }
+}
