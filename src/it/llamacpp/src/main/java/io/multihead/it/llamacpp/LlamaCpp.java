@@ -151,6 +151,25 @@ public final class LlamaCpp implements AutoCloseable {
         }
     }
 
+    /**
+     * Returns the vector of a sequence in a model that pools, of {@code elements}: its tokens' states as the file says, or the outputs of its
+     * head.
+     */
+    public float[] embed(int elements, int... tokens) {
+        library.call("llama_set_embeddings", null, context, true);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment batch = arena.allocate(BATCH);
+            batch.set(Native.INT, 0, tokens.length);
+            batch.set(Native.POINTER, 8, arena.allocateFrom(Native.INT, tokens));
+            int status = (int) Native.invoke(decode, context, batch);
+            if (status != 0) {
+                throw new IllegalStateException("llama_decode: " + status);
+            }
+            MemorySegment vector = (MemorySegment) library.call("llama_get_embeddings_seq", Native.POINTER, context, 0);
+            return vector.reinterpret(4L * elements).toArray(ValueLayout.JAVA_FLOAT);
+        }
+    }
+
     /** Appends a prompt, then the best token again and again; returns {@code count} of these. */
     public int[] greedy(int[] prompt, int count) {
         int[] ids = new int[count];

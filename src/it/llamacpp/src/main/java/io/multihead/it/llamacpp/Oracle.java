@@ -28,6 +28,7 @@ public final class Oracle {
         new ProductChecks(libraries).run();
         new ModelChecks(library, libraries, Path.of(args[1]), Path.of(args[2])).run();
         FamilyChecks.run(libraries, Path.of(args[1]));
+        EmbeddingChecks.run(libraries, Path.of(args[1]));
     }
 
     /** Random bytes, so that all scales occur: bit for bit, but for which NaN a NaN is. */
