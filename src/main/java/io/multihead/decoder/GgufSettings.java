@@ -102,16 +102,24 @@ final class GgufSettings implements Settings {
 
     private final Gguf file;
     private final Object place;
+    private final int tensors;
     private final String family;
+
+    /** Reads a file that has all tensors of its model. */
+    GgufSettings(Gguf file, Object place) {
+        this(file, place, file.names().size());
+    }
 
     /**
      * Reads a file.
      *
      * @param place its path, for warnings
+     * @param tensors of the model, which may be elsewhere
      */
-    GgufSettings(Gguf file, Object place) {
+    GgufSettings(Gguf file, Object place, int tensors) {
         this.file = file;
         this.place = place;
+        this.tensors = tensors;
         family = file.string(ARCHITECTURE);
     }
 
@@ -186,7 +194,7 @@ final class GgufSettings implements Settings {
 
     @Override
     public int tensors() {
-        return file.names().size();
+        return tensors;
     }
 
     @Override

@@ -90,12 +90,71 @@ public final class LanguageModel implements AutoCloseable {
         try {
             Checks.exists(path, EXPECTED);
             LoadedDecoder loaded = Files.isDirectory(path)
-                    ? FolderLoader.load(loading, path, options, EXPECTED)
-                    : GgufLoader.load(loading, path, options);
+                    ? DecoderLoader.folder(loading, path, options.listener(), EXPECTED)
+                    : DecoderLoader.gguf(loading, path, options.listener());
             return new LanguageModel(cpu, loaded);
         } catch (Throwable failed) {
             loading.close();
             throw failed;
+        }
+    }
+
+    /**
+     * Maps a model that {@link #write} wrote: nothing is packed, pages are read when they are first used, and all processes that map the file
+     * share their memory. In another file system than the default, such as an archive, the file is read into native memory instead.
+     *
+     * @param cpu threads of every call; stays the caller's
+     * @param file the file, which must not be changed in place while it is mapped; {@link #write} replaces it
+     * @return a model with the bits of the written one, and its sessions
+     * @throws IOException if the file cannot be read
+     * @throws IllegalArgumentException if it is no such file, or was written by a version of the library with another layout; the message
+     *     names the file and what is in it
+     */
+    public static LanguageModel map(Compute cpu, Path file) throws IOException {
+        Loading loading = Loading.of(Checks.notNull(cpu, "cpu"));
+        try {
+            return new LanguageModel(cpu, PackedDecoder.map(loading, Checks.notNull(file, "file")));
+        } catch (Throwable failed) {
+            loading.close();
+            throw failed;
+        }
+    }
+
+    /**
+     * Writes this model to one file that {@link #map} maps: packed weights, and what its files say beside them. A chosen chat template is not
+     * written. The file appears whole, in the place of an older one, or not at all.
+     *
+     * <p>It is the same for all processors and vector widths of little-endian machines. A later version of the library may use another layout,
+     * and then refuses the file: it is to be made anew from the model, as a cache is.
+     *
+     * @param file where to write: about as many bytes as the model's files have
+     * @throws IOException if the file cannot be written
+     * @throws IllegalArgumentException if the path has no file name
+     * @throws IllegalStateException if the model is made of parts, or is closed, or is closed meanwhile
+     */
+    public void write(Path file) throws IOException {
+        write(file, LoadListener.NONE);
+    }
+
+    /**
+     * Does the same, and tells how far it is.
+     *
+     * @param file where to write
+     * @param listener is told how many tensors of all are written
+     * @throws IOException if the file cannot be written
+     * @throws IllegalArgumentException if the path has no file name
+     * @throws IllegalStateException if the model is made of parts, or is closed, or is closed meanwhile
+     */
+    public void write(Path file, LoadListener listener) throws IOException {
+        Checks.notNull(file, "file");
+        Checks.notNull(listener, "listener");
+        requireOpen();
+        PackedDecoder.write(file, loaded, listener);
+    }
+
+    private void requireOpen() {
+        if (!loaded.loading().arena().scope().isAlive()) {
+            throw new IllegalStateException("model: closed; expected an open one");
         }
     }
 
@@ -113,7 +172,7 @@ public final class LanguageModel implements AutoCloseable {
      */
     public static LanguageModel of(Compute cpu, Transformer model, Tokenizer tokenizer, int contextTokens) {
         Checks.notNull(cpu, "cpu");
-        GgufLoader.requireRows(Checks.notNull(model, "model"), Checks.notNull(tokenizer, "tokenizer"));
+        DecoderLoader.requireRows(Checks.notNull(model, "model"), Checks.notNull(tokenizer, "tokenizer"));
         if (contextTokens < 1 || contextTokens > model.positions()) {
             throw Checks.fail(
                     "contextTokens",
@@ -148,9 +207,7 @@ public final class LanguageModel implements AutoCloseable {
 
     Sessions sessions(SessionOptions options, int chunkTokens) {
         Checks.notNull(options, "options");
-        if (!loaded.loading().arena().scope().isAlive()) {
-            throw new IllegalStateException("model: closed; expected an open one");
-        }
+        requireOpen();
         if (!loaded.hasHead()) {
             throw new IllegalStateException(
                     "model: no output head in its files; expected one, as embeddings alone need none");
@@ -267,17 +324,17 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
-     * {@return the bytes of packed weights that this model frees when it is closed; 0 of one made of parts}
+     * {@return the bytes of weights that are this process's own; 0 of a model made of parts}
      */
     public long ownBytes() {
-        return loaded.facts().packedBytes();
+        return loaded.facts().ownBytes();
     }
 
     /**
-     * {@return the bytes of tables that are read from the mapped file}
+     * {@return the bytes of weights that are read from a mapped file, whose memory all processes share: tables, and the matrices of a packed file}
      */
     public long mappedBytes() {
-        return loaded.facts().tableBytes();
+        return loaded.facts().mappedBytes();
     }
 
     /**

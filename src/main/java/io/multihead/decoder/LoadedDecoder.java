@@ -1,11 +1,13 @@
 package io.multihead.decoder;
 
 import io.multihead.decoder.DecoderConfig.LayerRule;
+import io.multihead.internal.load.Given;
 import io.multihead.internal.load.Loading;
 import io.multihead.internal.load.Weights;
 import io.multihead.model.Transformer;
 import io.multihead.text.Tokenizer;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a file or folder holds, or a program has made of parts.
@@ -16,6 +18,7 @@ import java.util.List;
  * @param embedder how it makes vectors of texts, as the file has it
  * @param states computes them
  * @param loading owns mapped and packed weights
+ * @param packing what a packed file is made of; null of a model of parts
  */
 record LoadedDecoder(
         Facts facts,
@@ -25,62 +28,63 @@ record LoadedDecoder(
         FileTemplates templates,
         EmbedderSettings embedder,
         TextStates states,
-        Loading loading) {
+        Loading loading,
+        @Nullable Packing packing) {
+
+    /** Weights, and the files beside them. */
+    record Packing(DecoderFiles.Source source, Given weights) {}
 
     /**
      * What is said of a model.
      *
-     * @param description its name and sizes, for people
+     * @param name for people
+     * @param description its name and sizes
      * @param settings as saved sessions cover them
      * @param context most tokens of a text that it was trained for
      * @param layers those that may have other frequencies for longer texts; none of a model of a program's own
-     * @param packedBytes of its weights
-     * @param tableBytes of tables in mapped files
+     * @param ownBytes of weights that are the process's own
+     * @param mappedBytes of weights in mapped files
      */
     record Facts(
+            String name,
             String description,
             String settings,
             int context,
             List<LayerRule> layers,
-            long packedBytes,
-            long tableBytes) {
+            long ownBytes,
+            long mappedBytes) {
         static Facts of(String name, DecoderConfig config, Weights weights, boolean eightBitInputs) {
             DecoderConfig.Sizes sizes = config.sizes();
             return new Facts(
+                    name,
                     name + " (" + config.family() + ", " + sizes.layers() + " layers of " + sizes.dim() + ", "
                             + sizes.heads() + " heads on " + sizes.keyValueHeads() + ")"
                             + (eightBitInputs ? ", inputs of 4-bit weights in 8 bits" : ""),
                     ModelSettings.of(config, eightBitInputs),
                     sizes.context(),
                     config.layers(),
-                    weights.given().matrixBytes(),
-                    weights.given().tableBytes());
+                    weights.given().bytes(false),
+                    weights.given().bytes(true));
         }
 
         static Facts ofOwn(Transformer model, int context) {
             String sizes = model.blocks().size() + " layers of " + model.dim();
-            return new Facts("a model of parts, " + sizes, "", context, List.of(), 0, 0);
+            return new Facts("a model of parts", "a model of parts, " + sizes, "", context, List.of(), 0, 0);
         }
     }
 
     /** A model of a file, whose weights have all been taken. */
     LoadedDecoder(
-            String name,
-            DecoderConfig config,
-            Transformer model,
-            Tokenizer tokenizer,
-            Weights weights,
-            FileTemplates templates,
-            EmbedderSettings embedder,
-            Loading loading) {
+            DecoderFiles files, Transformer model, Weights weights, ModelIdentity.Tensors tensors, Loading loading) {
         this(
-                Facts.of(name, config, weights, loading.eightBitInputs()),
+                Facts.of(files.name(), files.config(), weights, loading.eightBitInputs()),
                 model,
-                tokenizer,
-                ModelIdentity.Tensors.of(weights),
-                templates,
-                embedder,
-                loading);
+                files.tokenizer(),
+                tensors,
+                files.templates(),
+                files.embedder(),
+                loading,
+                new Packing(files.source(), weights.given()));
     }
 
     private LoadedDecoder(
@@ -90,7 +94,8 @@ record LoadedDecoder(
             ModelIdentity.Tensors tensors,
             FileTemplates templates,
             EmbedderSettings embedder,
-            Loading loading) {
+            Loading loading,
+            @Nullable Packing packing) {
         this(
                 facts,
                 new ModelIdentity(facts.description(), vocabulary(model, tokenizer), facts.settings(), tensors),
@@ -99,7 +104,8 @@ record LoadedDecoder(
                 templates,
                 embedder,
                 states(model, facts.layers()),
-                loading);
+                loading,
+                packing);
     }
 
     /** A model that a program has made of parts, whose weights are the program's. */
@@ -111,7 +117,8 @@ record LoadedDecoder(
                 ModelIdentity.Tensors.NONE,
                 FileTemplates.NONE,
                 EmbedderSettings.DEFAULT,
-                loading);
+                loading,
+                null);
     }
 
     private static TextStates states(Transformer model, List<LayerRule> layers) {

@@ -35,12 +35,20 @@ final class ModelIdentity {
      *
      * @param file where they are; null of a model that a program has made of parts
      * @param names of those that are the model's
+     * @param checksum that a packed file has of the file that it was made of; else null
      */
-    record Tensors(@Nullable WeightSource file, Set<String> names) {
-        static final Tensors NONE = new Tensors(null, Set.of());
+    record Tensors(
+            @Nullable WeightSource file,
+            Set<String> names,
+            @Nullable String checksum) {
+        static final Tensors NONE = new Tensors(null, Set.of(), null);
 
         static Tensors of(Weights weights) {
-            return new Tensors(weights.source(), weights.own());
+            return new Tensors(weights.source(), weights.own(), null);
+        }
+
+        static Tensors of(String checksum) {
+            return new Tensors(null, Set.of(), checksum);
         }
     }
 
@@ -49,6 +57,7 @@ final class ModelIdentity {
         this.vocabulary = vocabulary;
         this.settings = settings;
         this.tensors = tensors;
+        this.checksum = tensors.checksum;
     }
 
     String name() {

@@ -6,7 +6,6 @@ import io.multihead.internal.load.Loading;
 import io.multihead.internal.load.ModelFolder;
 import io.multihead.internal.load.WeightSource;
 import io.multihead.internal.load.Weights;
-import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -21,7 +20,8 @@ import java.util.Map;
  * @param weights of the layers
  */
 record DenseLayers(int inputs, List<DenseLayer> layers, List<Given> weights) {
-    private static final String PREFIX = "dense.";
+    /** What the names of weights in a packed file begin with. */
+    static final String PREFIX = "dense.";
 
     /** What pooling returns, as it is. */
     static DenseLayers none(int inputs) {
@@ -51,7 +51,7 @@ record DenseLayers(int inputs, List<DenseLayer> layers, List<Given> weights) {
         return new DenseLayers(inputs, List.copyOf(layers), List.copyOf(all));
     }
 
-    /** Takes what {@link #put} named, and reads it in place. */
+    /** Takes the layers of a packed file, and reads them in place. */
     static DenseLayers takePacked(List<?> described, int inputs, Weights weights) {
         List<DenseLayer> layers = new ArrayList<>();
         int length = inputs;
@@ -67,16 +67,6 @@ record DenseLayers(int inputs, List<DenseLayer> layers, List<Given> weights) {
 
     private static String prefix(int index) {
         return PREFIX + index + ".";
-    }
-
-    /** Returns whether a name is one that {@link #put} gives. */
-    static boolean isNamed(String name) {
-        return name.startsWith(PREFIX);
-    }
-
-    /** Adds what {@link #takePacked} takes. */
-    void put(Map<String, Tensor> panels, Map<String, Tensor> others) {
-        weights.forEach(each -> each.put(panels, others));
     }
 
     /** Returns what the layers are, for {@link #takePacked}. */

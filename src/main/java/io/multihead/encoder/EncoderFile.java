@@ -1,27 +1,18 @@
 package io.multihead.encoder;
 
 import io.multihead.compute.Compute;
-import io.multihead.format.Safetensors;
-import io.multihead.gemm.PackedWeights;
 import io.multihead.internal.base.Checks;
-import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
-import io.multihead.internal.base.JsonWriter;
 import io.multihead.internal.load.Loading;
-import io.multihead.internal.load.WeightSource;
-import io.multihead.internal.load.Weights;
-import io.multihead.tensor.Tensor;
+import io.multihead.internal.load.PackedFile;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,51 +23,43 @@ import org.jspecify.annotations.Nullable;
 final class EncoderFile {
     private static final String FORMAT = "multihead sentence encoder 2";
 
+    /** What names begin with that are not the encoder's own. */
+    private static final Set<String> OTHERS = Set.of(DenseLayers.PREFIX, TokenizerFiles.JSON, TokenizerFiles.CONFIG);
+
     private EncoderFile() {}
 
     /** Writes an encoder, with the options of one of its views. */
     static void write(Path file, LoadedEncoder encoder, EncoderOptions options) throws IOException {
         EncoderCore core = encoder.core();
-        Map<String, Tensor> tokenizer = encoder.tokenizerFiles().tensors(core.tokenizer);
-        Map<String, Tensor> tensors = new LinkedHashMap<>();
-        Map<String, Tensor> others = new LinkedHashMap<>();
-        encoder.dense().put(tensors, others);
-        core.model.weights.put(tensors, others);
-        tensors.putAll(others);
-        tensors.putAll(tokenizer);
-        Map<String, String> metadata = new LinkedHashMap<>();
-        metadata.put("format", FORMAT);
-        metadata.put("panels", PackedWeights.layout());
-        metadata.put("config", JsonWriter.write("config", core.model.config.toJson()));
-        metadata.put("options", JsonWriter.write("options", toJson(encoder, options)));
-        Safetensors.write(file, tensors, metadata);
+        PackedFile.Contents contents = new PackedFile.Contents(FORMAT);
+        encoder.dense().weights().forEach(each -> contents.with("", each));
+        contents.with("", core.model.weights)
+                .withFiles(encoder.tokenizerFiles().tensors(core.tokenizer))
+                .with("config", core.model.config.toJson())
+                .with("options", toJson(encoder, options))
+                .write(file, (done, all) -> {});
     }
 
     /** Maps a file that {@link #write} wrote. */
     static LoadedEncoder map(Compute cpu, Path path) throws IOException {
         Loading loading = Loading.of(cpu);
         return EncoderCore.orClose(loading::close, () -> {
-            Safetensors file = Safetensors.map(path, loading.arena());
+            PackedFile file = PackedFile.map(path, FORMAT, loading);
             return Checks.in(path, () -> read(loading, file));
         });
     }
 
-    private static LoadedEncoder read(Loading loading, Safetensors file) throws IOException {
-        Map<String, String> metadata = file.metadata();
-        require("format", metadata.get("format"), FORMAT);
-        require("panels", metadata.get("panels"), PackedWeights.layout());
-        EncoderConfig config = config(json(metadata, "config"));
-        JsonObject described = json(metadata, "options");
+    private static LoadedEncoder read(Loading loading, PackedFile file) throws IOException {
+        EncoderConfig config = config(file.json("config"));
+        JsonObject described = file.json("options");
         EncoderOptions options = options(described, config);
         Map<String, String> prompts = Map.copyOf(described.object("prompts").texts());
-        Set<String> names = new LinkedHashSet<>(file.names());
-        TokenizerFiles.NAMES.forEach(names::remove);
         int inputs = options.pooling().modes().size() * config.dim();
-        DenseLayers dense = dense(loading, file, described, inputs);
-        names.removeIf(DenseLayers::isNamed);
+        DenseLayers dense = DenseLayers.takePacked(
+                described.array("dense"), inputs, file.weights(loading, "", file.names(DenseLayers.PREFIX, Set.of())));
         EncoderCore core = ModelLoader.load(
                 loading,
-                () -> new EncoderModel(config, weights(loading, file, names)),
+                () -> new EncoderModel(config, file.weights(loading, "", file.names("", OTHERS))),
                 () -> TokenizerFiles.read(file, config));
         String defaultPrompt = described.has("default_prompt") ? described.text("default_prompt") : options.prompt();
         return new LoadedEncoder(core, dense, options, prompts, defaultPrompt, TokenizerFiles.of(file));
@@ -84,27 +67,6 @@ final class EncoderFile {
 
     private static EncoderConfig config(JsonObject json) {
         return StaticConfig.isOf(json) ? StaticConfig.of(json) : EncoderFamilies.configure(json);
-    }
-
-    private static DenseLayers dense(Loading loading, Safetensors file, JsonObject described, int inputs) {
-        Set<String> names =
-                file.names().stream().filter(DenseLayers::isNamed).collect(Collectors.toCollection(LinkedHashSet::new));
-        return DenseLayers.takePacked(described.array("dense"), inputs, weights(loading, file, names));
-    }
-
-    private static Weights weights(Loading loading, Safetensors file, Set<String> names) {
-        return new Weights(loading, WeightSource.of(file), new Weights.Naming(name -> name, names));
-    }
-
-    private static void require(String key, @Nullable String actual, String expected) {
-        if (!expected.equals(actual)) {
-            throw Checks.fail(key, String.valueOf(actual), "expected " + expected);
-        }
-    }
-
-    private static JsonObject json(Map<String, String> metadata, String key) {
-        String text = metadata.getOrDefault(key, "");
-        return new JsonObject(key, Json.object(key, text.getBytes(StandardCharsets.UTF_8)));
     }
 
     private static Map<String, Object> toJson(LoadedEncoder encoder, EncoderOptions options) {

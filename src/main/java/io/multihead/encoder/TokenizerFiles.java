@@ -1,17 +1,14 @@
 package io.multihead.encoder;
 
-import io.multihead.format.Safetensors;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.FileMemory;
-import io.multihead.tensor.DType;
-import io.multihead.tensor.Shape;
+import io.multihead.internal.load.PackedFile;
 import io.multihead.tensor.Tensor;
 import io.multihead.text.EncoderTokenizer;
 import io.multihead.text.Tokenizers;
 import io.multihead.text.WordPiece;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
@@ -26,11 +23,10 @@ final class TokenizerFiles {
     /** Of a tokenizer without files. */
     static final TokenizerFiles NONE = new TokenizerFiles(Map.of());
 
-    private static final String JSON = "tokenizer.json";
-    private static final String CONFIG = "tokenizer_config.json";
+    static final String JSON = "tokenizer.json";
+    static final String CONFIG = "tokenizer_config.json";
 
-    /** The names of all tensors that a packed file may have of a tokenizer. */
-    static final List<String> NAMES = List.of(JSON, CONFIG);
+    private static final List<String> NAMES = List.of(JSON, CONFIG);
 
     private final Map<String, Tensor> files;
 
@@ -45,7 +41,7 @@ final class TokenizerFiles {
             // no other file counts for static embeddings
             for (String name : core.model.config.isStatic() ? List.of(JSON) : NAMES) {
                 if (Files.exists(folder.resolve(name))) {
-                    files.put(name, bytes(FileMemory.of(folder.resolve(name), core.loading.arena())));
+                    files.put(name, PackedFile.bytes(FileMemory.of(folder.resolve(name), core.loading.arena())));
                 }
             }
         }
@@ -53,45 +49,32 @@ final class TokenizerFiles {
     }
 
     /** Returns those of a packed file. */
-    static TokenizerFiles of(Safetensors packed) {
+    static TokenizerFiles of(PackedFile packed) {
         Map<String, Tensor> files = new LinkedHashMap<>();
-        NAMES.stream().filter(packed::contains).forEach(name -> files.put(name, packed.get(name)));
+        NAMES.stream().filter(packed::contains).forEach(name -> files.put(name, packed.bytes(name)));
         return new TokenizerFiles(files);
     }
 
     /** Reads the tokenizer of a packed file. */
-    static EncoderTokenizer read(Safetensors packed, EncoderConfig config) {
-        byte[] json = bytes(packed, JSON);
+    static EncoderTokenizer read(PackedFile packed, EncoderConfig config) {
+        byte[] json = packed.toArray(JSON);
         if (config instanceof StaticConfig table) {
             return table.tokenizer(json);
         }
         return packed.contains(CONFIG)
-                ? Tokenizers.ofEncoderJson(json, bytes(packed, CONFIG))
+                ? Tokenizers.ofEncoderJson(json, packed.toArray(CONFIG))
                 : Tokenizers.ofEncoderJson(json);
     }
 
     /** Returns what {@link #read} reads. */
     Map<String, Tensor> tensors(EncoderTokenizer tokenizer) {
         if (tokenizer instanceof WordPiece wordPiece) {
-            return Map.of(JSON, bytes(MemorySegment.ofArray(wordPiece.toTokenizerJson())));
+            return Map.of(JSON, PackedFile.bytes(MemorySegment.ofArray(wordPiece.toTokenizerJson())));
         }
         if (files.isEmpty()) {
             throw Checks.fail(
                     "tokenizer", tokenizer.toString(), "expected WordPiece, or that of a folder with a " + JSON);
         }
         return files;
-    }
-
-    private static Tensor bytes(MemorySegment memory) {
-        return Tensor.view(memory, DType.I8, Shape.of(memory.byteSize()));
-    }
-
-    private static byte[] bytes(Safetensors packed, String name) {
-        Tensor bytes = packed.get(name);
-        if (bytes.dtype() != DType.I8) {
-            throw Checks.fail(name, bytes.toString(), "expected bytes");
-        }
-        Checks.fitsInt(bytes.memory().byteSize(), "bytes of " + name);
-        return bytes.memory().toArray(ValueLayout.JAVA_BYTE);
     }
 }

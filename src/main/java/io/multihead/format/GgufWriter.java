@@ -147,8 +147,7 @@ public final class GgufWriter {
     public void write(Path file) throws IOException {
         NativeMemory.requireLittleEndian("GGUF");
         AtomicFile.requireName(file);
-        GgufValue chosen = metadata.get(GgufHeader.ALIGNMENT_KEY);
-        long alignment = chosen == null ? GgufHeader.DEFAULT_ALIGNMENT : chosen.integer();
+        long alignment = alignment();
         byte[] header = header(alignment);
         AtomicFile.write(file, "gguf", to -> {
             to.append(ByteBuffer.wrap(header));
@@ -160,6 +159,28 @@ public final class GgufWriter {
                 to.append(ByteBuffer.allocate((int) (aligned(source.bytes(), alignment) - source.bytes())));
             }
         });
+    }
+
+    /**
+     * {@return the file in memory, as of one that has metadata and small tensors}
+     *
+     * @throws IllegalArgumentException if a tensor that was made is not of the announced type and sizes
+     */
+    public byte[] toArray() {
+        long alignment = alignment();
+        GgufEncoder to = new GgufEncoder().append(header(alignment));
+        for (Source source : tensors.values()) {
+            try (Arena arena = Arena.ofShared()) {
+                to.append(source.contents.apply(arena).toArray(ValueLayout.JAVA_BYTE))
+                        .align(alignment);
+            }
+        }
+        return to.toArray();
+    }
+
+    private long alignment() {
+        GgufValue chosen = metadata.get(GgufHeader.ALIGNMENT_KEY);
+        return chosen == null ? GgufHeader.DEFAULT_ALIGNMENT : chosen.integer();
     }
 
     private byte[] header(long alignment) {

@@ -10,7 +10,6 @@ import io.multihead.decoder.FamilyFile.Kind;
 import io.multihead.format.GgufWriter;
 import io.multihead.format.Safetensors;
 import io.multihead.reference.ReferenceTransformer;
-import io.multihead.tensor.BlockTensor;
 import io.multihead.tensor.BlockType;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
@@ -25,7 +24,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -222,23 +220,9 @@ class FamilyFilesTest {
         assertClose(file, quantised(file, BlockType.Q5_0, BlockType.Q8_0, BlockType.Q5_1));
     }
 
-    /** Writes a file with matrices in blocks, of each type in turn, and makes the specification's numbers those of the blocks. */
     private Path quantised(FamilyFile file, BlockType... types) throws IOException {
         Path path = folder.resolve(file.kind + "." + types[0] + ".gguf");
-        AtomicInteger count = new AtomicInteger();
-        try (Arena arena = Arena.ofConfined()) {
-            GgufWriter writer = file.metadata();
-            file.matrices().forEach(name -> {
-                BlockType blocks = types[count.getAndIncrement() % types.length];
-                BlockTensor quantised = BlockTensor.quantise(file.tensor(name), blocks, arena);
-                Tensor wide = Tensor.allocate(arena, DType.F32, quantised.shape());
-                quantised.dequantise(wide);
-                file.replace(name, wide);
-                writer.blocks(name, quantised);
-            });
-            file.others().forEach(name -> writer.tensor(name, file.tensor(name)));
-            writer.write(path);
-        }
+        FamilyModel.writeQuantised(file, path, types);
         return path;
     }
 

@@ -1,10 +1,17 @@
 package io.multihead.decoder;
 
 import io.multihead.decoder.FamilyFile.Kind;
+import io.multihead.format.GgufWriter;
+import io.multihead.tensor.BlockTensor;
+import io.multihead.tensor.BlockType;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** A small model for tests of other packages. */
 public final class FamilyModel {
@@ -33,5 +40,23 @@ public final class FamilyModel {
     /** Writes the same with a context of so many tokens. */
     public static void writeChat(Path file, String template, int context) throws IOException {
         new FamilyFile(Kind.LLAMA, 3).withContext(context).writeChat(file, template);
+    }
+
+    /** Writes a file with matrices in blocks, of each type in turn, and makes the specification's numbers those of the blocks. */
+    static void writeQuantised(FamilyFile file, Path path, BlockType... types) throws IOException {
+        AtomicInteger count = new AtomicInteger();
+        try (Arena arena = Arena.ofConfined()) {
+            GgufWriter writer = file.metadata();
+            file.matrices().forEach(name -> {
+                BlockType blocks = types[count.getAndIncrement() % types.length];
+                BlockTensor quantised = BlockTensor.quantise(file.tensor(name), blocks, arena);
+                Tensor wide = Tensor.allocate(arena, DType.F32, quantised.shape());
+                quantised.dequantise(wide);
+                file.replace(name, wide);
+                writer.blocks(name, quantised);
+            });
+            file.others().forEach(name -> writer.tensor(name, file.tensor(name)));
+            writer.write(path);
+        }
     }
 }

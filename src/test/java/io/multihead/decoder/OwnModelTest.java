@@ -80,6 +80,7 @@ class OwnModelTest {
             assertArrayEquals(loaded.embedder().embed("A text."), own.embedder().embed("A text."));
             assertEquals("a model of parts, 5 layers of 64", own.toString());
             assertEquals(0, own.ownBytes());
+            assertThrows(IllegalStateException.class, () -> own.write(path.resolveSibling("packed")));
             assertEquals(FamilyFile.CONTEXT, own.contextTokens());
             LanguageModel chat = own.withChatTemplate(ChatTemplate.CHATML);
             assertEquals(ChatTemplate.CHATML, chat.chatTemplate());

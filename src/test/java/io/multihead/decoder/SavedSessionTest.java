@@ -213,7 +213,7 @@ class SavedSessionTest {
                 config.activation(),
                 config.ends());
         WeightSource source = WeightSource.of(TinyDecoder.weights(config, 1));
-        ModelIdentity.Tensors tensors = new ModelIdentity.Tensors(source, source.names());
+        ModelIdentity.Tensors tensors = new ModelIdentity.Tensors(source, source.names(), null);
         String checksum = new ModelIdentity("a", 1, ModelSettings.of(config, false), tensors).checksum();
         assertEquals(
                 checksum, new ModelIdentity("b", 2, ModelSettings.of(TinyDecoder.config(), false), tensors).checksum());

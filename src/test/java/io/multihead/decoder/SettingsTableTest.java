@@ -236,7 +236,7 @@ class SettingsTableTest {
         try (Compute cpu = Compute.serial();
                 SlabArena arena = new SlabArena()) {
             Loading loading = new Loading(cpu, arena, null, false);
-            LoadedDecoder model = FolderLoader.load(loading, folder, LoadOptions.DEFAULT, "a folder");
+            LoadedDecoder model = DecoderLoader.folder(loading, folder, LoadListener.NONE, "a folder");
             int[] tokens = model.tokenizer().withSpecialTokens(model.tokenizer().encode("a <s> b"));
             return model.facts().settings()
                     + model.embedder()

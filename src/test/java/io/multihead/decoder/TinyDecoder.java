@@ -158,13 +158,17 @@ final class TinyDecoder {
         return new LanguageModel(
                 cpu,
                 new LoadedDecoder(
-                        "tiny",
-                        config,
+                        new DecoderFiles(
+                                "tiny",
+                                new LlamaFamily(),
+                                config,
+                                tokenizer,
+                                FileTemplates.NONE,
+                                EmbedderSettings.DEFAULT,
+                                Map::of),
                         model,
-                        tokenizer,
                         weights,
-                        FileTemplates.NONE,
-                        EmbedderSettings.DEFAULT,
+                        ModelIdentity.Tensors.of(weights),
                         loading));
     }
 }

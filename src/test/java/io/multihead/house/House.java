@@ -289,7 +289,9 @@ final class House {
             boolean allowed = room(type.getPackageName() + ".")
                     .filter("internal.exec"::equals)
                     .isPresent();
-            return allowed ? Stream.empty() : accesses(type, House::startsThreads);
+            // its thread runs as the JVM ends
+            boolean deletes = type.getSimpleName().equals("AtomicFile");
+            return allowed || deletes ? Stream.empty() : accesses(type, House::startsThreads);
         });
     }
 

@@ -43,7 +43,7 @@ public final class AtomicFile {
 
     /**
      * Writes a file {@code prefix-*.tmp} beside the named one, forces it to the device and moves it to its name, in place of an older
-     * file. The temporary file is deleted if anything fails.
+     * file. The temporary file is deleted if anything fails, and if the JVM ends meanwhile, as by Ctrl-C.
      */
     public static void write(Path file, String prefix, Body body) throws IOException {
         requireName(file);
@@ -51,6 +51,8 @@ public final class AtomicFile {
         // without the name of the file, which may already be as long as a name can be
         Path temporary = file.resolveSibling(prefix + "-" + UUID.randomUUID() + ".tmp");
         FileChannel channel = create(temporary, file);
+        Thread end = new Thread(() -> delete(temporary));
+        boolean ends = !addHook(end);
         try {
             try (channel;
                     Arena arena = Arena.ofConfined()) {
@@ -60,6 +62,35 @@ public final class AtomicFile {
             Files.move(temporary, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
         } finally {
             Files.deleteIfExists(temporary);
+            if (!ends) {
+                removeHook(end);
+            }
+        }
+    }
+
+    /** Adds what runs when the JVM ends, or returns false if it does already. */
+    private static boolean addHook(Thread end) {
+        try {
+            Runtime.getRuntime().addShutdownHook(end);
+            return true;
+        } catch (IllegalStateException ends) {
+            return false;
+        }
+    }
+
+    private static void removeHook(Thread end) {
+        try {
+            Runtime.getRuntime().removeShutdownHook(end);
+        } catch (IllegalStateException ends) {
+            // it runs, and finds nothing
+        }
+    }
+
+    private static void delete(Path temporary) {
+        try {
+            Files.deleteIfExists(temporary);
+        } catch (IOException kept) {
+            // nobody is left to be told
         }
     }
 

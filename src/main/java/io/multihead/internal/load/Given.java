@@ -20,6 +20,8 @@ public final class Given {
     final Map<String, Tensor> arrays = new LinkedHashMap<>();
 
     final Map<String, StoredWeight> tables = new LinkedHashMap<>();
+    /** Sizes that a model has asked for. */
+    final Map<String, Shape> asked = new LinkedHashMap<>();
 
     Given() {}
 
@@ -47,18 +49,18 @@ public final class Given {
         return WeightFormat.F32;
     }
 
-    /** Adds what a packed file holds. Panels come first in a file, whose data begins on a cache line, so that each of them does. */
-    public void put(Map<String, Tensor> panels, Map<String, Tensor> others) {
-        matrices.forEach((name, weights) -> panels.put(panels(name, weights.format()), weights.panels()));
-        arrays.forEach((name, array) -> others.put(name, array));
+    /** Adds what a packed file holds: panels, and everything else. */
+    void put(String prefix, Map<String, Tensor> panels, Map<String, Tensor> others) {
+        matrices.forEach((name, weights) -> panels.put(prefix + panels(name, weights.format()), weights.panels()));
+        arrays.forEach((name, array) -> others.put(prefix + name, array));
         tables.forEach((name, table) -> {
             BlockTensor blocks = table.blocks();
             if (blocks == null) {
-                others.put(name, table.plain());
+                others.put(prefix + name, table.plain());
             } else {
                 Shape bytes = Shape.of(blocks.rows(), blocks.rowBytes());
                 Tensor memory = Tensor.view(blocks.memory().asSlice(blocks.offset(), blocks.bytes()), DType.I8, bytes);
-                others.put(blocks(name, blocks.type()), memory);
+                others.put(prefix + blocks(name, blocks.type()), memory);
             }
         });
     }
@@ -76,15 +78,5 @@ public final class Given {
             bytes += mapped ? 0 : StoredWeight.of(array).bytes();
         }
         return bytes;
-    }
-
-    /** Returns the bytes of the matrices, all of which a decoder reads for each token. */
-    public long matrixBytes() {
-        return matrices.values().stream().mapToLong(PackedWeights::bytes).sum();
-    }
-
-    /** Returns the bytes of the tables. */
-    public long tableBytes() {
-        return tables.values().stream().mapToLong(StoredWeight::bytes).sum();
     }
 }

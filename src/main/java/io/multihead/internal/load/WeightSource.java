@@ -19,6 +19,11 @@ public interface WeightSource {
     /** Returns the tensor of a name, where it is stored; {@code expected} are the sizes that are asked for. */
     StoredWeight get(String name, Shape expected);
 
+    /** Returns the sizes of a tensor. */
+    default Shape shape(String name) {
+        return get(name, Shape.of()).shape();
+    }
+
     /** Returns about how many bytes a tensor has; never more than the file. */
     long bytes(String name);
 

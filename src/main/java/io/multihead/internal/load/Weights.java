@@ -65,7 +65,11 @@ public final class Weights {
 
     /** Returns whether there is a weight of a name. */
     public boolean has(String name) {
-        return source.contains(naming.stored.apply(name));
+        boolean exists = source.contains(naming.stored.apply(name));
+        if (exists) {
+            shape(name); // which a packed file keeps
+        }
+        return exists;
     }
 
     /** Says that a weight is of no use, though it may be there. */
@@ -103,7 +107,9 @@ public final class Weights {
 
     /** Returns the sizes of a weight that must exist, which is not taken. */
     public Shape shape(String name) {
-        return source.get(require(name), Shape.of()).shape();
+        Shape shape = source.shape(require(name));
+        given.asked.put(name, shape);
+        return shape;
     }
 
     /** Takes numbers of these sizes, such as a bias or the weights of a normalisation, as a copy in f32. */
@@ -237,7 +243,7 @@ public final class Weights {
     private @Nullable String panels(String layer) {
         for (WeightFormat format : WeightFormat.values()) {
             String name = Given.panels(layer, format);
-            if (has(name)) {
+            if (source.contains(naming.stored.apply(name))) {
                 return name;
             }
         }
@@ -304,7 +310,7 @@ public final class Weights {
     private @Nullable StoredWeight packedBlocks(String name, Shape sizes) {
         for (BlockType type : BlockType.values()) {
             String blocks = Given.blocks(name, type);
-            if (has(blocks)) {
+            if (source.contains(naming.stored.apply(blocks))) {
                 Shape bytes = Shape.of(sizes.dim(0), sizes.dim(1) / type.elements() * type.bytes());
                 Tensor memory = take(blocks, bytes, true).numbers(loading.arena());
                 long offset = memory.offset() * memory.dtype().bytes();

@@ -1,0 +1,181 @@
+package io.multihead.decoder;
+
+import io.multihead.format.Gguf;
+import io.multihead.format.GgufWriter;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.FileMemory;
+import io.multihead.internal.load.ModelFolder;
+import io.multihead.internal.load.PackedFile;
+import io.multihead.tensor.Tensor;
+import io.multihead.text.Tokenizer;
+import io.multihead.text.Tokenizers;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.LocalDateTime;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.Stream;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipOutputStream;
+
+/**
+ * What files say of a model beside its weights.
+ *
+ * @param name of the model, for people
+ * @param family whose names the weights have in a folder
+ * @param source the files themselves, for a packed one
+ */
+record DecoderFiles(
+        String name,
+        Family family,
+        DecoderConfig config,
+        Tokenizer tokenizer,
+        FileTemplates templates,
+        EmbedderSettings embedder,
+        Source source) {
+    /** The tensors that settings of a GGUF file are read from. */
+    static final List<String> GGUF_SETTINGS =
+            List.of(GgufSettings.ROPE_FACTORS, GgufSettings.LONG_FACTORS, GgufSettings.SHORT_FACTORS);
+
+    private static final String ADAPTER = "adapter_config.json";
+    private static final String TEMPLATE = "chat_template.jinja";
+    /** Files of a folder that are read beside its weights. */
+    private static final List<String> SMALL = List.of(".json", ".jinja", ".model", ".txt");
+
+    private static final String INDEX = ".index.json";
+    private static final long MOST_BYTES = 1L << 28;
+    /** The first moment but one that an archive has without a second field for it. */
+    private static final LocalDateTime NO_TIME = LocalDateTime.of(1980, 1, 1, 0, 2);
+
+    /** The files that were read, as tensors of bytes by their names in a packed file. */
+    @FunctionalInterface
+    interface Source {
+        /** The metadata of a GGUF file, as one. */
+        String GGUF = "model.gguf";
+        /** The files of a folder, as an archive: it is the last tensor, so that the packed file is one, too. */
+        String FOLDER = "folder.zip";
+
+        /** Returns them. */
+        Map<String, Tensor> tensors() throws IOException;
+    }
+
+    /**
+     * Reads a GGUF file.
+     *
+     * @param place its path, for warnings
+     * @param tensors of the model
+     */
+    static DecoderFiles of(Gguf file, Object place, int tensors) {
+        String architecture = file.string("general.architecture");
+        GgufSettings settings = new GgufSettings(file, place, tensors);
+        Family family = Families.of(settings);
+        return new DecoderFiles(
+                file.findString("general.name").orElse(architecture),
+                family,
+                family.configure(settings),
+                Tokenizers.of(file),
+                FileTemplates.of(file),
+                EmbedderSettings.of(file, architecture),
+                () -> Map.of(Source.GGUF, PackedFile.bytes(MemorySegment.ofArray(metadata(file)))));
+    }
+
+    private static byte[] metadata(Gguf file) {
+        GgufWriter writer = new GgufWriter();
+        file.keys().stream()
+                .filter(key -> !key.startsWith("split.")) // the other parts of a file are not packed
+                .forEach(key -> writer.put(key, file.value(key)));
+        GGUF_SETTINGS.stream().filter(file::contains).forEach(name -> writer.tensor(name, file.tensor(name)));
+        return writer.toArray();
+    }
+
+    /**
+     * Reads a folder.
+     *
+     * @param tensors of the model
+     * @param arena owns the files
+     */
+    static DecoderFiles of(Path folder, int tensors, Arena arena) throws IOException {
+        requireMerged(folder);
+        JsonSettings settings = ModelFolder.config(folder, json -> new JsonSettings(json, tensors));
+        Path file = folder.resolve(ModelFolder.CONFIG);
+        Family family = Checks.in(file, () -> Families.of(settings));
+        DecoderConfig config = Checks.in(file, () -> family.configure(settings));
+        Map<String, MemorySegment> files = files(folder, arena);
+        return new DecoderFiles(
+                String.valueOf(folder.toAbsolutePath().normalize().getFileName()),
+                family,
+                config,
+                Tokenizers.load(folder),
+                templates(folder),
+                EmbedderSettings.of(folder),
+                () -> Map.of(Source.FOLDER, PackedFile.bytes(MemorySegment.ofArray(archive(files)))));
+    }
+
+    /** Fails where an adapter of PEFT stands beside the weights: transformers applies it. */
+    private static void requireMerged(Path folder) {
+        if (Files.exists(folder.resolve(ADAPTER))) {
+            throw Checks.fail(
+                    folder.resolve(ADAPTER).toString(), "an adapter", "expected weights that it is merged into");
+        }
+    }
+
+    /** Returns the templates of {@code chat_template.jinja} or {@code tokenizer_config.json}. */
+    private static FileTemplates templates(Path folder) throws IOException {
+        Path jinja = folder.resolve(TEMPLATE);
+        return Files.exists(jinja)
+                ? FileTemplates.of(new String(FileMemory.bytes(jinja), StandardCharsets.UTF_8))
+                : ModelFolder.find(folder.resolve("tokenizer_config.json"), FileTemplates::of)
+                        .orElse(FileTemplates.NONE);
+    }
+
+    /** Maps the small files of a folder and of those in it, by their names with a slash. */
+    private static Map<String, MemorySegment> files(Path folder, Arena arena) throws IOException {
+        List<Path> found;
+        try (Stream<Path> all = Files.walk(folder, 2)) {
+            found = all.filter(file -> isSmall(String.valueOf(file.getFileName())))
+                    .filter(Files::isRegularFile)
+                    .toList();
+        }
+        Map<String, MemorySegment> files = new TreeMap<>();
+        for (Path file : found) {
+            if (Files.size(file) <= MOST_BYTES) {
+                String separator = folder.getFileSystem().getSeparator();
+                String name = folder.relativize(file).toString().replace(separator, "/");
+                files.put(name, FileMemory.of(file, arena));
+            }
+        }
+        return files;
+    }
+
+    private static boolean isSmall(String name) {
+        return SMALL.stream().anyMatch(name::endsWith) && !name.endsWith(INDEX);
+    }
+
+    /** Returns an archive of files as they are, with the same bytes each time. */
+    private static byte[] archive(Map<String, MemorySegment> files) throws IOException {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        try (ZipOutputStream zip = new ZipOutputStream(bytes)) {
+            zip.setLevel(0);
+            for (Map.Entry<String, MemorySegment> file : files.entrySet()) {
+                ZipEntry entry = new ZipEntry(file.getKey());
+                entry.setTimeLocal(NO_TIME);
+                zip.putNextEntry(entry);
+                zip.write(file.getValue().toArray(ValueLayout.JAVA_BYTE));
+                zip.closeEntry();
+            }
+        }
+        return bytes.toByteArray();
+    }
+
+    /** Returns this with another name and source. */
+    DecoderFiles with(String newName, Source newSource) {
+        return new DecoderFiles(newName, family, config, tokenizer, templates, embedder, newSource);
+    }
+}

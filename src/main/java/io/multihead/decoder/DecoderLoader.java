@@ -1,0 +1,67 @@
+package io.multihead.decoder;
+
+import io.multihead.format.Gguf;
+import io.multihead.format.SafetensorsFolder;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.load.Loading;
+import io.multihead.internal.load.ModelFolder;
+import io.multihead.internal.load.WeightSource;
+import io.multihead.internal.load.Weights;
+import io.multihead.model.Transformer;
+import io.multihead.text.Tokenizer;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+
+/** Loads GGUF files, and folders of Hugging Face's: settings, tokenizer, and weights, which are packed from the mapped file. */
+final class DecoderLoader {
+    private DecoderLoader() {}
+
+    static LoadedDecoder gguf(Loading loading, Path path, LoadListener listener) throws IOException {
+        Gguf file = Gguf.map(path, loading.arena());
+        return Checks.in(path, () -> {
+            DecoderFiles files = DecoderFiles.of(file, path, file.names().size());
+            Weights weights = new Weights(loading, WeightSource.of(file));
+            DecoderFiles.GGUF_SETTINGS.forEach(weights::ignore);
+            return load(loading, files, weights, false, listener);
+        });
+    }
+
+    /** Loads a folder; {@code expected} is what a model's path may be. */
+    static LoadedDecoder folder(Loading loading, Path folder, LoadListener listener, String expected)
+            throws IOException {
+        Checks.folderWith(folder, List.of(ModelFolder.CONFIG), expected);
+        SafetensorsFolder tensors = SafetensorsFolder.map(folder, loading.arena());
+        DecoderFiles files = DecoderFiles.of(folder, tensors.names().size(), loading.arena());
+        Weights weights = new Weights(
+                loading, WeightSource.of(tensors), HuggingFaceNames.naming(tensors.names(), files.family()));
+        boolean isForEmbeddings = HuggingFaceNames.isForEmbeddings(tensors.names());
+        return Checks.in(tensors.path(), () -> load(loading, files, weights, isForEmbeddings, listener));
+    }
+
+    private static LoadedDecoder load(
+            Loading loading, DecoderFiles files, Weights weights, boolean isForEmbeddings, LoadListener listener) {
+        Transformer model = build(files, weights, isForEmbeddings, listener);
+        return new LoadedDecoder(files, model, weights, ModelIdentity.Tensors.of(weights), loading);
+    }
+
+    /** Takes all weights of a model, which need not have a head for embeddings. */
+    static Transformer build(DecoderFiles files, Weights weights, boolean isForEmbeddings, LoadListener listener) {
+        Transformer model = DecoderBuilder.build(files.config(), weights, isForEmbeddings, listener);
+        requireRows(model, files.tokenizer());
+        return model;
+    }
+
+    /**
+     * Fails if the model has no row for a token of the tokenizer's vocabulary. For tokens that were added beside it there need not be one; a
+     * session refuses them, as the model of transformers fails. A table may have more rows, which are never chosen.
+     */
+    static void requireRows(Transformer model, Tokenizer tokenizer) {
+        if (tokenizer.ownVocabularySize() > model.vocabulary()) {
+            throw Checks.fail(
+                    "tokenizer",
+                    tokenizer.ownVocabularySize() + " tokens",
+                    "expected at most the " + model.vocabulary() + " of the model's embeddings");
+        }
+    }
+}

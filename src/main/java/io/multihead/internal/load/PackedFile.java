@@ -1,0 +1,231 @@
+package io.multihead.internal.load;
+
+import io.multihead.format.LazyTensor;
+import io.multihead.format.Safetensors;
+import io.multihead.gemm.PackedWeights;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.Json;
+import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.base.JsonWriter;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+
+/**
+ * A model in one file, its matrices packed as products read them: safetensors whose metadata says which kind of model and which layout of panels
+ * it has. Sizes that a model asked its weights for, and the panels no longer say, are there too.
+ */
+public final class PackedFile {
+    private static final String FORMAT = "format";
+    private static final String PANELS = "panels";
+    private static final String ASKED = "asked";
+
+    private final Safetensors file;
+    private final Map<String, Shape> asked;
+
+    private PackedFile(Safetensors file, Map<String, Shape> asked) {
+        this.file = file;
+        this.asked = asked;
+    }
+
+    /** What a file is made of. */
+    public static final class Contents {
+        private final Map<String, String> metadata = new LinkedHashMap<>();
+        private final Map<String, Tensor> panels = new LinkedHashMap<>();
+        private final Map<String, Tensor> others = new LinkedHashMap<>();
+        private final Map<String, Tensor> files = new LinkedHashMap<>();
+        private final Map<String, Object> asked = new LinkedHashMap<>();
+
+        /** Begins a file of a kind of model, whose name has the version of its layout. */
+        public Contents(String format) {
+            metadata.put(FORMAT, format);
+            metadata.put(PANELS, PackedWeights.layout());
+        }
+
+        /** Adds a text. */
+        public Contents with(String key, String text) {
+            metadata.put(key, text);
+            return this;
+        }
+
+        /** Adds an object. */
+        public Contents with(String key, Map<String, Object> json) {
+            return with(key, JsonWriter.write(key, json));
+        }
+
+        /** Adds the weights of a part of the model; a prefix tells parts apart. */
+        public Contents with(String prefix, Given weights) {
+            weights.put(prefix, panels, others);
+            weights.asked.forEach((name, shape) -> asked.put(
+                    prefix + name, Arrays.stream(shape.toArray()).boxed().toList()));
+            return this;
+        }
+
+        /** Adds files as they are. */
+        public Contents withFiles(Map<String, Tensor> added) {
+            files.putAll(added);
+            return this;
+        }
+
+        /** Writes the file: to a temporary one first, which then takes its place. */
+        public void write(Path path, Progress progress) throws IOException {
+            // panels come first in a file, whose data begins on a cache line, so that each of them does
+            Map<String, Tensor> tensors = new LinkedHashMap<>(panels);
+            tensors.putAll(others);
+            tensors.putAll(files);
+            with(ASKED, asked);
+            Map<String, LazyTensor> lazy = new LinkedHashMap<>();
+            tensors.forEach((name, tensor) -> {
+                int done = lazy.size();
+                lazy.put(name, new LazyTensor(tensor.dtype(), tensor.shape(), arena -> {
+                    progress.onPart(done, tensors.size());
+                    return tensor;
+                }));
+            });
+            Safetensors.writeLazy(path, lazy, metadata);
+            progress.onPart(tensors.size(), tensors.size());
+        }
+    }
+
+    /** Is told how far a file is. */
+    @FunctionalInterface
+    public interface Progress {
+        /** So many tensors of all are written. */
+        void onPart(int done, int all);
+    }
+
+    /** Maps a file of a kind of model. The caller names its path in errors. */
+    public static PackedFile map(Path path, String format, Loading loading) throws IOException {
+        Safetensors file = Safetensors.map(path, loading.arena());
+        return Checks.in(path, () -> {
+            require(file, FORMAT, format);
+            require(file, PANELS, PackedWeights.layout());
+            return new PackedFile(
+                    file, file.metadata().containsKey(ASKED) ? shapes(json(file.metadata(), ASKED)) : Map.of());
+        });
+    }
+
+    private static void require(Safetensors file, String key, String expected) {
+        String actual = file.metadata().get(key);
+        if (!expected.equals(actual)) {
+            throw Checks.fail(key, String.valueOf(actual), "expected " + expected);
+        }
+    }
+
+    private static JsonObject json(Map<String, String> metadata, String key) {
+        String text = metadata.getOrDefault(key, "");
+        return new JsonObject(key, Json.object(key, text.getBytes(StandardCharsets.UTF_8)));
+    }
+
+    private static Map<String, Shape> shapes(JsonObject json) {
+        Map<String, Shape> shapes = new LinkedHashMap<>();
+        json.members().keySet().forEach(name -> shapes.put(name, shape(json, name)));
+        return shapes;
+    }
+
+    private static Shape shape(JsonObject json, String name) {
+        long[] dims = json.integers(name).stream().mapToLong(Long::longValue).toArray();
+        return Checks.in("asked." + name, () -> Shape.of(dims));
+    }
+
+    /** Returns an object of the file. */
+    public JsonObject json(String key) {
+        return json(file.metadata(), key);
+    }
+
+    /** Returns a text of the file. */
+    public String text(String key) {
+        String text = file.metadata().get(key);
+        if (text == null) {
+            throw Checks.fail(key, "not in the file", "expected a text");
+        }
+        return text;
+    }
+
+    /** Returns whether there is a tensor of a name. */
+    public boolean contains(String name) {
+        return file.contains(name);
+    }
+
+    /** Returns how many tensors there are. */
+    public int tensors() {
+        return file.names().size();
+    }
+
+    /** Returns the bytes of a file in this one, in place. */
+    public Tensor bytes(String name) {
+        Tensor bytes = file.get(name);
+        if (bytes.dtype() != DType.I8 || bytes.rank() != 1) {
+            throw Checks.fail(name, bytes.toString(), "expected bytes");
+        }
+        return bytes;
+    }
+
+    /** Returns the bytes of a small file in this one. */
+    public byte[] toArray(String name) {
+        MemorySegment memory = bytes(name).memory();
+        Checks.fitsInt(memory.byteSize(), "bytes of " + name);
+        return memory.toArray(ValueLayout.JAVA_BYTE);
+    }
+
+    /** Returns the memory of a file as {@link Contents#withFiles} takes it. */
+    public static Tensor bytes(MemorySegment memory) {
+        return Tensor.view(memory, DType.I8, Shape.of(memory.byteSize()));
+    }
+
+    /** Returns the tensors whose names begin so, and not with any of others, which are those of other parts and of files. */
+    public Set<String> names(String prefix, Set<String> others) {
+        return file.names().stream()
+                .filter(name -> name.startsWith(prefix) && others.stream().noneMatch(name::startsWith))
+                .collect(Collectors.toCollection(LinkedHashSet::new));
+    }
+
+    /**
+     * Takes the weights of a part of the model.
+     *
+     * @param prefix that {@link Contents#with(String, Given)} has put before the part's names
+     * @param own names of the file that the part must use
+     */
+    public Weights weights(Loading loading, String prefix, Set<String> own) {
+        return new Weights(loading, new Source(), new Weights.Naming(name -> prefix + name, own));
+    }
+
+    private final class Source implements WeightSource {
+        @Override
+        public Set<String> names() {
+            return file.names();
+        }
+
+        @Override
+        public boolean contains(String name) {
+            return file.contains(name) || asked.containsKey(name);
+        }
+
+        @Override
+        public Shape shape(String name) {
+            Shape shape = asked.get(name);
+            return shape == null ? file.shape(name) : shape;
+        }
+
+        @Override
+        public StoredWeight get(String name, Shape expected) {
+            return StoredWeight.of(file.get(name));
+        }
+
+        @Override
+        public long bytes(String name) {
+            return WeightSource.of(file).bytes(name);
+        }
+    }
+}
