@@ -83,11 +83,27 @@ public final class AnswerFormat {
      * @throws IllegalArgumentException if there are no tools, or a schema has what grammars do not support, with its place
      */
     public GenerationOptions requiring(GenerationOptions options) {
-        GenerationOptions all = options(options);
         if (tools.isEmpty()) {
             throw Checks.fail("tools", "none", "expected at least one, of which a call is required");
         }
-        Grammar grammar = Checks.in("tools", () -> grammars.of(calls.orElseThrow(), tools, thoughtEnd));
+        return constrained(options, "");
+    }
+
+    /**
+     * Returns options with which the answer is JSON by a schema, or calls where there are tools. A thought that the prompt began comes before.
+     *
+     * @param options any options; their constraint holds, too
+     * @param schema a JSON schema, as {@link Grammar#ofJsonSchema} takes it
+     * @return the options with a constraint
+     * @throws IllegalArgumentException if a schema has what grammars do not support, with its place
+     */
+    public GenerationOptions json(GenerationOptions options, String schema) {
+        return constrained(options, Checks.notNull(schema, "schema"));
+    }
+
+    private GenerationOptions constrained(GenerationOptions options, String schema) {
+        GenerationOptions all = options(options);
+        Grammar grammar = grammars.of(new CallGrammars.Key(calls, tools, thoughtEnd, schema));
         boolean free = all.constraint() == TokenConstraint.NONE;
         return all.withConstraint(free ? grammar : all.constraint().and(grammar));
     }

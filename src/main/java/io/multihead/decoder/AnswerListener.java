@@ -26,10 +26,11 @@ public interface AnswerListener {
      * Is told of a call that is being written.
      *
      * @param index of the call among those of the answer, from 0
+     * @param id of the call, as the call has it when it is complete; empty where it is not known yet
      * @param name of the tool
      * @param arguments the next characters of the arguments; may be empty, with the first part
      */
-    default void onCallPart(int index, String name, String arguments) {}
+    default void onCallPart(int index, String id, String name, String arguments) {}
 
     /**
      * Is told of a call that is complete.

@@ -27,7 +27,7 @@ public final class AnswerParser {
     private Optional<String> problem = Optional.empty();
     private boolean ended;
 
-    /** Begins an answer; {@code ids}: of calls without one, by their number. */
+    /** Begins an answer; {@code ids}: of calls by their number, empty for those of the answer. */
     AnswerParser(AnswerListener listener, IntFunction<String> ids, Function<AnswerSink, AnswerReader> reader) {
         this.listener = listener;
         this.ids = ids;
@@ -50,13 +50,13 @@ public final class AnswerParser {
 
         @Override
         public void callPart(int index, String name, String arguments) {
-            listener.onCallPart(index, name, arguments);
+            listener.onCallPart(index, ids.apply(index), name, arguments);
         }
 
         @Override
         public void call(int index, Call call) {
-            String id = call.id().isEmpty() ? ids.apply(index) : call.id();
-            ToolCall made = new ToolCall(id, call.name(), call.arguments());
+            String id = ids.apply(index);
+            ToolCall made = new ToolCall(id.isEmpty() ? call.id() : id, call.name(), call.arguments());
             calls.add(made);
             listener.onCall(index, made);
         }
@@ -91,7 +91,7 @@ public final class AnswerParser {
         requireOpen();
         ended = true;
         reader.end();
-        return new ModelAnswer(reasoning.toString(), content.toString().strip(), calls);
+        return new ModelAnswer(reasoning.toString(), content.toString(), calls);
     }
 
     /** Returns why a part of the answer that began like a call is none. */

@@ -1,7 +1,9 @@
 package io.multihead.decoder;
 
 import io.multihead.grammar.Grammar;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.toolcall.CallRules;
+import io.multihead.internal.toolcall.Tool;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -13,8 +15,8 @@ import org.jspecify.annotations.Nullable;
 final class CallGrammars {
     private static final int MOST = 16;
 
-    /** What a grammar is made of. */
-    private record Key(ToolCallFormat format, List<ToolDefinition> tools, String thoughtEnd) {}
+    /** What a grammar is made of: calls of tools if there are any, or JSON by a schema unless that is empty, behind the end of a thought. */
+    record Key(Optional<ToolCallFormat> format, List<ToolDefinition> tools, String thoughtEnd, String schema) {}
 
     private final Supplier<ChatTemplate> template;
     private @Nullable Optional<ToolCallFormat> format;
@@ -42,11 +44,20 @@ final class CallGrammars {
         return found;
     }
 
-    /** Returns the grammar of answers that are calls, one or more. */
-    synchronized Grammar of(ToolCallFormat calls, List<ToolDefinition> tools, String thoughtEnd) {
-        return known.computeIfAbsent(new Key(calls, tools, thoughtEnd), key -> {
-            CallRules rules = calls.syntax().rules(ToolCallFormat.tools(tools)).begin(thoughtEnd);
-            return Grammar.ofGbnf(rules.text(), rules.schemas(), rules.tokens());
-        });
+    /** Returns the grammar of answers. */
+    synchronized Grammar of(Key key) {
+        return known.computeIfAbsent(key, CallGrammars::compile);
+    }
+
+    private static Grammar compile(Key key) {
+        if (key.tools().isEmpty() && key.thoughtEnd().isEmpty()) {
+            return Grammar.ofJsonSchema(key.schema());
+        }
+        List<Tool> tools = ToolCallFormat.tools(key.tools());
+        CallRules rules = tools.isEmpty()
+                ? new CallRules()
+                : Checks.in("tools", () -> key.format().orElseThrow().syntax().rules(tools));
+        rules.begin(key.thoughtEnd(), !tools.isEmpty(), key.schema());
+        return Checks.in("tools", () -> Grammar.ofGbnf(rules.text(), rules.schemas(), rules.tokens()));
     }
 }

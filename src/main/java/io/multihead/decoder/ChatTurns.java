@@ -27,22 +27,35 @@ public final class ChatTurns {
      * @throws IllegalStateException if the session is closed
      */
     public static Session append(Session session, List<ChatMessage> messages) {
+        return append(session, ChatPrompt.of(Checks.noNulls(messages, "messages")));
+    }
+
+    /**
+     * Appends a chat with tools, variables of the template, or a time, as {@link #append(Session, List)} does.
+     *
+     * @param session where the chat is appended
+     * @param prompt the chat, whole, as for {@link Session#appendChat(ChatPrompt)}
+     * @return the session
+     * @throws IllegalArgumentException as {@link Session#appendChat(ChatPrompt)} does for the last of the forms
+     * @throws IllegalStateException if the session is closed
+     */
+    public static Session append(Session session, ChatPrompt prompt) {
         Checks.notNull(session, "session");
-        List<ChatMessage> given = Checks.noNulls(messages, "messages");
+        List<ChatMessage> given = Checks.notNull(prompt, "prompt").messages();
         List<ChatMessage> turns = of(given);
         SequencedCollection<List<ChatMessage>> forms = new LinkedHashSet<>(List.of(given));
         forms.add(turns);
         forms.add(withoutSystem(turns));
-        forms.removeIf(form -> form.isEmpty() && !given.isEmpty());
+        forms.removeIf(List::isEmpty);
         List<ChatMessage> last = forms.removeLast();
         for (List<ChatMessage> form : forms) {
             try {
-                return session.appendChat(form);
+                return session.appendChat(prompt.withMessages(form));
             } catch (IllegalArgumentException refused) {
                 // the next form may be taken
             }
         }
-        return session.appendChat(last);
+        return session.appendChat(prompt.withMessages(last));
     }
 
     /**

@@ -102,6 +102,6 @@ public enum ToolCallFormat {
         parser.problem().ifPresent(problem -> {
             throw new IllegalArgumentException(problem);
         });
-        return answer;
+        return new ModelAnswer(answer.reasoning(), answer.content().strip(), answer.toolCalls());
     }
 }

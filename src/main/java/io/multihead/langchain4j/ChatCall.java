@@ -1,64 +1,82 @@
 package io.multihead.langchain4j;
 
+import dev.langchain4j.agent.tool.ToolExecutionRequest;
+import dev.langchain4j.agent.tool.ToolSpecification;
 import dev.langchain4j.data.message.AiMessage;
-import dev.langchain4j.data.message.Content;
-import dev.langchain4j.data.message.ContentType;
-import dev.langchain4j.data.message.SystemMessage;
-import dev.langchain4j.data.message.UserMessage;
 import dev.langchain4j.exception.InvalidRequestException;
 import dev.langchain4j.exception.LangChain4jException;
 import dev.langchain4j.exception.RateLimitException;
 import dev.langchain4j.exception.TimeoutException;
 import dev.langchain4j.model.chat.request.ChatRequest;
+import dev.langchain4j.model.chat.request.ChatRequestParameters;
+import dev.langchain4j.model.chat.request.ResponseFormat;
+import dev.langchain4j.model.chat.request.ResponseFormatType;
 import dev.langchain4j.model.chat.response.ChatResponse;
 import dev.langchain4j.model.output.FinishReason;
 import dev.langchain4j.model.output.TokenUsage;
 import io.multihead.cache.CacheFullException;
-import io.multihead.decoder.ChatMessage;
+import io.multihead.decoder.AnswerFormat;
+import io.multihead.decoder.AnswerListener;
+import io.multihead.decoder.AnswerParser;
+import io.multihead.decoder.ChatPrompt;
 import io.multihead.decoder.ChatTurns;
 import io.multihead.decoder.GeneratedText;
 import io.multihead.decoder.GenerationOptions;
+import io.multihead.decoder.ModelAnswer;
 import io.multihead.decoder.Sampling;
 import io.multihead.decoder.Session;
 import io.multihead.decoder.Sessions;
-import io.multihead.decoder.TokenListener;
-import java.util.Arrays;
+import io.multihead.decoder.ToolDefinition;
 import java.util.List;
+import java.util.function.BooleanSupplier;
 
-/** langchain4j's requests as calls of a language model, and its answers as responses. What cannot be done is refused, by name. */
-final class ChatCall {
-    /** What answers have in later versions of core than 1.0. */
-    private static final boolean HAS_THINKING = hasMethod("thinking");
+/**
+ * langchain4j's requests as calls of a language model, and its answers as responses. What cannot be done is refused, by name.
+ *
+ * @param sessions of the model
+ * @param defaults what holds where a request has no parameter
+ * @param modelName what responses call the model
+ * @param thinking what becomes of thoughts
+ */
+record ChatCall(Sessions sessions, GenerationOptions defaults, String modelName, Thinking thinking) {
+    /** Constants of {@code ToolChoice}, of which core 1.0 has no NONE. */
+    private static final String NONE = "NONE";
 
-    private static final boolean HAS_IMAGES = hasMethod("images");
+    private static final String REQUIRED = "REQUIRED";
 
-    private ChatCall() {}
+    /** Whether answers have thoughts, and whether a model is sent those of earlier answers. */
+    record Thinking(boolean returned, boolean sent) {}
 
     /**
      * Answers a request.
      *
-     * @param defaults what holds where the request has no parameter
+     * @param listener is told of the parts of the answer
+     * @param cancelled whether the answer is to end
+     *
      * @throws LangChain4jException if the request is wrong or cannot be done, or takes too long, or there is no room for it
      */
-    static ChatResponse answer(
-            Sessions sessions,
-            ChatRequest request,
-            GenerationOptions defaults,
-            String modelName,
-            ResponseGrammars grammars,
-            TokenListener listener) {
-        try {
-            GenerationOptions options = ChatParameters.options(request.parameters(), defaults, modelName, grammars);
-            List<ChatMessage> messages =
-                    request.messages().stream().map(ChatCall::message).toList();
-            try (Session session = sessions.open()) {
-                GeneratedText text = ChatTurns.append(session, messages).generate(options, listener);
-                if (text.finish() == io.multihead.decoder.FinishReason.TIMEOUT) {
-                    throw new TimeoutException("timeout: " + options.timeout() + " are over after "
-                            + text.tokens().size() + " tokens; expected the whole answer");
-                }
-                return response(text, options.sampling(), modelName);
+    ChatResponse answer(ChatRequest request, AnswerListener listener, BooleanSupplier cancelled) {
+        try (Session session = sessions.open()) {
+            ChatRequestParameters parameters = request.parameters();
+            GenerationOptions options = ChatParameters.options(parameters, defaults, modelName);
+            List<ToolDefinition> tools = tools(parameters, session);
+            ChatTurns.append(
+                    session,
+                    ChatPrompt.of(ChatMessages.of(request.messages(), thinking.sent()))
+                            .withTools(tools));
+            AnswerFormat format = session.answerFormat(tools);
+            options = constrained(options, parameters, format);
+            AnswerParser parser = format.parser(listener);
+            GeneratedText text = session.generate(options, token -> {
+                parser.add(token.text());
+                return !cancelled.getAsBoolean();
+            });
+            ModelAnswer answer = parser.end();
+            if (text.finish() == io.multihead.decoder.FinishReason.TIMEOUT) {
+                throw new TimeoutException("timeout: " + options.timeout() + " are over after "
+                        + text.tokens().size() + " tokens; expected the whole answer");
             }
+            return response(text, answer, options.sampling());
         } catch (CacheFullException full) {
             throw new RateLimitException(full.getMessage(), full);
         } catch (IllegalArgumentException wrong) {
@@ -66,59 +84,78 @@ final class ChatCall {
         }
     }
 
-    private static ChatResponse response(GeneratedText text, Sampling sampling, String modelName) {
+    /** Returns the tools that the model may call; those that it must not call are not shown to it. */
+    private static List<ToolDefinition> tools(ChatRequestParameters parameters, Session session) {
+        List<ToolSpecification> specifications = parameters.toolSpecifications();
+        boolean none = specifications == null || specifications.isEmpty();
+        String choice =
+                parameters.toolChoice() == null ? "" : parameters.toolChoice().name();
+        if (none && choice.equals(REQUIRED)) {
+            throw new InvalidRequestException(
+                    "toolChoice: REQUIRED without toolSpecifications; expected at least one of them");
+        }
+        if (none || choice.equals(NONE)) {
+            return List.of();
+        }
+        if (session.answerFormat(List.of()).calls().isEmpty()) {
+            throw ChatParameters.unsupported(
+                    "toolSpecifications",
+                    specifications.size() + " of them",
+                    "expected none, as the model's chat template writes no calls that are known");
+        }
+        return specifications.stream().map(SchemaTexts::tool).toList();
+    }
+
+    private static GenerationOptions constrained(
+            GenerationOptions options, ChatRequestParameters parameters, AnswerFormat format) {
+        if (parameters.toolChoice() != null && parameters.toolChoice().name().equals(REQUIRED)) {
+            return format.requiring(options);
+        }
+        ResponseFormat response = parameters.responseFormat();
+        return response != null && response.type() == ResponseFormatType.JSON
+                ? format.json(options, SchemaTexts.of(response))
+                : format.options(options);
+    }
+
+    private ChatResponse response(GeneratedText text, ModelAnswer answer, Sampling sampling) {
         return ChatResponse.builder()
-                .aiMessage(AiMessage.from(text.text()))
+                .aiMessage(message(answer))
                 .metadata(MultiheadChatResponseMetadata.builder()
                         .modelName(modelName)
                         .tokenUsage(new TokenUsage(
                                 text.promptTokens(), text.tokens().size()))
-                        .finishReason(reason(text))
+                        .finishReason(reason(text, answer))
                         .seed(sampling.temperature() > 0 ? sampling.seed() : null)
                         .build())
                 .build();
     }
 
-    private static FinishReason reason(GeneratedText text) {
+    private AiMessage message(ModelAnswer answer) {
+        List<ToolExecutionRequest> requests = answer.toolCalls().stream()
+                .map(call -> ToolExecutionRequest.builder()
+                        .id(call.id())
+                        .name(call.name())
+                        .arguments(call.arguments())
+                        .build())
+                .toList();
+        if (thinking.returned() && !answer.reasoning().isEmpty()) {
+            return AiMessage.builder()
+                    .text(requests.isEmpty() || !answer.content().isEmpty() ? answer.content() : null)
+                    .thinking(answer.reasoning())
+                    .toolExecutionRequests(requests)
+                    .build();
+        }
+        if (requests.isEmpty()) {
+            return AiMessage.from(answer.content());
+        }
+        return answer.content().isEmpty() ? AiMessage.from(requests) : AiMessage.from(answer.content(), requests);
+    }
+
+    private static FinishReason reason(GeneratedText text, ModelAnswer answer) {
         return switch (text.finish()) {
-            case END_TOKEN, STOP_TEXT -> FinishReason.STOP;
+            case END_TOKEN, STOP_TEXT -> answer.toolCalls().isEmpty() ? FinishReason.STOP : FinishReason.TOOL_EXECUTION;
             case MAX_TOKENS, CONTEXT_FULL -> FinishReason.LENGTH;
             case CANCELLED, TIMEOUT -> FinishReason.OTHER;
         };
-    }
-
-    private static ChatMessage message(dev.langchain4j.data.message.ChatMessage message) {
-        return switch (message) {
-            case SystemMessage system -> ChatMessage.system(system.text());
-            case UserMessage user -> ChatMessage.user(text(user));
-            case AiMessage answer -> ChatMessage.assistant(text(answer));
-            default -> throw ChatParameters.unsupported("message", message.type(), "expected SYSTEM, USER or AI");
-        };
-    }
-
-    private static String text(UserMessage user) {
-        ChatParameters.refuse(user.name(), "name of a USER message");
-        if (!user.hasSingleText()) {
-            List<ContentType> types =
-                    user.contents().stream().map(Content::type).toList();
-            throw ChatParameters.unsupported("contents of a USER message", types, "expected one TEXT");
-        }
-        return user.singleText();
-    }
-
-    private static String text(AiMessage answer) {
-        ChatParameters.refuseSome(answer.toolExecutionRequests(), "toolExecutionRequests of an AI message");
-        if (HAS_THINKING && answer.thinking() != null && !answer.thinking().isEmpty()) {
-            ChatParameters.refuse(answer.thinking().length() + " characters", "thinking of an AI message");
-        }
-        if (HAS_IMAGES) {
-            ChatParameters.refuseSome(answer.images(), "images of an AI message");
-        }
-        return answer.text() == null ? "" : answer.text();
-    }
-
-    private static boolean hasMethod(String name) {
-        return Arrays.stream(AiMessage.class.getMethods())
-                .anyMatch(method -> method.getName().equals(name));
     }
 }

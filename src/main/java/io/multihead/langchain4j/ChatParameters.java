@@ -4,8 +4,6 @@ import dev.langchain4j.exception.InvalidRequestException;
 import dev.langchain4j.exception.UnsupportedFeatureException;
 import dev.langchain4j.model.chat.request.ChatRequestParameters;
 import dev.langchain4j.model.chat.request.DefaultChatRequestParameters;
-import dev.langchain4j.model.chat.request.ResponseFormat;
-import dev.langchain4j.model.chat.request.ResponseFormatType;
 import io.multihead.decoder.GenerationOptions;
 import io.multihead.decoder.Penalties;
 import io.multihead.decoder.Sampling;
@@ -15,37 +13,24 @@ import org.jspecify.annotations.Nullable;
 
 /** langchain4j's parameters of a request as options of a generated text. What cannot be done is refused, by name. */
 final class ChatParameters {
-    /** A constant of {@code ToolChoice} in later versions of core than 1.0: what this model does anyway. */
-    private static final String NO_TOOLS = "NONE";
-
     private ChatParameters() {}
 
     /**
-     * Returns the options of a request.
+     * Returns the options of a request, but for its format and its tools.
      *
      * @param defaults what holds where the request has no parameter
-     * @param grammars of formats of responses
      */
-    static GenerationOptions options(
-            ChatRequestParameters parameters, GenerationOptions defaults, String modelName, ResponseGrammars grammars) {
+    static GenerationOptions options(ChatRequestParameters parameters, GenerationOptions defaults, String modelName) {
         if (parameters.getClass() != DefaultChatRequestParameters.class && parameters != NoParameters.INSTANCE) {
             throw unsupported(
                     "parameters",
                     parameters.getClass().getName(),
                     "expected langchain4j's own DefaultChatRequestParameters, as what a provider adds to them is not supported");
         }
-        if (parameters.toolChoice() != null && !parameters.toolChoice().name().equals(NO_TOOLS)) {
-            refuse(parameters.toolChoice(), "toolChoice");
-        }
-        refuseSome(parameters.toolSpecifications(), "toolSpecifications");
         if (parameters.modelName() != null && !parameters.modelName().equals(modelName)) {
             throw unsupported("modelName", parameters.modelName(), "expected " + modelName);
         }
         GenerationOptions options = defaults.withSampling(sampling(parameters, defaults.sampling()));
-        ResponseFormat format = parameters.responseFormat();
-        if (format != null && format.type() == ResponseFormatType.JSON) {
-            options = options.withConstraint(grammars.of(format));
-        }
         if (parameters.maxOutputTokens() != null) {
             require(parameters.maxOutputTokens() >= 1, "maxOutputTokens", parameters.maxOutputTokens(), "at least 1");
             options = options.withMaxTokens(parameters.maxOutputTokens());

@@ -2,15 +2,14 @@ package io.multihead.langchain4j;
 
 import dev.langchain4j.model.chat.response.ChatResponse;
 import dev.langchain4j.model.chat.response.StreamingChatResponseHandler;
-import io.multihead.decoder.GeneratedToken;
-import io.multihead.decoder.TokenListener;
+import io.multihead.decoder.AnswerListener;
 import java.lang.System.Logger.Level;
 
 /**
- * Gives a handler the parts of an answer, beside a core whose handlers cannot cancel. What the handler throws goes to its {@code onError}, and
- * the answer goes on, as langchain4j's contract has it.
+ * Gives a handler the parts of an answer, beside a core whose handlers cannot cancel: text alone, as they know no other. What the handler throws
+ * goes to its {@code onError}, and the answer goes on, as langchain4j's contract has it.
  */
-class ChatParts implements TokenListener {
+class ChatParts implements AnswerListener {
     final StreamingChatResponseHandler handler;
 
     ChatParts(StreamingChatResponseHandler handler) {
@@ -18,18 +17,19 @@ class ChatParts implements TokenListener {
     }
 
     @Override
-    public final boolean onToken(GeneratedToken token) {
-        if (!token.text().isEmpty() && !isCancelled()) {
-            guarded(() -> deliver(token.text()));
-        }
-        return !isCancelled();
+    public final void onText(String part) {
+        call(() -> deliver(part));
+    }
+
+    /** A call that is none is text. */
+    @Override
+    public final void onBrokenCall(String text, String problem) {
+        call(() -> deliver(text));
     }
 
     /** Delivers the whole answer, unless it was cancelled. */
     final void complete(ChatResponse response) {
-        if (!isCancelled()) {
-            guarded(() -> handler.onCompleteResponse(response));
-        }
+        call(() -> handler.onCompleteResponse(response));
     }
 
     /** Delivers why there is no answer, unless it was cancelled. */
@@ -39,7 +39,11 @@ class ChatParts implements TokenListener {
         }
     }
 
-    private void guarded(Runnable call) {
+    /** Calls the handler, unless the answer was cancelled. */
+    final void call(Runnable call) {
+        if (isCancelled()) {
+            return;
+        }
         try {
             call.run();
         } catch (Throwable thrown) {

@@ -6,18 +6,20 @@ import dev.langchain4j.model.chat.listener.ChatModelListener;
 import dev.langchain4j.model.chat.request.ChatRequest;
 import dev.langchain4j.model.chat.request.ChatRequestParameters;
 import dev.langchain4j.model.chat.response.ChatResponse;
+import io.multihead.decoder.AnswerListener;
 import io.multihead.decoder.ChatTemplate;
 import io.multihead.decoder.ChatTurns;
 import io.multihead.decoder.GenerationOptions;
 import io.multihead.decoder.LanguageModel;
 import io.multihead.decoder.SessionOptions;
 import io.multihead.decoder.Sessions;
-import io.multihead.decoder.TokenListener;
 import io.multihead.internal.base.Checks;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -27,12 +29,17 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Temperature, top-k, top-p, presence and frequency penalty, stop sequences and the maximum of output tokens of a request override those of the
  * model; penalties count the tokens of the answer alone, as OpenAI's do. All else that would change an answer is refused by name, with langchain4j's
- * {@link dev.langchain4j.exception.UnsupportedFeatureException}: parameters of a provider's own class, tools, contents other than one text, names of users, thoughts and images of answers. Attributes of messages, which langchain4j keeps
+ * {@link dev.langchain4j.exception.UnsupportedFeatureException}: parameters of a provider's own class, contents other than one text, names of
+ * users, images of answers. Attributes of messages, which langchain4j keeps
  * for memories and gives to no model, are not read. Requests of several threads are computed together, and an answer is the
  * same alone and beside others.
  *
- * <p>A response format of JSON restricts the answer: to any object, or to what is valid by the schema; what of a schema is not supported is
- * refused, with its place. An answer that {@code maxOutputTokens} cuts off is incomplete, which its finish reason says.
+ * <p>Tools are written as the model's template writes them, and its calls are read from the answer; a model whose template writes no calls that are
+ * known refuses them. With {@code ToolChoice.REQUIRED} the answer is calls, each valid by its schema; with {@code NONE} the model is not shown the
+ * tools. What began like a call and is none, such as one that {@code maxOutputTokens} cuts off, is a part of the text.
+ *
+ * <p>A response format of JSON restricts the answer: to any object, or to what is valid by the schema, or, where there are tools, to calls; what
+ * of a schema is not supported is refused, with its place. An answer that {@code maxOutputTokens} cuts off is incomplete, which its finish reason says.
  *
  * <p>Messages may come in any order, as a memory leaves them that keeps the newest ones, or a call that failed: they are written as the
  * model's template writes them, and where it refuses them, {@linkplain ChatTurns#append in turns}.
@@ -49,19 +56,17 @@ import org.jspecify.annotations.Nullable;
 public final class MultiheadChatModel implements ChatModel, AutoCloseable {
     private final LanguageModel model;
     private final Sessions sessions;
-    private final GenerationOptions options;
-    private final String name;
+    private final ChatCall call;
     private final List<ChatModelListener> listeners;
     private final ModelThreads threads;
-    private final ResponseGrammars grammars = new ResponseGrammars();
 
     private MultiheadChatModel(LanguageModel model, Sessions sessions, Builder builder, ModelThreads threads) {
         this.model = model;
         this.sessions = sessions;
-        options = builder.options;
-        name = builder.name == null
+        String name = builder.name == null
                 ? String.valueOf(Objects.requireNonNull(builder.path).getFileName())
                 : builder.name;
+        call = new ChatCall(sessions, builder.options, name, builder.thinking);
         listeners = builder.listeners;
         this.threads = threads;
     }
@@ -96,11 +101,12 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
 
     @Override
     public ChatResponse doChat(ChatRequest request) {
-        return answer(request, TokenListener.NONE);
+        return call.answer(request, AnswerListener.NONE, () -> false);
     }
 
-    ChatResponse answer(ChatRequest request, TokenListener listener) {
-        return ChatCall.answer(sessions, request, options, name, grammars, listener);
+    /** Returns how requests are answered. */
+    ChatCall call() {
+        return call;
     }
 
     /**
@@ -129,6 +135,8 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         private SessionOptions sessions = SessionOptions.DEFAULT;
         private @Nullable String name;
         private List<ChatModelListener> listeners = List.of();
+        private ChatCall.Thinking thinking = new ChatCall.Thinking(false, false);
+        private final Map<String, Object> variables = new LinkedHashMap<>();
 
         Builder() {}
 
@@ -206,6 +214,52 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         }
 
         /**
+         * Sets whether answers have what the model thought before: {@code AiMessage.thinking()}, and {@code onPartialThinking} of streams. Without
+         * it, they do not. It is never a part of the text.
+         *
+         * @param returned whether they have it
+         * @return this
+         * @throws IllegalArgumentException if langchain4j's core is older than 1.2, whose answers have no thinking
+         */
+        public Builder returnThinking(boolean returned) {
+            thinking = new ChatCall.Thinking(requireThinking("returnThinking", returned), thinking.sent());
+            return this;
+        }
+
+        /**
+         * Sets whether the model is given what it thought for earlier answers, where its template writes that. Without it, it is not.
+         *
+         * @param sent whether it is
+         * @return this
+         * @throws IllegalArgumentException if langchain4j's core is older than 1.2, whose answers have no thinking
+         */
+        public Builder sendThinking(boolean sent) {
+            thinking = new ChatCall.Thinking(thinking.returned(), requireThinking("sendThinking", sent));
+            return this;
+        }
+
+        private static boolean requireThinking(String name, boolean wanted) {
+            if (wanted && !ChatMessages.HAVE_THINKING) {
+                throw Checks.fail(name, "true", "expected langchain4j-core 1.2 or later, or false");
+            }
+            return wanted;
+        }
+
+        /**
+         * Sets an option of the chat template for all requests, such as {@code enable_thinking} of Qwen 3.
+         *
+         * @param variable the name that the template has for it
+         * @param value a string, a boolean, a number, or a list or map of these
+         * @return this
+         * @throws IllegalArgumentException if the value is of another type, or the name is that of messages or tools
+         */
+        public Builder templateVariable(String variable, Object value) {
+            ChatTemplate.CHATML.withVariable(variable, value); // fails now
+            variables.put(variable, value);
+            return this;
+        }
+
+        /**
          * Loads the model.
          *
          * @return the model
@@ -225,8 +279,11 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
             }
             LanguageModel loaded = LanguageModel.load(open.cpu(), path);
             try {
-                LanguageModel model = template == null ? loaded : loaded.withChatTemplate(template);
-                model.chatTemplate(); // fails now rather than at the first request
+                ChatTemplate chats = template == null ? loaded.chatTemplate() : template;
+                for (Map.Entry<String, Object> variable : variables.entrySet()) {
+                    chats = chats.withVariable(variable.getKey(), variable.getValue());
+                }
+                LanguageModel model = loaded.withChatTemplate(chats);
                 return new MultiheadChatModel(model, model.sessions(sessions), this, open);
             } catch (Throwable failed) {
                 loaded.close();

@@ -20,15 +20,15 @@ import java.util.concurrent.RejectedExecutionException;
  * which calls the handler, or on a thread of an executor, so that the call returns at once.
  *
  * <p>Each exception that a method of the handler throws goes to its {@code onError}; the answer goes on, and {@code onCompleteResponse} comes at
- * its end. What {@code onError} throws is logged. After its handle was cancelled, a handler is not called again; versions of
- * langchain4j's core from 1.0 on that have no handles yet cannot cancel.
+ * its end. What {@code onError} throws is logged. Calls of tools come in parts, too, those of a model that marks none (Llama 3) at the end of the answer. After its handle was cancelled, a handler is not called again; versions of
+ * langchain4j's core from 1.0 on that have no handles yet cannot cancel, and have parts of text alone.
  *
  * <p>Thread-safe. Needs no closing: it ends with the model that it was made of.
  */
 public final class MultiheadStreamingChatModel implements StreamingChatModel {
-    /** Whether handlers are given a handle with each part. */
+    /** Whether handlers are given a handle with each part, and parts of calls. */
     private static final boolean HAS_HANDLES = Arrays.stream(StreamingChatResponseHandler.class.getMethods())
-            .anyMatch(method -> method.getName().equals("onPartialResponse") && method.getParameterCount() == 2);
+            .anyMatch(method -> method.getName().equals("onPartialToolCall") && method.getParameterCount() == 2);
 
     private final MultiheadChatModel model;
     private final Executor executor;
@@ -78,7 +78,9 @@ public final class MultiheadStreamingChatModel implements StreamingChatModel {
 
     @Override
     public void doChat(ChatRequest request, StreamingChatResponseHandler handler) {
-        ChatParts parts = HAS_HANDLES ? CancellableParts.of(handler) : new ChatParts(handler);
+        ChatParts parts = HAS_HANDLES
+                ? CancellableParts.of(handler, model.call().thinking().returned())
+                : new ChatParts(handler);
         try {
             executor.execute(() -> answer(request, parts));
         } catch (RejectedExecutionException full) {
@@ -89,7 +91,7 @@ public final class MultiheadStreamingChatModel implements StreamingChatModel {
     private void answer(ChatRequest request, ChatParts parts) {
         ChatResponse response;
         try {
-            response = model.answer(request, parts);
+            response = model.call().answer(request, parts, parts::isCancelled);
         } catch (Throwable failed) {
             parts.fail(failed);
             if (failed instanceof Error error) {

@@ -46,7 +46,7 @@ class AnswerParserTest {
         }
 
         @Override
-        public void onCallPart(int index, String name, String arguments) {
+        public void onCallPart(int index, String id, String name, String arguments) {
             add("part " + index + " " + name, arguments);
         }
 

@@ -89,7 +89,7 @@ class ResponseFormatTest {
         for (int i = 0; i < ANSWERS; i++) {
             ChatResponse response = answer(format(root));
             if (response.finishReason() == FinishReason.STOP) {
-                assertValid(ResponseGrammars.text(root), response.aiMessage().text());
+                assertValid(SchemaTexts.of(root), response.aiMessage().text());
                 complete++;
             }
         }
@@ -159,6 +159,6 @@ class ResponseFormatTest {
         InvalidRequestException refused =
                 assertThrows(InvalidRequestException.class, () -> answer(format(JsonRawSchema.from(schema))));
         assertTrue(refused.getMessage().contains("unevaluatedProperties"), refused.getMessage());
-        assertEquals("{\"type\":\"string\"}", ResponseGrammars.text(new JsonStringSchema()));
+        assertEquals("{\"type\":\"string\"}", SchemaTexts.of(new JsonStringSchema()));
     }
 }

@@ -1,5 +1,6 @@
 package io.multihead.internal.toolcall;
 
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -19,12 +20,23 @@ public final class CallRules {
     private int rules;
 
     /**
-     * Adds the rule with which answers begin: {@code calls}, which a format has.
+     * Adds the rule with which answers begin.
      *
      * @param thoughtEnd with which the thought ends in which the answer begins; empty for none
+     * @param calls whether an answer may be {@code calls}, a rule of the format
+     * @param schema of an answer in JSON; empty for none
      */
-    public CallRules begin(String thoughtEnd) {
-        return rule("root", thoughtEnd.isEmpty() ? "calls" : until(thoughtEnd) + " [ \\n]{0,2} calls");
+    public void begin(String thoughtEnd, boolean calls, String schema) {
+        List<String> answers = new ArrayList<>();
+        if (calls) {
+            answers.add("calls");
+        }
+        if (!schema.isEmpty()) {
+            schemas.put("answer", schema);
+            answers.add("answer");
+        }
+        String any = "(" + String.join(" | ", answers) + ")";
+        rule("root", thoughtEnd.isEmpty() ? any : until(thoughtEnd) + " [ \\n]{0,2} " + any);
     }
 
     /** Returns the rules in GBNF, of which {@code root} is one. */

@@ -29,6 +29,7 @@ final class HarmonyAnswer implements AnswerReader {
         this.sink = sink;
         reasoning = new TrimmedText(sink::reasoning);
         text = new TrimmedText(sink::text);
+        reasoning.mark();
     }
 
     @Override
@@ -43,6 +44,7 @@ final class HarmonyAnswer implements AnswerReader {
         if (inBody) {
             endBody();
         }
+        text.end();
     }
 
     private void read(boolean ended) {
@@ -62,6 +64,7 @@ final class HarmonyAnswer implements AnswerReader {
             }
             return false;
         }
+        text.mark();
         header = held.substring(0, at + HarmonyCalls.MESSAGE.length());
         held.delete(0, header.length());
         Matcher to = TO.matcher(header);

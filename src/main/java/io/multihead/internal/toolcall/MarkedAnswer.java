@@ -47,8 +47,12 @@ public final class MarkedAnswer implements AnswerReader {
         this.sink = sink;
         reasoning = new TrimmedText(sink::reasoning);
         text = new TrimmedText(sink::text);
+        reasoning.mark();
         this.thoughtEnd = thoughtEnd;
         place = thoughtEnd.isEmpty() ? Place.BEGIN : Place.THOUGHT;
+        if (!thoughtEnd.isEmpty()) {
+            text.mark();
+        }
     }
 
     /** Returns with which a thought ends that the end of a prompt begins; empty if it begins none. */
@@ -79,6 +83,7 @@ public final class MarkedAnswer implements AnswerReader {
     @Override
     public void end() {
         read(true);
+        text.end();
     }
 
     private void read(boolean ended) {
@@ -113,6 +118,7 @@ public final class MarkedAnswer implements AnswerReader {
                 held.delete(0, at + mark.length());
                 thoughtEnd = marks.getLast();
                 place = Place.THOUGHT;
+                text.mark();
                 return true;
             }
             if (begins(mark, at, ended) && at < held.length()) {
@@ -189,6 +195,7 @@ public final class MarkedAnswer implements AnswerReader {
         while (complete < reading.calls().size()) {
             Part part = reading.calls().get(complete);
             Call call = part.call();
+            text.mark();
             if (sent < call.arguments().length()) {
                 sink.callPart(index, call.name(), call.arguments().substring(Math.max(sent, 0)));
                 sent = call.arguments().length();

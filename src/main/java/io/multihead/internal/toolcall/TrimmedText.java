@@ -2,11 +2,15 @@ package io.multihead.internal.toolcall;
 
 import java.util.function.Consumer;
 
-/** Passes a text on without the white space around it: that within it waits for what follows. */
+/**
+ * Passes a text on without the white space around marks: none behind a thought or a call that comes first, and none at the end of a text with
+ * such. White space that may be at an end waits for what follows. A text without marks stays as it is.
+ */
 final class TrimmedText {
     private final Consumer<String> to;
     private final StringBuilder space = new StringBuilder();
     private boolean begun;
+    private boolean hasMarks;
 
     TrimmedText(Consumer<String> to) {
         this.to = to;
@@ -23,18 +27,28 @@ final class TrimmedText {
         }
         if (end > 0) {
             String text = space + part.substring(0, end);
-            to.accept(begun ? text : text.stripLeading());
+            to.accept(begun || !hasMarks ? text : text.stripLeading());
             begun = true;
             space.setLength(0);
         }
-        if (begun) {
-            space.append(part, end, part.length());
+        space.append(part, end, part.length());
+    }
+
+    /** Says that a thought or a call comes here. */
+    void mark() {
+        hasMarks = true;
+    }
+
+    /** Ends the text. */
+    void end() {
+        if (!hasMarks) {
+            endSpace();
         }
     }
 
     /** Passes on white space that waits, as something else than text follows. */
     void endSpace() {
-        if (!space.isEmpty()) {
+        if (!space.isEmpty() && (begun || !hasMarks)) {
             to.accept(space.toString());
             space.setLength(0);
         }

@@ -1,10 +1,10 @@
 package io.multihead.it.langchain4j;
 
+import dev.langchain4j.agent.tool.P;
 import dev.langchain4j.agent.tool.Tool;
 import dev.langchain4j.data.message.ChatMessage;
 import dev.langchain4j.data.message.SystemMessage;
 import dev.langchain4j.data.message.UserMessage;
-import dev.langchain4j.exception.UnsupportedFeatureException;
 import dev.langchain4j.memory.chat.MessageWindowChatMemory;
 import dev.langchain4j.model.chat.response.ChatResponse;
 import dev.langchain4j.service.AiServices;
@@ -14,13 +14,18 @@ import io.multihead.decoder.ChatTemplate;
 import io.multihead.decoder.FamilyModel;
 import io.multihead.decoder.GenerationOptions;
 import io.multihead.decoder.SessionOptions;
+import io.multihead.grammar.Grammar;
+import io.multihead.grammar.TokenConstraint;
 import io.multihead.langchain4j.MultiheadChatModel;
 import io.multihead.langchain4j.MultiheadStreamingChatModel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** Requires that langchain4j's AI services have the answers of the chat model, with a small model of random weights. */
 public final class Services {
@@ -40,11 +45,15 @@ public final class Services {
         TokenStream answer(String question);
     }
 
-    /** A tool, which the model does not take. */
+    /** A tool. */
     public static final class Clock {
-        /** Returns the time. */
+        /** The zones that it was asked for. */
+        final List<String> asked = new ArrayList<>();
+
+        /** Returns the time of a zone. */
         @Tool("the time")
-        public String time() {
+        public String time(@P(name = "zone", value = "such as UTC") String zone) {
+            asked.add(zone);
             return "noon";
         }
     }
@@ -53,7 +62,7 @@ public final class Services {
 
     public static void main(String[] args) throws Exception {
         Path file = Files.createTempFile("services", ".gguf");
-        FamilyModel.write(file);
+        FamilyModel.writeChat(file, "{{ messages }}", 2048);
         try (MultiheadChatModel model = MultiheadChatModel.builder()
                 .path(file)
                 .chatTemplate(ChatTemplate.CHATML)
@@ -63,7 +72,7 @@ public final class Services {
             answers(model);
             memory(model);
             stream(model);
-            tools(model);
+            tools(file);
             System.out.println("langchain4j: services have the answers of the model");
         } finally {
             Files.delete(file);
@@ -119,18 +128,49 @@ public final class Services {
         require(streamed.toString().equals(expected), "other parts of a stream");
     }
 
-    private static void tools(MultiheadChatModel model) {
-        Assistant assistant = AiServices.builder(Assistant.class)
-                .chatModel(model)
-                .tools(new Clock())
-                .build();
-        try {
-            assistant.plain("What time is it?");
-        } catch (UnsupportedFeatureException named) {
-            require(named.getMessage().startsWith("tool"), named.getMessage());
-            return;
+    /** The model is made to write a call, and then an answer, as random weights write neither. */
+    private static void tools(Path file) {
+        String call =
+                "<think>Look.</think>See: <tool_call>\n{\"name\": \"time\", \"arguments\": {\"zone\": \"UTC\"}}\n</tool_call>";
+        AtomicInteger written = new AtomicInteger();
+        TokenConstraint writing = vocabulary -> {
+            String text = written.getAndIncrement() % 2 == 0 ? call : "It is noon.";
+            String literal = text.replace("\"", "\\\"").replace("\n", "\\n");
+            return Grammar.ofGbnf("root ::= \"" + literal + "\"").begin(vocabulary);
+        };
+        try (MultiheadChatModel model = MultiheadChatModel.builder()
+                .path(file)
+                .chatTemplate(ChatTemplate.QWEN_3)
+                .generation(GenerationOptions.DEFAULT.withMaxTokens(300).withConstraint(writing))
+                .build()) {
+            Clock clock = new Clock();
+            Assistant assistant = AiServices.builder(Assistant.class)
+                    .chatModel(model)
+                    .chatMemory(MessageWindowChatMemory.withMaxMessages(10))
+                    .tools(clock)
+                    .build();
+            for (int turn = 1; turn <= 3; turn++) {
+                Result<String> result = assistant.plain("What time is it?");
+                require(result.content().equals("It is noon."), "another answer: " + result.content());
+                require(result.toolExecutions().size() == 1, result.toolExecutions() + " were executed");
+                require(clock.asked.equals(Collections.nCopies(turn, "UTC")), "asked for " + clock.asked);
+            }
+            StreamingAssistant streaming = AiServices.builder(StreamingAssistant.class)
+                    .streamingChatModel(MultiheadStreamingChatModel.of(model))
+                    .tools(clock)
+                    .build();
+            StringBuilder streamed = new StringBuilder();
+            CompletableFuture<ChatResponse> complete = new CompletableFuture<>();
+            streaming
+                    .answer("And now?")
+                    .onPartialResponse(streamed::append)
+                    .onCompleteResponse(complete::complete)
+                    .onError(complete::completeExceptionally)
+                    .start();
+            require(complete.join().aiMessage().text().equals("It is noon."), "another answer of a stream");
+            require(streamed.toString().equals("See:It is noon."), "other parts of a stream: " + streamed);
+            require(clock.asked.size() == 4, "a stream asked for " + clock.asked);
         }
-        throw new AssertionError("tools are ignored");
     }
 
     private static void require(boolean condition, String message) {

@@ -1,5 +1,6 @@
 package io.multihead.langchain4j;
 
+import dev.langchain4j.agent.tool.ToolSpecification;
 import dev.langchain4j.exception.UnsupportedFeatureException;
 import dev.langchain4j.model.chat.request.ResponseFormat;
 import dev.langchain4j.model.chat.request.json.JsonAnyOfSchema;
@@ -14,58 +15,52 @@ import dev.langchain4j.model.chat.request.json.JsonRawSchema;
 import dev.langchain4j.model.chat.request.json.JsonReferenceSchema;
 import dev.langchain4j.model.chat.request.json.JsonSchemaElement;
 import dev.langchain4j.model.chat.request.json.JsonStringSchema;
-import io.multihead.grammar.Grammar;
+import io.multihead.decoder.ToolDefinition;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
 
-/** The grammars of formats of responses. The last ones are kept, since a grammar keeps what it has computed. Thread-safe. */
-final class ResponseGrammars {
-    private static final int MOST = 16;
+/** langchain4j's schemas as JSON, with their descriptions. */
+final class SchemaTexts {
+    private static final String ANY_OBJECT = "{\"type\":\"object\"}";
 
-    /** In the order of their last use. */
-    private final Map<String, Grammar> known = new LinkedHashMap<>(MOST, 0.75F, true) {
-        private static final long serialVersionUID = 1L;
+    private SchemaTexts() {}
 
-        @Override
-        protected boolean removeEldestEntry(Map.Entry<String, Grammar> eldest) {
-            return size() > MOST;
-        }
-    };
-
-    ResponseGrammars() {}
-
-    /**
-     * Returns the grammar of a format in JSON.
-     *
-     * @throws IllegalArgumentException if a schema has what grammars do not support; the message has the place
-     */
-    Grammar of(ResponseFormat format) {
-        String schema = format.jsonSchema() == null
-                ? "{\"type\":\"object\"}"
-                : text(format.jsonSchema().rootElement());
-        synchronized (known) {
-            return known.computeIfAbsent(schema, Grammar::ofJsonSchema);
-        }
+    /** Returns a tool as a model's template writes it; one without parameters has none. */
+    static ToolDefinition tool(ToolSpecification tool) {
+        String parameters =
+                tool.parameters() == null ? "{\"type\":\"object\",\"properties\":{}}" : of(tool.parameters());
+        return new ToolDefinition(tool.name(), tool.description() == null ? "" : tool.description(), parameters);
     }
 
-    /** Returns a schema as JSON, without its descriptions. */
-    static String text(JsonSchemaElement element) {
+    /** Returns the schema of a format in JSON. */
+    static String of(ResponseFormat format) {
+        return format.jsonSchema() == null ? ANY_OBJECT : of(format.jsonSchema().rootElement());
+    }
+
+    /** Returns a schema as JSON. */
+    static String of(JsonSchemaElement element) {
+        String json = plain(element);
+        String description = element instanceof JsonRawSchema ? null : element.description();
+        if (description == null || description.isEmpty()) {
+            return json;
+        }
+        return json.substring(0, json.length() - 1) + ",\"description\":" + quoted(description) + "}";
+    }
+
+    private static String plain(JsonSchemaElement element) {
         if (element instanceof JsonObjectSchema object) {
             return object(object);
         }
         if (element instanceof JsonArraySchema array) {
-            return array.items() == null ? type("array") : "{\"type\":\"array\",\"items\":" + text(array.items()) + "}";
+            return array.items() == null ? type("array") : "{\"type\":\"array\",\"items\":" + of(array.items()) + "}";
         }
         if (element instanceof JsonEnumSchema values) {
             return "{\"enum\":" + strings(values.enumValues()) + "}";
         }
         if (element instanceof JsonAnyOfSchema any) {
-            return any.anyOf().stream()
-                    .map(ResponseGrammars::text)
-                    .collect(Collectors.joining(",", "{\"anyOf\":[", "]}"));
+            return any.anyOf().stream().map(SchemaTexts::of).collect(Collectors.joining(",", "{\"anyOf\":[", "]}"));
         }
         if (element instanceof JsonReferenceSchema reference) {
             return "{\"$ref\":" + quoted("#/$defs/" + pointer(reference.reference())) + "}";
@@ -95,7 +90,7 @@ final class ResponseGrammars {
 
     private static String object(JsonObjectSchema object) {
         List<String> members = new ArrayList<>(List.of("\"type\":\"object\""));
-        if (object.properties() != null && !object.properties().isEmpty()) {
+        if (object.properties() != null) {
             members.add("\"properties\":" + members(object.properties()));
         }
         if (object.required() != null && !object.required().isEmpty()) {
@@ -112,7 +107,7 @@ final class ResponseGrammars {
 
     private static String members(Map<String, JsonSchemaElement> elements) {
         return elements.entrySet().stream()
-                .map(member -> quoted(member.getKey()) + ":" + text(member.getValue()))
+                .map(member -> quoted(member.getKey()) + ":" + of(member.getValue()))
                 .collect(Collectors.joining(",", "{", "}"));
     }
 
@@ -121,7 +116,7 @@ final class ResponseGrammars {
     }
 
     private static String strings(List<String> texts) {
-        return texts.stream().map(ResponseGrammars::quoted).collect(Collectors.joining(",", "[", "]"));
+        return texts.stream().map(SchemaTexts::quoted).collect(Collectors.joining(",", "[", "]"));
     }
 
     /** Returns a name as a part of a JSON pointer in a URI fragment (RFC 6901, section 3). */
