@@ -84,7 +84,11 @@ final class DecoderBuilder {
             return null;
         }
         String name = own ? HEAD : EMBEDDINGS;
-        return PackedLinear.of(weights.matrix(name, vocabulary, config.sizes().dim()));
+        PackedLinear head =
+                PackedLinear.of(weights.matrix(name, vocabulary, config.sizes().dim()));
+        return config.ends().logitScale() == 1
+                ? head
+                : head.withScale(config.ends().logitScale());
     }
 
     private Block block(int layer) {
@@ -96,7 +100,7 @@ final class DecoderBuilder {
                 ? feedForward(at)
                 : ExpertLayer.of(config, experts, weights, at);
         Norm before = norm(at + "attn_norm.weight", sizes.dim());
-        Norm between = norm(at + "ffn_norm.weight", sizes.dim());
+        Norm between = norm(betweenName(at), sizes.dim());
         if (!config.norms().sandwich()) {
             return Block.preNorm(before, attention, between, feedForward);
         }
@@ -116,9 +120,9 @@ final class DecoderBuilder {
                         projection(at + "attn_q", queries),
                         projection(at + "attn_k", keys),
                         projection(at + "attn_v", keys));
-        PackedLinear output = linear(at + "attn_output", sizes.dim(), queries);
+        PackedLinear output = residual(linear(at + "attn_output", sizes.dim(), queries));
         SelfAttention attention = SelfAttention.of(
-                        sizes.heads(), sizes.keyValueHeads(), projections, output, options(layer, rule))
+                        sizes.heads(), sizes.keyValueHeads(), projections, output, options(at, layer, rule))
                 .withRope(layer.rope());
         if (!rule.normalisesHeads()) {
             return attention;
@@ -127,12 +131,39 @@ final class DecoderBuilder {
                 norm(at + "attn_q_norm.weight", sizes.headDim()), norm(at + "attn_k_norm.weight", sizes.headDim()));
     }
 
-    private static AttentionOptions options(LayerRule layer, AttentionRule rule) {
+    /** Files of GPT-OSS name the norm after attention by its place, as those of Gemma name another one. */
+    private String betweenName(String at) {
+        String after = at + "post_attention_norm.weight";
+        String name = at + "ffn_norm.weight";
+        return !config.norms().sandwich() && !weights.has(name) && weights.has(after) ? after : name;
+    }
+
+    /** Returns a layer whose result is added, with the factor of such results. */
+    private PackedLinear residual(PackedLinear layer) {
+        double scale = config.norms().residualScale();
+        Tensor bias = layer.bias();
+        if (scale == 1) {
+            return layer;
+        }
+        if (bias == null) {
+            return layer.withScale(scale);
+        }
+        float[] scaled = bias.toArray();
+        for (int i = 0; i < scaled.length; i++) {
+            scaled[i] = (float) (scaled[i] * scale);
+        }
+        return PackedLinear.of(layer.weights(), Tensor.of(scaled)).withScale(scale);
+    }
+
+    private AttentionOptions options(String at, LayerRule layer, AttentionRule rule) {
         Mask mask = layer.window() == 0 ? Mask.CAUSAL : Mask.CAUSAL.and(Mask.window(layer.window() - 1, 0));
-        return AttentionOptions.DEFAULT
-                .withMask(mask)
-                .withScale(rule.scale())
-                .withScores(ScoreOptions.NONE.withSoftCap(rule.softCap()));
+        ScoreOptions scores = ScoreOptions.NONE.withSoftCap(rule.softCap());
+        if (rule.hasSinks()) {
+            Tensor sinks =
+                    weights.numbers(at + "attn_sinks.weight", config.sizes().heads());
+            scores = scores.withSinks(sinks.toArray());
+        }
+        return AttentionOptions.DEFAULT.withMask(mask).withScale(rule.scale()).withScores(scores);
     }
 
     private FeedForward feedForward(String at) {
@@ -142,7 +173,7 @@ final class DecoderBuilder {
         LinearGroup gateAndUp = config.fused()
                 ? parts(up, inner, inner)
                 : LinearGroup.of(linear(at + "ffn_gate", inner, dim), linear(at + "ffn_up", inner, dim));
-        return FeedForward.gated(config.activation(), gateAndUp, linear(at + "ffn_down", dim, inner));
+        return FeedForward.gated(config.activation(), gateAndUp, residual(linear(at + "ffn_down", dim, inner)));
     }
 
     /** Takes the parts of a matrix that is several in one, by their rows. */

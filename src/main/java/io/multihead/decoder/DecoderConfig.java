@@ -62,8 +62,13 @@ record DecoderConfig(
      * @param needsBiases whether query, key and value must have biases; without, they may
      * @param normalisesHeads whether each query and key head is normalised before it is rotated
      * @param softCap the largest absolute score; 0 for none
+     * @param hasSinks whether each query head has a score of no key, which counts in the denominator
      */
-    record AttentionRule(double scale, boolean needsBiases, boolean normalisesHeads, double softCap) {}
+    record AttentionRule(double scale, boolean needsBiases, boolean normalisesHeads, double softCap, boolean hasSinks) {
+        AttentionRule(double scale, boolean needsBiases, boolean normalisesHeads, double softCap) {
+            this(scale, needsBiases, normalisesHeads, softCap, false);
+        }
+    }
 
     /**
      * Normalisation.
@@ -71,8 +76,13 @@ record DecoderConfig(
      * @param epsilon added to the mean square
      * @param onePlus whether weights are stored less 1
      * @param sandwich whether the results of attention and feed-forward layer are normalised, too, before they are added
+     * @param residualScale factor of these results
      */
-    record NormRule(double epsilon, boolean onePlus, boolean sandwich) {}
+    record NormRule(double epsilon, boolean onePlus, boolean sandwich, double residualScale) {
+        NormRule(double epsilon, boolean onePlus, boolean sandwich) {
+            this(epsilon, onePlus, sandwich, 1);
+        }
+    }
 
     /**
      * One layer.
@@ -89,12 +99,30 @@ record DecoderConfig(
      * @param used experts of a token
      * @param normalised whether the factors of those that are chosen are divided by their sum
      * @param dense layers that have one feed-forward layer and no experts
+     * @param clamp limits of gates and ups, or null
      */
-    record ExpertRule(int count, int used, boolean normalised, List<Integer> dense) {
+    record ExpertRule(
+            int count,
+            int used,
+            boolean normalised,
+            List<Integer> dense,
+            @Nullable Clamp clamp) {
         ExpertRule {
             dense = List.copyOf(dense);
         }
+
+        ExpertRule(int count, int used, boolean normalised, List<Integer> dense) {
+            this(count, used, normalised, dense, null);
+        }
     }
+
+    /**
+     * The gate of {@link io.multihead.model.FeedForward#clamped}.
+     *
+     * @param slope factor of the gate in its sigmoid
+     * @param limit the largest gate, and the largest magnitude of up
+     */
+    record Clamp(double slope, double limit) {}
 
     /**
      * Both ends of the model.
@@ -102,8 +130,13 @@ record DecoderConfig(
      * @param embeddingScale factor of embeddings
      * @param softCap the largest absolute logit; 0 for none
      * @param head which weights the head has
+     * @param logitScale factor of logits
      */
-    record Ends(double embeddingScale, double softCap, Head head) {
+    record Ends(double embeddingScale, double softCap, Head head, double logitScale) {
+        Ends(double embeddingScale, double softCap, Head head) {
+            this(embeddingScale, softCap, head, 1);
+        }
+
         /** Embeddings and logits as they are. */
         static Ends plain(Settings settings) {
             return new Ends(1, 0, Head.of(settings, false));

@@ -1,6 +1,7 @@
 package io.multihead.decoder;
 
 import io.multihead.decoder.DecoderConfig.ExpertRule;
+import io.multihead.gemm.PackedWeights;
 import io.multihead.internal.load.Weights;
 import io.multihead.model.Experts;
 import io.multihead.model.FeedForward;
@@ -8,8 +9,11 @@ import io.multihead.model.LinearGroup;
 import io.multihead.model.PackedLinear;
 import io.multihead.model.Router;
 import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 
 /**
  * Makes the experts of a layer: of tensors with all experts' gates, ups and downs, as GGUF files have them, of such tensors with gates and
@@ -21,6 +25,8 @@ final class ExpertLayer {
     private final ExpertRule rule;
     private final String at;
     private final int dim;
+    /** Biases of all experts by their names. */
+    private final Map<String, Tensor> allBiases = new HashMap<>();
 
     private ExpertLayer(DecoderConfig config, ExpertRule rule, Weights weights, String at) {
         this.config = config;
@@ -35,8 +41,11 @@ final class ExpertLayer {
     }
 
     private Experts build() {
-        PackedLinear logits = PackedLinear.of(weights.matrix(at + "ffn_gate_inp.weight", rule.count(), dim));
-        Router router = Router.of(logits, rule.used()).withNormalised(rule.normalised());
+        PackedLinear logits =
+                weights.linear(at + "ffn_gate_inp", rule.count(), dim, weights.has(at + "ffn_gate_inp.bias"));
+        Router router = Router.of(logits, rule.used())
+                .withNormalised(rule.normalised())
+                .withScale(config.norms().residualScale());
         boolean whole = weights.has(name("gate_exps"));
         boolean joined = weights.has(name("gate_up_exps"));
         int inner = whole
@@ -54,7 +63,11 @@ final class ExpertLayer {
                         matrix("gate", whole, expert, inner, dim), matrix("up", whole, expert, inner, dim));
             }
             PackedLinear down = matrix("down", whole || joined, expert, dim, inner);
-            experts.add(FeedForward.gated(config.activation(), gateAndUp, down));
+            DecoderConfig.Clamp clamp = rule.clamp();
+            experts.add(
+                    clamp == null
+                            ? FeedForward.gated(config.activation(), gateAndUp, down)
+                            : FeedForward.clamped(clamp.slope(), clamp.limit(), gateAndUp, down));
         }
         return Experts.of(router, experts);
     }
@@ -72,6 +85,15 @@ final class ExpertLayer {
     /** Takes rows of one expert's matrix out of the tensor of all. */
     private PackedLinear part(String part, int expert, int outputs, int inputs, int from, int to) {
         Shape all = Shape.of(rule.count(), outputs, inputs);
-        return PackedLinear.of(weights.rowsOf(name(part), all, expert, from, to));
+        PackedWeights rows = weights.rowsOf(name(part), all, expert, from, to);
+        String biases = at + "ffn_" + part + ".bias";
+        boolean hasBiases = to - from == outputs && weights.has(biases);
+        return PackedLinear.of(rows, hasBiases ? bias(biases, expert, outputs) : null);
+    }
+
+    private Tensor bias(String name, int expert, int outputs) {
+        return allBiases
+                .computeIfAbsent(name, all -> weights.numbers(all, rule.count(), outputs))
+                .select(0, expert);
     }
 }

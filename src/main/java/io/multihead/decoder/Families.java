@@ -5,8 +5,14 @@ import java.util.stream.Collectors;
 
 /** The families of models that are offered. */
 final class Families {
-    private static final List<Family> ALL =
-            List.of(new LlamaFamily(), new QwenFamily(), new GemmaFamily(), new SmolLm3Family(), new PhiFamily());
+    private static final List<Family> ALL = List.of(
+            new LlamaFamily(),
+            new QwenFamily(),
+            new GemmaFamily(),
+            new SmolLm3Family(),
+            new PhiFamily(),
+            new GptOssFamily(),
+            new GraniteFamily());
 
     private Families() {}
 

@@ -36,6 +36,11 @@ final class GgufSettings implements Settings {
             Map.entry("original_max_position_embeddings", "rope.scaling.original_context_length"),
             Map.entry("num_experts", "expert_count"),
             Map.entry("num_experts_per_tok", "expert_used_count"),
+            Map.entry("attention_multiplier", "attention.scale"),
+            Map.entry("embedding_multiplier", "embedding_scale"),
+            Map.entry("residual_multiplier", "residual_scale"),
+            Map.entry("logits_scaling", "logit_scale"),
+            Map.entry("rope_finetuned", "rope.scaling.finetuned"),
             Map.entry("sliding_window", "attention.sliding_window"),
             Map.entry("sliding_window_pattern", "attention.sliding_window_pattern"),
             Map.entry("attn_logit_softcapping", "attn_logit_softcapping"),
@@ -55,10 +60,24 @@ final class GgufSettings implements Settings {
             Map.entry("expert_group_count", 0),
             Map.entry("use_parallel_residual", false));
 
-    /** Architectures whose family reads the numbers of experts. */
-    private static final Set<String> WITH_EXPERTS = Set.of("qwen3moe");
-
     private static final Set<String> EXPERT_KEYS = Set.of("expert_count", "expert_used_count");
+
+    private static final Set<String> FACTOR_KEYS =
+            Set.of("attention.scale", "embedding_scale", "residual_scale", "logit_scale");
+
+    /** Such settings that the family of an architecture reads. */
+    private static final Map<String, Set<String>> READ = Map.of(
+            "qwen3moe", EXPERT_KEYS,
+            "gpt-oss", EXPERT_KEYS,
+            "granite", FACTOR_KEYS,
+            "granitemoe",
+                    Set.of(
+                            "expert_count",
+                            "expert_used_count",
+                            "attention.scale",
+                            "embedding_scale",
+                            "residual_scale",
+                            "logit_scale"));
 
     /**
      * Settings that tensors say as well, that are read elsewhere (pooling), or that llama.cpp's code of no family here reads; those of
@@ -129,9 +148,9 @@ final class GgufSettings implements Settings {
         requireEqual("attention.key_length_swa", "attention.key_length");
         requireEqual("attention.value_length_swa", "attention.key_length");
         requireEqual("embedding_length_out", "embedding_length");
-        boolean experts = WITH_EXPERTS.contains(family);
+        Set<String> read = READ.getOrDefault(family, Set.of());
         NEUTRAL.forEach((key, neutral) -> {
-            if (!experts || !EXPERT_KEYS.contains(key)) {
+            if (!read.contains(key)) {
                 requireNeutral(key, neutral);
             }
         });

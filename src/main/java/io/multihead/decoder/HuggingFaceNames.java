@@ -80,7 +80,7 @@ final class HuggingFaceNames {
         }
         String at = prefix + "layers." + layer.group(1) + ".";
         if (EXPERTS.containsKey(layer.group(2))) {
-            return at + EXPERTS.get(layer.group(2));
+            return at + EXPERTS.get(layer.group(2)) + (layer.group(4).equals("bias") ? "_bias" : "");
         }
         String part = parts.get(layer.group(2));
         if (part == null) {

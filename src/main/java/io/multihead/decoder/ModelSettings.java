@@ -49,33 +49,42 @@ final class ModelSettings {
     }
 
     private static Fields attention(DecoderConfig.AttentionRule rule) {
-        return new Fields("AttentionRule")
+        Fields fields = new Fields("AttentionRule")
                 .with("scale", rule.scale())
                 .with("needsBiases", rule.needsBiases())
                 .with("normalisesHeads", rule.normalisesHeads())
                 .with("softCap", rule.softCap());
+        return rule.hasSinks() ? fields.with("hasSinks", true) : fields;
     }
 
     private static Fields norms(DecoderConfig.NormRule rule) {
-        return new Fields("NormRule")
+        Fields fields = new Fields("NormRule")
                 .with("epsilon", rule.epsilon())
                 .with("onePlus", rule.onePlus())
                 .with("sandwich", rule.sandwich());
+        return rule.residualScale() == 1 ? fields : fields.with("residualScale", rule.residualScale());
     }
 
     private static Fields experts(DecoderConfig.ExpertRule rule) {
-        return new Fields("ExpertRule")
+        Fields fields = new Fields("ExpertRule")
                 .with("count", rule.count())
                 .with("used", rule.used())
                 .with("normalised", rule.normalised())
                 .with("dense", rule.dense());
+        DecoderConfig.Clamp clamp = rule.clamp();
+        return clamp == null
+                ? fields
+                : fields.with(
+                        "clamp",
+                        new Fields("Clamp").with("slope", clamp.slope()).with("limit", clamp.limit()));
     }
 
     private static Fields ends(DecoderConfig.Ends ends) {
-        return new Fields("Ends")
+        Fields fields = new Fields("Ends")
                 .with("embeddingScale", ends.embeddingScale())
                 .with("softCap", ends.softCap())
                 .with("head", ends.head().name());
+        return ends.logitScale() == 1 ? fields : fields.with("logitScale", ends.logitScale());
     }
 
     private static String list(List<LayerRule> layers) {

@@ -70,11 +70,13 @@ final class QwenFamily implements Family {
 
     /** Returns the experts; files of GGUF have some in all layers, and factors that are normalised. */
     private static ExpertRule experts(Settings settings, Sizes sizes) {
-        boolean gguf = settings.isGguf();
+        if (settings.isGguf()) {
+            return Rules.experts(settings);
+        }
         String used = "num_experts_per_tok";
-        String count = gguf || settings.has("num_experts") ? "num_experts" : "num_local_experts";
-        int experts = gguf ? Rules.size(settings, count) : Rules.size(settings, count, EXPERTS);
-        int ofToken = gguf ? Rules.size(settings, used) : Rules.size(settings, used, USED_EXPERTS);
+        String count = settings.has("num_experts") ? "num_experts" : "num_local_experts";
+        int experts = Rules.size(settings, count, EXPERTS);
+        int ofToken = Rules.size(settings, used, USED_EXPERTS);
         if (ofToken > experts) {
             throw settings.fail(used, "at most the " + experts + " of " + count);
         }
@@ -84,6 +86,6 @@ final class QwenFamily implements Family {
                 .filter(layer -> named != null && named.contains((long) layer) || (layer + 1) % step != 0)
                 .boxed()
                 .toList();
-        return new ExpertRule(experts, ofToken, gguf || settings.flag("norm_topk_prob", false), dense);
+        return new ExpertRule(experts, ofToken, settings.flag("norm_topk_prob", false), dense);
     }
 }

@@ -1,5 +1,6 @@
 package io.multihead.decoder;
 
+import io.multihead.decoder.DecoderConfig.ExpertRule;
 import io.multihead.decoder.DecoderConfig.LayerRule;
 import io.multihead.decoder.DecoderConfig.Sizes;
 import io.multihead.decoder.Settings.RopeRequest;
@@ -84,6 +85,17 @@ final class Rules {
 
     static RopeRequest request(Sizes sizes, Pairing gguf) {
         return RopeRequest.of(sizes.headDim(), sizes.context(), gguf);
+    }
+
+    /** Returns the experts that a file of GGUF says, in all layers, with factors that are normalised. */
+    static ExpertRule experts(Settings settings) {
+        String used = "num_experts_per_tok";
+        int experts = size(settings, "num_experts");
+        int ofToken = size(settings, used);
+        if (ofToken > experts) {
+            throw settings.fail(used, "at most the " + experts + " of num_experts");
+        }
+        return new ExpertRule(experts, ofToken, true, List.of());
     }
 
     static List<LayerRule> layers(Sizes sizes, IntFunction<LayerRule> rule) {

@@ -130,9 +130,13 @@ public final class Experts implements Part {
         List<Tensor> inner = isOneProduct ? views.whole() : views.parts();
         Gemm.multiplyGroups(cpu, views.rows(), starts, up.weights, inner, up.options);
         if (layout.inner().gated()) {
-            FeedForward first = experts.get(0);
             buffers.gate.run(
-                    cpu, wide, layout.innerAt(tokens), layout.inner(), first.activation(), tokens * layout.used());
+                    cpu,
+                    wide,
+                    layout.innerAt(tokens),
+                    layout.inner(),
+                    experts.get(0).gate(),
+                    tokens * layout.used());
         }
         Gemm.multiplyGroups(cpu, views.hidden(), starts, down.weights, views.results(), down.options);
         rows.add(cpu, wide, layout.rowsAt(tokens), layout.rowStride(), y, adds);

@@ -12,13 +12,13 @@ import io.multihead.tensor.Tensor;
 public final class FeedForward implements Part {
     private final LinearGroup up;
     private final PackedLinear down;
-    private final Activation activation;
+    private final Gate gate;
     private final FeedForwardLayout layout;
 
-    private FeedForward(LinearGroup up, PackedLinear down, Activation activation) {
+    private FeedForward(LinearGroup up, PackedLinear down, Gate gate) {
         this.up = up;
         this.down = Checks.notNull(down, "down");
-        this.activation = activation;
+        this.gate = gate;
         layout = new FeedForwardLayout(up.outputs(0), up.size() == 2);
         if (down.inputs() != layout.inner() || down.outputs() != up.inputs()) {
             throw Checks.fail(
@@ -37,7 +37,7 @@ public final class FeedForward implements Part {
      * @throws IllegalArgumentException if sizes do not fit
      */
     public static FeedForward of(PackedLinear up, PackedLinear down) {
-        return new FeedForward(LinearGroup.of(up), down, Activation.NONE);
+        return new FeedForward(LinearGroup.of(up), down, Gate.of(Activation.NONE));
     }
 
     /**
@@ -57,7 +57,32 @@ public final class FeedForward implements Part {
                     gateAndUp.size() + " of " + gateAndUp.width() + " outputs in all",
                     "expected 2 with as many each");
         }
-        return new FeedForward(gateAndUp, down, activation);
+        return new FeedForward(gateAndUp, down, Gate.of(activation));
+    }
+
+    /**
+     * Returns a network with the gate of GPT-OSS (OpenAI 2025): {@code down((up(x) + 1) g / (1 + e^(-slope g)))} with {@code g = gate(x)},
+     * where g is at most a limit, and up within it on both sides.
+     *
+     * @param slope factor of the gate in the exponent, a finite number above 0: 1.702
+     * @param limit a finite number above 0: 7
+     * @param gateAndUp gate and up, in this order, with as many outputs each
+     * @param down the last layer
+     * @return the network
+     * @throws IllegalArgumentException if sizes do not fit, or a number is not as it must be
+     */
+    public static FeedForward clamped(double slope, double limit, LinearGroup gateAndUp, PackedLinear down) {
+        requirePositive(slope, "slope");
+        requirePositive(limit, "limit");
+        FeedForward gated = gated(Activation.SILU, gateAndUp, down);
+        return new FeedForward(gated.up, down, new Gate(Activation.SILU, (float) slope, (float) limit));
+    }
+
+    private static void requirePositive(double number, String argument) {
+        float rounded = (float) number;
+        if (!(rounded > 0 && rounded < Float.POSITIVE_INFINITY)) {
+            throw Checks.fail(argument, String.valueOf(number), "expected a finite number above 0");
+        }
     }
 
     /**
@@ -76,7 +101,11 @@ public final class FeedForward implements Part {
      * {@return the function of the gate; none without a gate}
      */
     public Activation activation() {
-        return activation;
+        return gate.function();
+    }
+
+    Gate gate() {
+        return gate;
     }
 
     FeedForwardLayout layout() {
@@ -87,7 +116,7 @@ public final class FeedForward implements Part {
     boolean isLike(FeedForward other) {
         return dim() == other.dim()
                 && layout.equals(other.layout)
-                && activation == other.activation
+                && gate.equals(other.gate)
                 && up.layers().size() == other.up.layers().size();
     }
 
@@ -95,7 +124,8 @@ public final class FeedForward implements Part {
     @Override
     public String toString() {
         return "FeedForward[dim=" + dim() + ", inner=" + inner() + ", gated=" + layout.gated() + ", activation="
-                + activation + ", products=" + up.layers().size() + "]";
+                + gate.function() + (gate.isClamped() ? ", " + gate : "") + ", products="
+                + up.layers().size() + "]";
     }
 
     @Override
@@ -124,7 +154,7 @@ public final class FeedForward implements Part {
         FeedForwardLayout.Views views = buffers.wide(layout, rows);
         up.forward(cpu, x, views.all(), views.parts());
         if (layout.gated()) {
-            buffers.gate.run(cpu, buffers.wide(), 0, layout, activation, rows);
+            buffers.gate.run(cpu, buffers.wide(), 0, layout, gate, rows);
         }
         down.forward(cpu, views.hidden(), y, adds);
     }

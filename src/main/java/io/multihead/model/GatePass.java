@@ -10,7 +10,7 @@ import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.kernel.Silu;
 import java.util.Arrays;
 
-/** {@code gate = act(gate) up}, a chunk of a row at a time, so that the activation's result is multiplied while it is in L1. */
+/** {@code gate = act(gate) up}, or what {@link FeedForward#clamped} says, a chunk of a row at a time, so that the activation's result is multiplied while it is in L1. */
 final class GatePass extends RowLoop {
     private static final int CHUNK = 1024;
     private static final FloatsKey GATE = new FloatsKey();
@@ -18,17 +18,17 @@ final class GatePass extends RowLoop {
     private static final FloatsKey ROOM = new FloatsKey();
 
     private float[] rows = new float[0];
-    private Activation activation = Activation.NONE;
+    private Gate gateRule = Gate.of(Activation.NONE);
     private int start;
     private int inner;
     private int stride;
     private int chunks;
 
     /** Changes a number of rows, which begin at a place of the buffer. */
-    void run(Compute cpu, float[] buffer, int at, FeedForwardLayout layout, Activation function, int tokens) {
+    void run(Compute cpu, float[] buffer, int at, FeedForwardLayout layout, Gate rule, int tokens) {
         rows = buffer;
         start = at;
-        activation = function;
+        gateRule = rule;
         inner = layout.inner();
         stride = layout.floats();
         chunks = Math.ceilDiv(inner, CHUNK);
@@ -49,14 +49,25 @@ final class GatePass extends RowLoop {
             System.arraycopy(rows, at + inner, up, 0, columns);
             Arrays.fill(gate, columns, padded, 0f);
             Arrays.fill(up, columns, padded, 0f);
+            if (gateRule.isClamped()) {
+                clamp(gate, up, padded, gateRule.slope(), gateRule.limit());
+            }
             apply(gate, padded, room);
             RowOps.multiply(gate, 0, padded, up, 0);
             System.arraycopy(gate, 0, rows, at, columns);
         }
     }
 
+    /** As {@code g s(slope g)} is the SiLU of {@code slope g}, divided by the slope. */
+    private static void clamp(float[] gate, float[] up, int length, float slope, float limit) {
+        for (int i = 0; i < length; i++) {
+            gate[i] = slope * Math.min(gate[i], limit);
+            up[i] = (Math.max(-limit, Math.min(up[i], limit)) + 1f) / slope;
+        }
+    }
+
     private void apply(float[] row, int length, float[] room) {
-        switch (activation) {
+        switch (gateRule.function()) {
             case NONE -> {}
             case RELU -> ActivationOps.relu(row, 0, length);
             case GELU -> ActivationOps.gelu(row, 0, length, room);

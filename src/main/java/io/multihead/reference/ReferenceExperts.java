@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
 public record ReferenceExperts(
         ReferenceTransformer.Linear router,
         Rule rule,
-        List<ReferenceTransformer.FeedForward> experts,
-        ReferenceTransformer.@Nullable FeedForward shared)
+        List<? extends ReferenceTransformer.Rows> experts,
+        ReferenceTransformer.@Nullable Rows shared)
         implements ReferenceTransformer.Rows {
     /** Checks the parts. */
     public ReferenceExperts {

@@ -311,6 +311,36 @@ public record ReferenceTransformer(
     }
 
     /**
+     * The feed-forward network of GPT-OSS: {@code down((u + 1) g / (1 + e^(-slope g)))}, where g is what the gate gives, at most the limit, and
+     * u what up gives, within it on both sides.
+     *
+     * @param gate the gate
+     * @param up the layer beside the gate
+     * @param down the last
+     * @param slope factor of the gate in the exponent
+     * @param limit the largest gate, and the largest magnitude of up
+     */
+    public record ClampedFeedForward(Linear gate, Linear up, Linear down, double slope, double limit) implements Rows {
+        /** Checks the parts. */
+        public ClampedFeedForward {
+            Checks.notNull(gate, "gate");
+            Checks.notNull(up, "up");
+            Checks.notNull(down, "down");
+        }
+
+        @Override
+        public double[] of(double[] x) {
+            double[] gates = gate.of(Checks.notNull(x, "x"));
+            double[] hidden = up.of(x);
+            for (int i = 0; i < hidden.length; i++) {
+                double g = Math.min(gates[i], limit);
+                hidden[i] = (Math.clamp(hidden[i], -limit, limit) + 1) * g / (1 + Math.exp(-slope * g));
+            }
+            return down.of(hidden);
+        }
+    }
+
+    /**
      * The norms of a part f: {@code outer(x + after(f(before(x))))}; null for none.
      *
      * @param before of what the part reads

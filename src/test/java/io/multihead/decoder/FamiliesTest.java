@@ -70,6 +70,23 @@ class FamiliesTest {
                     "LONG", Collections.nCopies(48, 2.5).toString())
             .replace("SHORT", Collections.nCopies(48, 1).toString());
 
+    private static final String GRANITE_3_3_2B = """
+            {"model_type": "granite", "attention_bias": false, "attention_dropout": 0.0, "attention_multiplier": 0.015625,
+             "embedding_multiplier": 12.0, "hidden_act": "silu", "hidden_size": 2048, "intermediate_size": 8192,
+             "logits_scaling": 8.0, "max_position_embeddings": 131072, "mlp_bias": false, "num_attention_heads": 32,
+             "num_hidden_layers": 40, "num_key_value_heads": 8, "residual_multiplier": 0.22, "rms_norm_eps": 1e-05,
+             "rope_scaling": null, "rope_theta": 10000000.0, "tie_word_embeddings": true, "vocab_size": 49159}
+            """;
+
+    @Test
+    void graniteHasFactors() {
+        DecoderConfig config = config(GRANITE_3_3_2B);
+        assertEquals(new Sizes(40, 2048, 32, 8, 64, 131072), config.sizes());
+        assertEquals(0x1p-6, config.attention().scale());
+        assertEquals(new DecoderConfig.NormRule(1e-5, false, false, 0.22), config.norms());
+        assertEquals(new DecoderConfig.Ends(12, 0, DecoderConfig.Head.TIED, 0.125), config.ends());
+    }
+
     private static DecoderConfig config(String json) {
         byte[] utf8 = json.getBytes(StandardCharsets.UTF_8);
         JsonSettings settings = new JsonSettings(new JsonObject("config", Json.object("config", utf8)), 500);

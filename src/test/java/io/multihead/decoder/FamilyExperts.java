@@ -1,7 +1,11 @@
 package io.multihead.decoder;
 
+import io.multihead.decoder.FamilyFile.Kind;
+import io.multihead.format.GgufValue;
+import io.multihead.format.GgufWriter;
 import io.multihead.reference.ReferenceActivation;
 import io.multihead.reference.ReferenceExperts;
+import io.multihead.reference.ReferenceTransformer.ClampedFeedForward;
 import io.multihead.reference.ReferenceTransformer.FeedForward;
 import io.multihead.reference.ReferenceTransformer.Linear;
 import io.multihead.reference.ReferenceTransformer.Rows;
@@ -18,25 +22,85 @@ final class FamilyExperts {
     static final int USED = 2;
     private static final String GATES = "ffn_gate_exps.weight";
     private static final String UPS = "ffn_up_exps.weight";
+    private static final String DOWNS = "ffn_down_exps.weight";
+
+    /** The factors of Granite, exact in f32. */
+    static final double EMBEDDING_SCALE = 3;
+
+    static final double ATTENTION_SCALE = 0.375;
+    static final double RESIDUAL_SCALE = 0.625;
+    static final double LOGITS_SCALING = 2;
 
     private FamilyExperts() {}
 
-    /** Returns the layer by the specification; the factors of the chosen experts are divided by their sum. */
-    static Rows of(Linear router, Tensor gates, Tensor ups, Tensor downs) {
-        List<FeedForward> experts = new ArrayList<>();
-        for (int expert = 0; expert < COUNT; expert++) {
-            experts.add(new FeedForward(
-                    linear(gates, expert), linear(ups, expert), linear(downs, expert), ReferenceActivation::silu));
+    /** Draws experts, and what GPT-OSS alone has besides: biases and sinks. */
+    static void draw(FamilyFile file, String at, int dim, int inner, int heads) {
+        // logits of a wide spread, so that rounding changes no choice
+        file.draw(at + "ffn_gate_inp.weight", 0, 0.5, COUNT, dim);
+        file.draw(at + GATES, 0.02, 0.12, COUNT, inner, dim);
+        file.draw(at + UPS, 0.02, 0.12, COUNT, inner, dim);
+        file.draw(at + DOWNS, 0.02, 0.1, COUNT, dim, inner);
+        if (file.kind == Kind.GPT_OSS) {
+            file.draw(at + "attn_sinks.weight", 0.5, 1, heads);
+            file.draw(at + "attn_output.bias", 0.1, 0.3, dim);
+            file.draw(at + "ffn_gate_inp.bias", 0, 0.5, COUNT);
+            // beyond the limit for some
+            file.draw(at + "ffn_gate_exps.bias", 2, 5, COUNT, inner);
+            file.draw(at + "ffn_up_exps.bias", 0, 5, COUNT, inner);
+            file.draw(at + "ffn_down_exps.bias", 0.1, 0.3, COUNT, dim);
         }
-        return new ReferenceExperts(router, new ReferenceExperts.Rule(USED, false, true, 1, null), experts, null);
     }
 
-    private static Linear linear(Tensor of, int expert) {
-        Tensor one = of.select(0, expert);
-        float[] values = one.toArray();
+    /** Puts what files say of experts, of the frequencies of GPT-OSS, and of the factors of Granite. */
+    static void metadata(Kind kind, GgufWriter writer, int inner) {
+        String at = kind.architecture + ".";
+        if (kind.hasExperts()) {
+            writer.put(at + "expert_count", FamilyFile.number(COUNT))
+                    .put(at + "expert_used_count", FamilyFile.number(USED))
+                    .put(at + "expert_feed_forward_length", FamilyFile.number(inner));
+        }
+        if (kind == Kind.GPT_OSS) {
+            writer.put(at + "rope.scaling.type", GgufValue.ofString("yarn"))
+                    .put(at + "rope.scaling.factor", GgufValue.ofF32(4))
+                    .put(at + "rope.scaling.original_context_length", FamilyFile.number(FamilyFile.ORIGINAL));
+        }
+        if (kind.isGranite()) {
+            writer.put(at + "attention.scale", GgufValue.ofF32((float) ATTENTION_SCALE))
+                    .put(at + "embedding_scale", GgufValue.ofF32((float) EMBEDDING_SCALE))
+                    .put(at + "residual_scale", GgufValue.ofF32((float) RESIDUAL_SCALE))
+                    .put(at + "logit_scale", GgufValue.ofF32((float) LOGITS_SCALING));
+        }
+    }
+
+    /** Returns the layer by the specification; the factors of the chosen experts are divided by their sum. */
+    static Rows of(FamilyFile file, String at) {
+        List<Rows> experts = new ArrayList<>();
+        for (int expert = 0; expert < COUNT; expert++) {
+            Linear gate = linear(file, at + GATES, expert);
+            Linear up = linear(file, at + UPS, expert);
+            Linear down = linear(file, at + DOWNS, expert);
+            experts.add(
+                    file.kind == Kind.GPT_OSS
+                            ? new ClampedFeedForward(gate, up, down, 1.702, 7)
+                            : new FeedForward(gate, up, down, ReferenceActivation::silu));
+        }
+        ReferenceExperts.Rule rule = new ReferenceExperts.Rule(USED, false, true, file.residualScale(), null);
+        return new ReferenceExperts(file.linear(at + "ffn_gate_inp.weight"), rule, experts, null);
+    }
+
+    private static Linear linear(FamilyFile file, String name, int expert) {
+        Tensor one = file.tensor(name).select(0, expert);
+        String biases = name.replace(".weight", ".bias");
+        boolean hasBiases = file.others().contains(biases);
+        double[] bias = hasBiases ? wide(file.tensor(biases).select(0, expert)) : null;
+        return new Linear(wide(one), bias, (int) one.dim(0), (int) one.dim(1));
+    }
+
+    private static double[] wide(Tensor tensor) {
+        float[] values = tensor.toArray();
         double[] wide = new double[values.length];
         Arrays.setAll(wide, i -> values[i]);
-        return new Linear(wide, null, (int) one.dim(0), (int) one.dim(1));
+        return wide;
     }
 
     /** Returns the tensors of transformers' models in place of those with all experts: one for each expert, or gates and ups in one. */

@@ -37,6 +37,9 @@ final class FamilyFile {
         QWEN_2("qwen2", 3),
         QWEN_3("qwen3", 3),
         QWEN_3_MOE("qwen3moe", 3),
+        GPT_OSS("gpt-oss", 4),
+        GRANITE("granite", 3),
+        GRANITE_MOE("granitemoe", 2),
         GEMMA_3("gemma3", 7),
         SMOLLM_3("smollm3", 5),
         /** Whose context is longer than that of the first training. */
@@ -56,6 +59,14 @@ final class FamilyFile {
             return this == GEMMA_3;
         }
 
+        boolean isGranite() {
+            return this == GRANITE || this == GRANITE_MOE;
+        }
+
+        boolean hasExperts() {
+            return this == QWEN_3_MOE || this == GPT_OSS || this == GRANITE_MOE;
+        }
+
         boolean isPhi() {
             return this == PHI_4 || this == PHI_4_SHORT;
         }
@@ -65,7 +76,7 @@ final class FamilyFile {
         }
 
         boolean isInterleaved() {
-            return this == LLAMA || this == LLAMA_3 || this == WIDE || this == SMOLLM_3;
+            return this == LLAMA || this == LLAMA_3 || this == WIDE || this == SMOLLM_3 || isGranite();
         }
     }
 
@@ -106,7 +117,7 @@ final class FamilyFile {
             drawLayer("blk." + layer + ".");
         }
         draw("output_norm.weight", 1, 0.2, dim);
-        if (kind == Kind.LLAMA) {
+        if (kind == Kind.LLAMA || kind == Kind.GPT_OSS) {
             draw("output.weight", 0.02, 0.15, VOCABULARY, dim);
         }
         if (kind == Kind.LLAMA_3) {
@@ -136,7 +147,7 @@ final class FamilyFile {
             draw(at + "attn_v.weight", 0.02, 0.12, keys, dim);
         }
         draw(at + "attn_output.weight", 0.02, 0.1, dim, queries);
-        if (kind == Kind.QWEN_2) {
+        if (kind == Kind.QWEN_2 || kind == Kind.GPT_OSS) {
             draw(at + "attn_q.bias", 0.1, 0.3, queries);
             draw(at + "attn_k.bias", 0.1, 0.3, keys);
             draw(at + "attn_v.bias", 0.1, 0.3, keys);
@@ -145,13 +156,9 @@ final class FamilyFile {
             draw(at + "attn_q_norm.weight", 1, 0.3, headDim);
             draw(at + "attn_k_norm.weight", 1, 0.3, headDim);
         }
-        draw(at + "ffn_norm.weight", 1, 0.2, dim);
-        if (kind == Kind.QWEN_3_MOE) {
-            // logits of a wide spread, so that rounding changes no choice
-            draw(at + "ffn_gate_inp.weight", 0, 0.5, FamilyExperts.COUNT, dim);
-            draw(at + "ffn_gate_exps.weight", 0.02, 0.12, FamilyExperts.COUNT, inner, dim);
-            draw(at + "ffn_up_exps.weight", 0.02, 0.12, FamilyExperts.COUNT, inner, dim);
-            draw(at + "ffn_down_exps.weight", 0.02, 0.1, FamilyExperts.COUNT, dim, inner);
+        draw(at + normBetween(), 1, 0.2, dim);
+        if (kind.hasExperts()) {
+            FamilyExperts.draw(this, at, dim, inner, HEADS);
             return;
         }
         if (kind.isPhi()) {
@@ -167,7 +174,12 @@ final class FamilyFile {
         }
     }
 
-    private void draw(String name, double mean, double deviation, long... shape) {
+    /** The norm after attention has the name of another one of Gemma in GPT-OSS. */
+    private String normBetween() {
+        return kind == Kind.GPT_OSS ? "post_attention_norm.weight" : "ffn_norm.weight";
+    }
+
+    void draw(String name, double mean, double deviation, long... shape) {
         float[] values = new float[(int) Arrays.stream(shape).reduce(1, (a, b) -> a * b)];
         for (int i = 0; i < values.length; i++) {
             values[i] = (float) random.nextGaussian(mean, deviation);
@@ -179,7 +191,8 @@ final class FamilyFile {
     /** Returns the names of all matrices, and of several in one tensor, but the embeddings. */
     List<String> matrices() {
         return shapes.keySet().stream()
-                .filter(name -> shapes.get(name).length > 1 && !name.startsWith("token_embd"))
+                .filter(name ->
+                        shapes.get(name).length > 1 && !name.startsWith("token_embd") && !name.endsWith(".bias"))
                 .toList();
     }
 
@@ -234,14 +247,10 @@ final class FamilyFile {
                 .put(at + "rope.freq_base", GgufValue.ofF32((float) THETA))
                 .put(at + "rope.dimension_count", number(rotaryDims()))
                 .put(at + "vocab_size", number(VOCABULARY));
-        if (kind.isGemma()) {
+        if (kind.isGemma() || kind == Kind.GPT_OSS) {
             writer.put(at + "attention.sliding_window", number(WINDOW));
         }
-        if (kind == Kind.QWEN_3_MOE) {
-            writer.put(at + "expert_count", number(FamilyExperts.COUNT))
-                    .put(at + "expert_used_count", number(FamilyExperts.USED))
-                    .put(at + "expert_feed_forward_length", number(inner));
-        }
+        FamilyExperts.metadata(kind, writer, inner);
         if (!kind.isPhi()) {
             writer.put(at + "attention.key_length", number(headDim))
                     .put(at + "attention.value_length", number(headDim));
@@ -265,26 +274,7 @@ final class FamilyFile {
 
     /** Bytes as tokens, after an unknown one and those that begin and end a text, and before the marks of ChatML. */
     static GgufWriter tokenizer(GgufWriter writer) {
-        List<String> tokens = new ArrayList<>(List.of("<unk>", "<s>", "</s>"));
-        long[] types = new long[VOCABULARY];
-        Arrays.fill(types, 6);
-        types[0] = 2;
-        types[1] = 3;
-        types[2] = 3;
-        for (int value = 0; value < 256; value++) {
-            tokens.add(String.format("<0x%02X>", value));
-        }
-        for (String control : List.of("<|im_start|>", "<|im_end|>")) {
-            types[tokens.size()] = 3;
-            tokens.add(control);
-        }
-        return writer.put("tokenizer.ggml.model", GgufValue.ofString("llama"))
-                .put("tokenizer.ggml.tokens", GgufValue.ofStrings(tokens))
-                .put("tokenizer.ggml.scores", GgufValue.ofFloats(new float[VOCABULARY]))
-                .put("tokenizer.ggml.token_type", GgufValue.ofIntegers(GgufType.I32, types))
-                .put("tokenizer.ggml.bos_token_id", number(1))
-                .put("tokenizer.ggml.eos_token_id", number(2))
-                .put("tokenizer.ggml.unknown_token_id", number(0));
+        return FamilyTokens.put(writer);
     }
 
     /** Writes a folder as Hugging Face's models have it, in f32; pairs of rotations are halves there. */
@@ -386,13 +376,13 @@ final class FamilyFile {
         for (int layer = 0; layer < kind.layers; layer++) {
             blocks.add(block(layer));
         }
-        double scale = kind.isGemma() ? (float) Math.sqrt(dim) : 1;
+        double scale = kind.isGemma() ? (float) Math.sqrt(dim) : kind.isGranite() ? FamilyExperts.EMBEDDING_SCALE : 1;
         String head = weights.containsKey("output.weight") ? "output.weight" : "token_embd.weight";
         return new ReferenceTransformer(
                 new ReferenceTransformer.Embedding(wide("token_embd.weight"), scale, null, null, null, dim),
                 blocks,
                 norm("output_norm.weight"),
-                linear(head),
+                scaled(linear(head), kind.isGranite() ? 1 / FamilyExperts.LOGITS_SCALING : 1),
                 0);
     }
 
@@ -404,29 +394,26 @@ final class FamilyFile {
                 attention(at, layer),
                 new Norms(norm(at + "attn_norm.weight"), gemma ? norm(at + "post_attention_norm.weight") : null, null),
                 feedForward(at, gate),
-                new Norms(norm(at + "ffn_norm.weight"), gemma ? norm(at + "post_ffw_norm.weight") : null, null),
+                new Norms(norm(at + normBetween()), gemma ? norm(at + "post_ffw_norm.weight") : null, null),
                 false);
     }
 
     private ReferenceTransformer.Rows feedForward(String at, DoubleUnaryOperator gate) {
-        if (kind == Kind.QWEN_3_MOE) {
-            return FamilyExperts.of(
-                    linear(at + "ffn_gate_inp.weight"),
-                    tensor(at + "ffn_gate_exps.weight"),
-                    tensor(at + "ffn_up_exps.weight"),
-                    tensor(at + "ffn_down_exps.weight"));
+        if (kind.hasExperts()) {
+            return FamilyExperts.of(this, at);
         }
         return new ReferenceTransformer.FeedForward(
                 kind.isPhi() ? rows(at + "ffn_up.weight", 0, inner) : linear(at + "ffn_gate.weight"),
                 kind.isPhi() ? rows(at + "ffn_up.weight", inner, 2 * inner) : linear(at + "ffn_up.weight"),
-                linear(at + "ffn_down.weight"),
+                scaled(linear(at + "ffn_down.weight"), residualScale()),
                 gate);
     }
 
     private ReferenceTransformer.Attention attention(String at, int layer) {
         boolean local = kind.isGemma() && layer % 6 != 5;
+        boolean windowed = local || kind == Kind.GPT_OSS && layer % 2 == 0;
         ScoreRule rule = ScoreRule.causalTopLeft();
-        rule = local ? rule.and(ScoreRule.windowFrom(WINDOW - 1, 0, 0)) : rule;
+        rule = windowed ? rule.and(ScoreRule.windowFrom(WINDOW - 1, 0, 0)) : rule;
         ReferenceRope rope =
                 ReferenceRope.of(rotaryDims(), local ? LOCAL_THETA : THETA, kind.isInterleaved() && !halves);
         if (kind == Kind.LLAMA_3) {
@@ -437,19 +424,22 @@ final class FamilyFile {
             String factors = isShort ? "rope_factors_short.weight" : "rope_factors_long.weight";
             rope = rope.perPair(wide(factors), attentionFactor());
         }
+        if (kind == Kind.GPT_OSS) {
+            rope = rope.yarn(4, ORIGINAL, 32, 1, 1 + 0.1 * Math.log(4), true);
+        }
         if (kind == Kind.SMOLLM_3 && layer % 4 == 3) {
             rope = null;
         }
         boolean normed = kind.hasHeadNorms();
         return new ReferenceTransformer.Attention(
                 projections(at),
-                linear(at + "attn_output.weight"),
+                scaled(linear(at + "attn_output.weight"), residualScale()),
                 HEADS,
                 KEY_HEADS,
                 new ReferenceTransformer.Scores(
-                        1 / Math.sqrt(headDim),
+                        kind.isGranite() ? FamilyExperts.ATTENTION_SCALE : 1 / Math.sqrt(headDim),
                         rule,
-                        null,
+                        kind == Kind.GPT_OSS ? wide(at + "attn_sinks.weight") : null,
                         rope,
                         normed ? norm(at + "attn_q_norm.weight") : null,
                         normed ? norm(at + "attn_k_norm.weight") : null));
@@ -474,7 +464,17 @@ final class FamilyFile {
         return new Linear(Arrays.copyOfRange(wide(name), from * columns, to * columns), null, to - from, columns);
     }
 
-    private Linear linear(String name) {
+    /** Returns what results are multiplied with before they are added. */
+    double residualScale() {
+        return kind.isGranite() ? FamilyExperts.RESIDUAL_SCALE : 1;
+    }
+
+    private static Linear scaled(Linear layer, double by) {
+        double[] scaled = Arrays.stream(layer.weight()).map(x -> x * by).toArray();
+        return new Linear(scaled, layer.bias(), layer.outputs(), layer.inputs());
+    }
+
+    Linear linear(String name) {
         String bias = name.replace(".weight", ".bias");
         long[] shape = shapes.get(name);
         return new Linear(wide(name), weights.containsKey(bias) ? wide(bias) : null, (int) shape[0], (int) shape[1]);
@@ -484,7 +484,7 @@ final class FamilyFile {
         return new Norm(wide(name), null, EPSILON, false, false);
     }
 
-    private double[] wide(String name) {
+    double[] wide(String name) {
         float[] values = weights.get(name);
         double[] wide = new double[values.length];
         Arrays.setAll(wide, i -> values[i]);

@@ -38,9 +38,10 @@ class SettingsTableTest {
     private static final String ALL = "all";
     private static final String STAR = "*";
     private static final List<String> CONFIGS =
-            List.of("llama", "mistral", "qwen2", "qwen3", "qwen3_moe", "smollm3", "phi3", "gemma3_text");
-    private static final List<String> GGUFS =
-            List.of("llama", "qwen2", "qwen3", "qwen3moe", "smollm3", "phi3", "gemma3");
+            List.of("llama", "mistral", "qwen2", "qwen3", "qwen3_moe", "smollm3", "phi3", "gemma3_text", "granite");
+    private static final List<String> GGUFS = List.of(
+            "llama", "qwen2", "qwen3", "qwen3moe", "smollm3", "phi3", "gemma3", "gpt-oss", "granite", "granitemoe");
+    private static final List<String> WITH_EXPERTS = List.of("qwen3moe", "gpt-oss", "granitemoe");
     private static final String MODULES = """
             [{"path": "", "type": "sentence_transformers.models.Transformer"},
              {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
@@ -182,7 +183,8 @@ class SettingsTableTest {
                 + (line.family.equals("gemma3")
                         ? ", \"*.attention.sliding_window\": 4, \"*.attention.sliding_window_pattern\": 3"
                         : "")
-                + (line.family.equals("qwen3moe") ? ", \"*.expert_count\": 4, \"*.expert_used_count\": 2" : "");
+                + (line.family.equals("gpt-oss") ? ", \"*.attention.sliding_window\": 4" : "")
+                + (WITH_EXPERTS.contains(line.family) ? ", \"*.expert_count\": 4, \"*.expert_used_count\": 2" : "");
         GgufWriter writer = new GgufWriter();
         merged(base, fragments).forEach((key, value) -> writer.put(key.replace(STAR, line.family), value(value)));
         for (int i = 0; i < 5; i++) {

@@ -413,6 +413,11 @@ class TransformerTest {
         assertRefused(
                 "gateAndUp: 3 of 24 outputs in all; expected 2 with as many each",
                 () -> FeedForward.gated(Activation.SILU, three, square));
+        LinearGroup two = LinearGroup.of(square, square);
+        assertRefused("slope: 0.0; expected a finite number above 0", () -> FeedForward.clamped(0, 7, two, square));
+        assertRefused(
+                "limit: 1.0E300; expected a finite number above 0",
+                () -> FeedForward.clamped(1.702, 1e300, two, square));
         FeedForward network = FeedForward.of(square, square);
         assertRefused(
                 "before: 3 elements; expected 8, as of the part", () -> Block.preNorm(norm, attention, norm, network));

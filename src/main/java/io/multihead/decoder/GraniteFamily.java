@@ -1,0 +1,58 @@
+package io.multihead.decoder;
+
+import io.multihead.decoder.DecoderConfig.AttentionRule;
+import io.multihead.decoder.DecoderConfig.Ends;
+import io.multihead.decoder.DecoderConfig.Head;
+import io.multihead.decoder.DecoderConfig.LayerRule;
+import io.multihead.decoder.DecoderConfig.NormRule;
+import io.multihead.decoder.DecoderConfig.Sizes;
+import io.multihead.gemm.Activation;
+import io.multihead.position.Rope;
+import io.multihead.position.Rope.Pairing;
+import java.util.List;
+
+/**
+ * Granite 3 and the dense models of Granite 4 (IBM 2024, 2025): Llama with factors of embeddings, scores, results and logits, and perhaps
+ * experts, whose factors are the softmax of the chosen logits. Converters to GGUF permute queries and keys as those of Llama.
+ */
+final class GraniteFamily implements Family {
+    private static final String EXPERTS = "granitemoe";
+
+    @Override
+    public List<String> names() {
+        return List.of("granite", EXPERTS);
+    }
+
+    @Override
+    public DecoderConfig configure(Settings settings) {
+        boolean mixed = settings.family().equals(EXPERTS);
+        if (mixed && !settings.isGguf()) {
+            throw settings.fail("model_type", "granite, or a file of GGUF, where experts are tensors of other names");
+        }
+        settings.requireOneOf("hidden_act", "silu", "swish");
+        Sizes sizes = Rules.sizes(settings);
+        Rope rope = Rules.rope(settings, sizes, Pairing.INTERLEAVED);
+        // in GGUF the setting is a switch
+        boolean rotates = !settings.isGguf() || settings.flag("rope_finetuned", true);
+        double scale = factor(settings, "attention_multiplier", settings.isGguf() ? Rules.scale(sizes) : 1);
+        DecoderConfig config = new DecoderConfig(
+                settings.family(),
+                sizes,
+                new AttentionRule(scale, settings.flag("attention_bias", false), false, 0),
+                new NormRule(Rules.epsilon(settings), false, false, factor(settings, "residual_multiplier", 1)),
+                Rules.layers(sizes, layer -> new LayerRule(rotates ? rope : null, 0)),
+                Activation.SILU,
+                new Ends(
+                        factor(settings, "embedding_multiplier", 1),
+                        0,
+                        Head.of(settings, false),
+                        1 / factor(settings, "logits_scaling", 1)));
+        return mixed ? config.withExperts(Rules.experts(settings)) : config;
+    }
+
+    /** Returns a factor above 0; in GGUF 0 stands for none. */
+    private static double factor(Settings settings, String key, double otherwise) {
+        boolean isNone = settings.isGguf() && settings.has(key) && settings.number(key) == 0;
+        return isNone ? otherwise : settings.above(key, 0, otherwise);
+    }
+}
