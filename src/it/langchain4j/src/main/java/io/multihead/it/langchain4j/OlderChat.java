@@ -1,12 +1,17 @@
 package io.multihead.it.langchain4j;
 
+import dev.langchain4j.agent.tool.ToolExecutionRequest;
+import dev.langchain4j.agent.tool.ToolSpecification;
 import dev.langchain4j.data.message.AiMessage;
 import dev.langchain4j.data.message.ChatMessage;
 import dev.langchain4j.data.message.SystemMessage;
+import dev.langchain4j.data.message.ToolExecutionResultMessage;
 import dev.langchain4j.data.message.UserMessage;
 import dev.langchain4j.exception.UnsupportedFeatureException;
 import dev.langchain4j.model.chat.request.ChatRequest;
 import dev.langchain4j.model.chat.request.DefaultChatRequestParameters;
+import dev.langchain4j.model.chat.request.ToolChoice;
+import dev.langchain4j.model.chat.request.json.JsonObjectSchema;
 import dev.langchain4j.model.chat.response.ChatResponse;
 import dev.langchain4j.model.chat.response.StreamingChatResponseHandler;
 import io.multihead.decoder.ChatTemplate;
@@ -20,6 +25,7 @@ import io.multihead.langchain4j.MultiheadStreamingChatModel;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 
 /** The chat models beside an older core, with a small model of random weights: answers are a session's, streamed or not. */
@@ -53,7 +59,44 @@ final class OlderChat {
         } finally {
             Files.delete(file);
         }
-        System.out.println("older core: a session's answers");
+        tools();
+        System.out.println("older core: a session's answers, and calls of tools");
+    }
+
+    /** Of random weights, which have to call. */
+    private static void tools() throws IOException {
+        Path file = Files.createTempFile("older", ".gguf");
+        FamilyModel.writeChat(file, "{{ messages }}", 2048);
+        ToolSpecification paint = ToolSpecification.builder()
+                .name("paint")
+                .parameters(JsonObjectSchema.builder()
+                        .addEnumProperty("colour", List.of("red", "blue"))
+                        .required("colour")
+                        .build())
+                .build();
+        try (MultiheadChatModel model = MultiheadChatModel.builder()
+                .path(file)
+                .chatTemplate(ChatTemplate.QWEN_3)
+                .generation(GenerationOptions.DEFAULT.withMaxTokens(400))
+                .build()) {
+            ChatRequest.Builder request = ChatRequest.builder().toolSpecifications(paint);
+            AiMessage answer = model.chat(request.messages(CHAT)
+                            .toolChoice(ToolChoice.REQUIRED)
+                            .build())
+                    .aiMessage();
+            require(answer.hasToolExecutionRequests(), "no calls: " + answer);
+            List<ChatMessage> chat = new ArrayList<>(CHAT);
+            chat.add(answer);
+            for (ToolExecutionRequest call : answer.toolExecutionRequests()) {
+                require(call.arguments().matches("\\{\\s*\"colour\":\\s*\"(red|blue)\"\\s*}"), "another call: " + call);
+                chat.add(ToolExecutionResultMessage.from(call, "wet"));
+            }
+            ChatResponse last = model.chat(
+                    request.messages(chat).toolChoice(ToolChoice.AUTO).build());
+            require(last.tokenUsage().outputTokenCount() > 0, "no answer to results");
+        } finally {
+            Files.delete(file);
+        }
     }
 
     private static String text(MultiheadChatModel model) {

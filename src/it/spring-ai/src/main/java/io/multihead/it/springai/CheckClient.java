@@ -15,7 +15,7 @@ import org.springframework.ai.tool.definition.ToolDefinition;
 final class CheckClient {
     private static final int TURNS = 12;
 
-    /** A tool, which the model does not take. */
+    /** A tool, which a model does not take whose template writes no calls. */
     static final ToolCallback TOOL = new ToolCallback() {
         @Override
         public ToolDefinition getToolDefinition() {

@@ -1,19 +1,29 @@
 package io.multihead.it.springai;
 
+import io.multihead.decoder.AnswerFormat;
+import io.multihead.decoder.AnswerListener;
+import io.multihead.decoder.AnswerParser;
 import io.multihead.decoder.ChatMessage;
+import io.multihead.decoder.ChatPrompt;
 import io.multihead.decoder.ChatTurns;
 import io.multihead.decoder.GeneratedText;
 import io.multihead.decoder.GenerationOptions;
+import io.multihead.decoder.ModelAnswer;
 import io.multihead.decoder.Penalties;
 import io.multihead.decoder.Sampling;
 import io.multihead.decoder.Session;
 import io.multihead.decoder.Sessions;
-import io.multihead.decoder.TokenListener;
+import io.multihead.decoder.ToolCall;
+import io.multihead.decoder.ToolDefinition;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.function.BooleanSupplier;
+import java.util.stream.Stream;
 import org.springframework.ai.chat.messages.AssistantMessage;
 import org.springframework.ai.chat.messages.Message;
+import org.springframework.ai.chat.messages.MessageType;
+import org.springframework.ai.chat.messages.ToolResponseMessage;
 import org.springframework.ai.chat.metadata.ChatGenerationMetadata;
 import org.springframework.ai.chat.metadata.ChatResponseMetadata;
 import org.springframework.ai.chat.metadata.DefaultUsage;
@@ -25,11 +35,14 @@ import org.springframework.ai.chat.prompt.Prompt;
 import org.springframework.ai.content.MediaContent;
 import org.springframework.ai.model.tool.StructuredOutputChatOptions;
 import org.springframework.ai.model.tool.ToolCallingChatOptions;
+import org.springframework.ai.tool.ToolCallback;
 import reactor.core.publisher.Flux;
 import reactor.core.scheduler.Schedulers;
 
 /**
- * Spring AI's interface for a language model: an example to copy. What it cannot do is refused, by name. A stream computes on a thread of
+ * Spring AI's interface for a language model: an example to copy. What it cannot do is refused, by name. Tools are shown to the model by its
+ * template, and their calls are in the response; as in Spring AI 2, a {@code ChatClient} or the program executes them. An output schema makes the
+ * answer JSON that is valid by it. What the model thought is {@code thinking} in the metadata of a generation. A stream computes on a thread of
  * Reactor's for blocking tasks, so that the one that subscribes goes on, be it a servlet's or an event loop's; one that is cancelled
  * ends after the token that is computed. A temperature without a seed draws one, which is in the metadata as {@code seed}. Messages that the
  * model's template refuses in their order are written in turns. Thread-safe; the sessions stay the caller's.
@@ -39,37 +52,52 @@ import reactor.core.scheduler.Schedulers;
  * @param defaults what holds where a prompt has no option; seed 0 stands for none
  */
 public record MultiheadChatModel(String name, Sessions sessions, GenerationOptions defaults) implements ChatModel {
-    /** The classes of options that have nothing of a provider; a context of tools, which there are none of, is not read. */
+    /** The classes of options that have nothing of a provider; a context of tools is for those who execute them. */
     private static final Set<Class<?>> OWN = Set.of(
             ChatOptions.builder().build().getClass(),
             ToolCallingChatOptions.builder().build().getClass(),
             StructuredOutputChatOptions.builder().build().getClass());
 
+    /** An answer with what is known of it. */
+    private record Answer(ModelAnswer parts, GeneratedText text, Sampling sampling) {}
+
     @Override
     public ChatResponse call(Prompt prompt) {
-        GenerationOptions options = options(prompt.getOptions());
-        GeneratedText text = generate(prompt, options, TokenListener.NONE);
-        return response(text.text(), text, options.sampling());
+        Answer answer = answer(prompt, AnswerListener.NONE, () -> false);
+        return response(answer.parts().content(), answer.parts().reasoning(), answer);
     }
 
+    /** Streams text, thoughts and, with the reason and the usage, calls of tools. */
     @Override
     public Flux<ChatResponse> stream(Prompt prompt) {
         Flux<ChatResponse> parts = Flux.create(sink -> {
-            GenerationOptions options = options(prompt.getOptions());
-            GeneratedText text = generate(prompt, options, token -> {
-                if (!token.text().isEmpty() && !sink.isCancelled()) {
-                    sink.next(new ChatResponse(List.of(new Generation(new AssistantMessage(token.text())))));
+            AnswerListener listener = new AnswerListener() {
+                @Override
+                public void onText(String part) {
+                    sink.next(new ChatResponse(List.of(new Generation(new AssistantMessage(part)))));
                 }
-                return !sink.isCancelled();
-            });
-            // reason and usage, which are known at the end
-            sink.next(response("", text, options.sampling()));
-            sink.complete();
+
+                @Override
+                public void onBrokenCall(String text, String problem) {
+                    onText(text);
+                }
+
+                @Override
+                public void onReasoning(String part) {
+                    sink.next(new ChatResponse(List.of(new Generation(
+                            new AssistantMessage(""), metadata("", part).build()))));
+                }
+            };
+            Answer answer = answer(prompt, listener, sink::isCancelled);
+            if (!sink.isCancelled()) {
+                sink.next(response("", "", answer));
+                sink.complete();
+            }
         });
         return parts.subscribeOn(Schedulers.boundedElastic());
     }
 
-    /** Options of a model that calls tools: a {@code ChatClient} adds its tools to no others, and they could not be refused. */
+    /** Options of a model that calls tools: a {@code ChatClient} adds its tools to no others. */
     @Override
     public ChatOptions getOptions() {
         return ToolCallingChatOptions.builder()
@@ -78,49 +106,111 @@ public record MultiheadChatModel(String name, Sessions sessions, GenerationOptio
                 .build();
     }
 
-    private GeneratedText generate(Prompt prompt, GenerationOptions options, TokenListener listener) {
+    private Answer answer(Prompt prompt, AnswerListener listener, BooleanSupplier cancelled) {
+        ChatOptions given = prompt.getOptions();
+        GenerationOptions options = options(given);
+        List<ToolDefinition> tools = tools(given);
         List<ChatMessage> messages = prompt.getInstructions().stream()
-                .map(MultiheadChatModel::message)
+                .flatMap(MultiheadChatModel::messages)
                 .toList();
         try (Session session = sessions.open()) {
-            return ChatTurns.append(session, messages).generate(options, listener);
+            if (!tools.isEmpty() && session.answerFormat(List.of()).calls().isEmpty()) {
+                throw new UnsupportedOperationException("toolCallbacks: " + tools.size()
+                        + " of them; expected none, as the model's chat template writes no calls that are known");
+            }
+            ChatTurns.append(session, ChatPrompt.of(messages).withTools(tools));
+            AnswerFormat format = session.answerFormat(tools);
+            boolean isJson =
+                    given instanceof StructuredOutputChatOptions structured && structured.getOutputSchema() != null;
+            GenerationOptions all = isJson
+                    ? format.json(options, ((StructuredOutputChatOptions) given).getOutputSchema())
+                    : format.options(options);
+            AnswerParser parser = format.parser(listener);
+            GeneratedText text = session.generate(all, token -> {
+                parser.add(token.text());
+                return !cancelled.getAsBoolean();
+            });
+            return new Answer(parser.end(), text, options.sampling());
         }
     }
 
-    private ChatResponse response(String content, GeneratedText text, Sampling sampling) {
+    /** Returns the tools of a prompt, which a {@code ChatClient} executes, or the program. */
+    private static List<ToolDefinition> tools(ChatOptions given) {
+        if (!(given instanceof ToolCallingChatOptions tools) || tools.getToolCallbacks() == null) {
+            return List.of();
+        }
+        return tools.getToolCallbacks().stream()
+                .map(ToolCallback::getToolDefinition)
+                .map(tool -> new ToolDefinition(
+                        tool.name(), tool.description() == null ? "" : tool.description(), tool.inputSchema()))
+                .toList();
+    }
+
+    private ChatResponse response(String content, String thinking, Answer answer) {
+        GeneratedText text = answer.text();
+        List<AssistantMessage.ToolCall> calls = answer.parts().toolCalls().stream()
+                .map(call -> new AssistantMessage.ToolCall(call.id(), "function", call.name(), call.arguments()))
+                .toList();
         String reason =
                 switch (text.finish()) {
-                    case END_TOKEN, STOP_TEXT -> "STOP";
+                    case END_TOKEN, STOP_TEXT -> calls.isEmpty() ? "STOP" : "TOOL_CALLS";
                     case MAX_TOKENS, CONTEXT_FULL -> "LENGTH";
                     case CANCELLED, TIMEOUT -> text.finish().name();
                 };
         Generation generation = new Generation(
-                new AssistantMessage(content),
-                ChatGenerationMetadata.builder().finishReason(reason).build());
+                AssistantMessage.builder().content(content).toolCalls(calls).build(),
+                metadata(reason, thinking).build());
         ChatResponseMetadata.Builder metadata = ChatResponseMetadata.builder()
                 .model(name)
                 .usage(new DefaultUsage(text.promptTokens(), text.tokens().size()));
-        if (sampling.temperature() > 0) {
-            metadata.keyValue("seed", sampling.seed());
+        if (answer.sampling().temperature() > 0) {
+            metadata.keyValue("seed", answer.sampling().seed());
         }
         return new ChatResponse(List.of(generation), metadata.build());
     }
 
-    private static ChatMessage message(Message message) {
+    /** Returns metadata with a thought as {@code thinking}, as Spring AI's adapter to Ollama has it. */
+    private static ChatGenerationMetadata.Builder metadata(String reason, String thinking) {
+        ChatGenerationMetadata.Builder metadata = ChatGenerationMetadata.builder();
+        if (!reason.isEmpty()) {
+            metadata.finishReason(reason);
+        }
+        if (!thinking.isEmpty()) {
+            metadata.metadata("thinking", thinking);
+        }
+        return metadata;
+    }
+
+    private static Stream<ChatMessage> messages(Message message) {
         if (message instanceof AssistantMessage && message.getClass() != AssistantMessage.class) {
             throw new UnsupportedOperationException(
                     "message: " + message.getClass().getName()
                             + "; expected Spring AI's own, as what a provider adds to it is not supported");
         }
-        if (message instanceof MediaContent content && !content.getMedia().isEmpty()
-                || message instanceof AssistantMessage answer && answer.hasToolCalls()) {
-            throw new UnsupportedOperationException("message of media or of calls of tools; expected text");
+        if (message instanceof MediaContent content && !content.getMedia().isEmpty()) {
+            throw new UnsupportedOperationException("message of media; expected text");
         }
-        return switch (message.getMessageType()) {
-            case SYSTEM -> ChatMessage.system(message.getText());
-            case USER -> ChatMessage.user(message.getText());
-            case ASSISTANT -> ChatMessage.assistant(message.getText() == null ? "" : message.getText());
-            case TOOL -> throw new UnsupportedOperationException("message of a tool; expected text");
+        return switch (message) {
+            case AssistantMessage answer ->
+                Stream.of(ChatMessage.assistant(
+                        answer.getText() == null ? "" : answer.getText(),
+                        answer.getToolCalls().stream()
+                                .map(call -> new ToolCall(call.id(), call.name(), call.arguments()))
+                                .toList()));
+            case ToolResponseMessage results ->
+                results.getResponses().stream()
+                        .map(result -> new ChatMessage(
+                                ChatMessage.Role.TOOL,
+                                result.responseData(),
+                                List.of(),
+                                result.id(),
+                                result.name(),
+                                ""));
+            default ->
+                Stream.of(
+                        message.getMessageType() == MessageType.SYSTEM
+                                ? ChatMessage.system(message.getText())
+                                : ChatMessage.user(message.getText()));
         };
     }
 
@@ -132,15 +222,6 @@ public record MultiheadChatModel(String name, Sessions sessions, GenerationOptio
             throw new UnsupportedOperationException(
                     "options: " + given.getClass().getName()
                             + "; expected Spring AI's own, as what a provider adds to them is not supported");
-        }
-        if (given instanceof ToolCallingChatOptions tools
-                && tools.getToolCallbacks() != null
-                && !tools.getToolCallbacks().isEmpty()) {
-            throw new UnsupportedOperationException("toolCallbacks: "
-                    + tools.getToolCallbacks().size() + " of them; expected none, as they are not supported");
-        }
-        if (given instanceof StructuredOutputChatOptions structured && structured.getOutputSchema() != null) {
-            throw new UnsupportedOperationException("outputSchema: given; expected none, as it is not supported");
         }
         if (given.getModel() != null && !given.getModel().equals(name)) {
             throw new UnsupportedOperationException("model: " + given.getModel() + "; expected " + name);
