@@ -77,7 +77,8 @@ final class EncoderGguf {
             if (core.tokenizer.separators() == 1 && core.tokenizer.secondType() >= config.types()) {
                 throw file.fail(GgufEncoderSettings.TYPES, "2, as of two texts");
             }
-            return new RerankerFolder.Loaded(core, RerankerConfig.byDefault(labels), config.positions());
+            return new RerankerFolder.Loaded(
+                    core, RerankerConfig.byDefault(labels), config.positions(), TokenizerFiles.NONE);
         });
     }
 

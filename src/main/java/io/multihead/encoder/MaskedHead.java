@@ -31,23 +31,29 @@ final class MaskedHead {
     private final float[] bias;
     private final double epsilon;
     private final PackedLinear decoder;
+    private final boolean isTied;
     private final Given weights;
 
     private MaskedHead(
-            PackedLinear dense, float[] weight, float[] bias, double epsilon, PackedLinear decoder, Given weights) {
+            PackedLinear dense,
+            float[] weight,
+            float[] bias,
+            double epsilon,
+            PackedLinear decoder,
+            boolean isTied,
+            Given weights) {
         this.dense = dense;
         this.weight = weight;
         this.bias = bias;
         this.epsilon = epsilon;
         this.decoder = decoder;
+        this.isTied = isTied;
         this.weights = weights;
     }
 
     /** Takes the head's weights, and packs them; what else the files have is the encoder's or ignored. */
     static MaskedHead take(Loading loading, SafetensorsFolder files, BertConfig config, boolean isTied) {
         String prefix = config.isRoberta() ? ROBERTA : BERT;
-        String transform = config.isRoberta() ? "" : "transform.";
-        String norm = transform + (config.isRoberta() ? "layer_norm" : "LayerNorm");
         String words = files.names().stream()
                 .filter(name -> name.endsWith(WORDS))
                 .findFirst()
@@ -57,12 +63,20 @@ final class MaskedHead {
                 .collect(Collectors.toCollection(TreeSet::new));
         UnaryOperator<String> stored = name -> name.equals(WORDS) ? words : prefix + name;
         Weights weights = new Weights(loading, WeightSource.of(files), new Weights.Naming(stored, own));
-        int dim = config.dim();
         String bias = weights.has(BIAS) ? BIAS : DECODER_BIAS;
         requireSame(files, weights, stored, DECODER_BIAS, bias);
         if (isTied) {
             requireSame(files, weights, stored, DECODER, WORDS);
         }
+        return take(weights, config, isTied);
+    }
+
+    /** Takes the head's weights by its own names. */
+    static MaskedHead take(Weights weights, BertConfig config, boolean isTied) {
+        int dim = config.dim();
+        String transform = config.isRoberta() ? "" : "transform.";
+        String norm = transform + (config.isRoberta() ? "layer_norm" : "LayerNorm");
+        String bias = weights.has(BIAS) ? BIAS : DECODER_BIAS;
         MaskedHead head = new MaskedHead(
                 weights.linear(transform + "dense", dim, dim, true).withActivation(Activation.GELU),
                 weights.numbers(norm + ".weight", dim).toArray(),
@@ -71,6 +85,7 @@ final class MaskedHead {
                 PackedLinear.of(
                         weights.matrix(isTied ? WORDS : DECODER, config.vocabulary(), dim),
                         weights.numbers(bias, config.vocabulary())),
+                isTied,
                 weights.given());
         weights.requireAllUsed();
         return head;
@@ -122,8 +137,13 @@ final class MaskedHead {
         }
     }
 
-    /** Returns the bytes of all weights, none of which is mapped. */
-    long bytes() {
-        return weights.bytes(false);
+    /** Returns whether the last layer's weights are the table of words. */
+    boolean isTied() {
+        return isTied;
+    }
+
+    /** Returns all weights. */
+    Given weights() {
+        return weights;
     }
 }

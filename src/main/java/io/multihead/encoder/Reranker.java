@@ -29,19 +29,17 @@ import java.util.stream.IntStream;
  * process ends.
  */
 public final class Reranker implements AutoCloseable {
+    private final RerankerFolder.Loaded loaded;
     private final EncoderCore core;
     private final PairFormat format;
     private final IdleRuns<RerankRun> runs;
-    private final ScoreActivation activation;
-    private final int maxTokens;
 
-    private Reranker(
-            EncoderCore core, PairFormat format, IdleRuns<RerankRun> runs, ScoreActivation activation, int maxTokens) {
-        this.core = core;
+    private Reranker(RerankerFolder.Loaded loaded, PairFormat format, IdleRuns<RerankRun> runs) {
+        this.loaded = loaded;
+        this.core = loaded.core();
         this.format = format;
         this.runs = runs;
-        this.activation = Checks.notNull(activation, "activation");
-        this.maxTokens = core.requireLength(maxTokens, format.added());
+        core.requireLength(loaded.maxTokens(), format.added());
     }
 
     /**
@@ -93,7 +91,7 @@ public final class Reranker implements AutoCloseable {
         RerankerFolder.Loaded loaded =
                 EncoderGguf.is(path) ? EncoderGguf.loadReranker(loading, path) : RerankerFolder.load(loading, path);
         EncoderCore core = loaded.core();
-        return core.orClose(() -> Checks.in(path, () -> of(core, loaded.activation(), loaded.maxTokens())));
+        return core.orClose(() -> Checks.in(path, () -> of(loaded)));
     }
 
     /**
@@ -111,23 +109,75 @@ public final class Reranker implements AutoCloseable {
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static Reranker ofOnnx(Compute cpu, InputStream onnx, InputStream tokenizerJson) throws IOException {
+        return ofOnnx(cpu, onnx, tokenizerJson, WeightFormat.F32);
+    }
+
+    /**
+     * Does the same with matrices and the table of words rounded to a format.
+     *
+     * @param cpu threads of this and every call; stays the caller's
+     * @param onnx the model in f32; read to its end on the calling thread, and not closed
+     * @param tokenizerJson the tokenizer; read to its end on the calling thread before the model, and not closed
+     * @param format of the weights
+     * @return the reranker
+     * @throws IOException if a stream cannot be read
+     * @throws IllegalArgumentException as the other method does, or if the rows of a weight are no whole blocks of the format; the message
+     *     names the weight
+     * @throws IllegalStateException if {@code cpu} is closed
+     */
+    public static Reranker ofOnnx(Compute cpu, InputStream onnx, InputStream tokenizerJson, WeightFormat format)
+            throws IOException {
         Checks.notNull(cpu, "cpu");
         Checks.notNull(onnx, "onnx");
         byte[] json = Checks.notNull(tokenizerJson, "tokenizerJson").readAllBytes();
-        Loading loading = Loading.of(cpu);
+        Loading loading = Loading.of(cpu, Checks.notNull(format, "format"));
         EncoderCore core = ModelLoader.load(
                 loading, () -> BertOnnx.loadClassifier(loading, onnx), () -> Tokenizers.ofEncoderJson(json));
         return core.orClose(() -> {
             RerankerConfig.requireTwoTypes(core.model.config);
             int labels = core.model.head().labels();
-            return of(core, RerankerConfig.byDefault(labels), core.model.config.positions());
+            return of(new RerankerFolder.Loaded(
+                    core, RerankerConfig.byDefault(labels), core.model.config.positions(), TokenizerFiles.NONE));
         });
     }
 
-    private static Reranker of(EncoderCore core, ScoreActivation activation, int maxTokens) {
+    private static Reranker of(RerankerFolder.Loaded loaded) {
+        EncoderCore core = loaded.core();
         PairFormat format = PairFormat.of(core.tokenizer, core.model.config.types());
-        IdleRuns<RerankRun> runs = new IdleRuns<>(() -> new RerankRun(core, format));
-        return new Reranker(core, format, runs, activation, maxTokens);
+        return new Reranker(loaded, format, new IdleRuns<>(() -> new RerankRun(core, format)));
+    }
+
+    /**
+     * Maps a reranker that {@link #write} wrote: matrices and tables are read in place, and all processes that map the file share their memory.
+     *
+     * @param cpu threads of every call; stays the caller's
+     * @param file the file, which must not be changed in place while it is mapped; {@link #write} replaces it
+     * @return the reranker, with the bits, the activation and the length of the written one
+     * @throws IOException if the file cannot be read
+     * @throws IllegalArgumentException if it is no such file, or was written by a version of the library with another layout; the message
+     *     names the file and what is in it
+     * @throws IllegalStateException if {@code cpu} is closed
+     */
+    public static Reranker map(Compute cpu, Path file) throws IOException {
+        Loading loading = Loading.of(Checks.notNull(cpu, "cpu"));
+        RerankerFolder.Loaded loaded = RerankerFolder.map(loading, Checks.notNull(file, "file"));
+        return loaded.core().orClose(() -> Checks.in(file, () -> of(loaded)));
+    }
+
+    /**
+     * Writes this reranker to one file that {@link #map} maps, as {@link SentenceEncoder#write} does: packed weights, tokenizer, activation and
+     * length. The file appears whole, in the place of an older one, or not at all.
+     *
+     * @param file where to write
+     * @throws IOException if the file cannot be written
+     * @throws IllegalArgumentException if the path has no file name, or the tokenizer is not WordPiece and not that of a folder with a
+     *     {@code tokenizer.json}
+     * @throws IllegalStateException if the reranker is closed, or is closed meanwhile
+     */
+    public void write(Path file) throws IOException {
+        Checks.notNull(file, "file");
+        core.requireOpen();
+        RerankerFolder.write(file, loaded);
     }
 
     /**
@@ -137,7 +187,7 @@ public final class Reranker implements AutoCloseable {
      * @return a view that shares the weights: closing either closes both
      */
     public Reranker withActivation(ScoreActivation newActivation) {
-        return new Reranker(core, format, runs, newActivation, maxTokens);
+        return with(newActivation, loaded.maxTokens());
     }
 
     /**
@@ -149,21 +199,26 @@ public final class Reranker implements AutoCloseable {
      * @throws IllegalArgumentException if the model cannot take as many
      */
     public Reranker withMaxTokens(int newMaxTokens) {
-        return new Reranker(core, format, runs, activation, newMaxTokens);
+        return with(loaded.activation(), newMaxTokens);
+    }
+
+    private Reranker with(ScoreActivation activation, int maxTokens) {
+        return new Reranker(
+                new RerankerFolder.Loaded(core, activation, maxTokens, loaded.tokenizerFiles()), format, runs);
     }
 
     /**
      * {@return what the model's outputs become}
      */
     public ScoreActivation activation() {
-        return activation;
+        return loaded.activation();
     }
 
     /**
      * {@return how many tokens of a pair count, {@code [CLS]} and all {@code [SEP]} included; at least 3}
      */
     public int maxTokens() {
-        return maxTokens;
+        return loaded.maxTokens();
     }
 
     /**
@@ -262,13 +317,13 @@ public final class Reranker implements AutoCloseable {
         double[] outputs = new double[Checks.product("passages x labels", passages.size(), labels())];
         RerankRun run = runs.take();
         try {
-            run.run(query, passages, maxTokens, outputs, progress);
+            run.run(query, passages, loaded.maxTokens(), outputs, progress);
         } finally {
             runs.giveBack(run);
         }
         for (int i = 0; i < outputs.length; i++) {
             Vectors.requireFinite(outputs[i], "passage", i / labels());
-            outputs[i] = activation.of(outputs[i]);
+            outputs[i] = loaded.activation().of(outputs[i]);
         }
         return outputs;
     }

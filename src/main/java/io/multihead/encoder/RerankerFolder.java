@@ -9,7 +9,9 @@ import io.multihead.internal.load.TextLength;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 
 /**
  * Reads folders of cross-encoders: those of transformers, and those with a {@code modules.json}, which sentence-transformers writes from version
@@ -17,9 +19,39 @@ import java.util.Optional;
  */
 final class RerankerFolder {
     /** A cross-encoder's folder: the model with its classification head, the activation of its outputs, and the template of a pair. */
-    record Loaded(EncoderCore core, ScoreActivation activation, int maxTokens) {}
+    record Loaded(EncoderCore core, ScoreActivation activation, int maxTokens, TokenizerFiles tokenizerFiles) {
+        Loaded {
+            Checks.notNull(activation, "activation");
+        }
+    }
+
+    private static final String FORMAT = "multihead reranker 1";
+    private static final int MOST_LABELS = 1 << 16;
 
     private RerankerFolder() {}
+
+    /** Writes a packed file. */
+    static void write(Path file, Loaded loaded) throws IOException {
+        Map<String, Object> options = new TreeMap<>(); // the same bytes each time
+        options.put("labels", loaded.core.model.head().labels());
+        options.put("activation", loaded.activation.name());
+        options.put("max_tokens", loaded.maxTokens);
+        PackedCore.contents(FORMAT, loaded.core, loaded.tokenizerFiles, options)
+                .with("", loaded.core.model.weights)
+                .write(file);
+    }
+
+    /** Maps a file that {@link #write} wrote. */
+    static Loaded map(Loading loading, Path path) throws IOException {
+        return PackedCore.map(loading, path, FORMAT, (file, own, options) -> {
+            EncoderConfig config = PackedCore.config(file);
+            RerankerConfig.requireTwoTypes(config);
+            ScoreActivation activation = PackedCore.choice(options, "activation", ScoreActivation.values());
+            int maxTokens = PackedCore.maxTokens(options, config);
+            EncoderCore core = PackedCore.core(own, file, config, options.integer("labels", 1, MOST_LABELS));
+            return new Loaded(core, activation, maxTokens, TokenizerFiles.of(file));
+        });
+    }
 
     /** Reads all files of a folder, and maps the weights. */
     static Loaded load(Loading loading, Path folder) throws IOException {
@@ -34,7 +66,8 @@ final class RerankerFolder {
                         .orElse(null)
                 : null;
         EncoderCore core = Checkpoint.load(loading, files, config.model(), config.labels());
-        return new Loaded(core, named == null ? config.activation() : named, maxTokens);
+        ScoreActivation activation = named == null ? config.activation() : named;
+        return core.orClose(() -> new Loaded(core, activation, maxTokens, TokenizerFiles.map(core, files)));
     }
 
     private static Path transformer(List<Module> modules) {

@@ -68,10 +68,45 @@ public final class SparseEncoder implements AutoCloseable {
 
     private static SparseEncoder load(Loading loading, Path folder) throws IOException {
         EncoderGguf.refuse(Checks.notNull(folder, "folder"), "no head for masked words");
-        SparseFolder.Loaded loaded = SparseFolder.load(loading, folder);
+        return of(SparseFolder.load(loading, folder));
+    }
+
+    private static SparseEncoder of(SparseFolder.Loaded loaded) {
         IdleRuns<SparseRun> runs =
                 new IdleRuns<>(() -> new SparseRun(loaded.core(), loaded.head(), loaded.activation()));
         return new SparseEncoder(loaded, loaded.maxTokens(), runs);
+    }
+
+    /**
+     * Maps an encoder that {@link #write} wrote: matrices and tables are read in place, and all processes that map the file share their memory.
+     *
+     * @param cpu threads of every call; stays the caller's
+     * @param file the file, which must not be changed in place while it is mapped; {@link #write} replaces it
+     * @return the encoder, with the bits and the length of the written one
+     * @throws IOException if the file cannot be read
+     * @throws IllegalArgumentException if it is no such file, or was written by a version of the library with another layout; the message
+     *     names the file and what is in it
+     * @throws IllegalStateException if {@code cpu} is closed
+     */
+    public static SparseEncoder map(Compute cpu, Path file) throws IOException {
+        Loading loading = Loading.of(Checks.notNull(cpu, "cpu"));
+        return of(SparseFolder.map(loading, Checks.notNull(file, "file")));
+    }
+
+    /**
+     * Writes this encoder to one file that {@link #map} maps, as {@link SentenceEncoder#write} does: packed weights, tokenizer, activation and
+     * length. The file appears whole, in the place of an older one, or not at all.
+     *
+     * @param file where to write
+     * @throws IOException if the file cannot be written
+     * @throws IllegalArgumentException if the path has no file name, or the tokenizer is not WordPiece, and its folder has no
+     *     {@code tokenizer.json}
+     * @throws IllegalStateException if the encoder is closed, or is closed meanwhile
+     */
+    public void write(Path file) throws IOException {
+        Checks.notNull(file, "file");
+        core.requireOpen();
+        SparseFolder.write(file, loaded, maxTokens);
     }
 
     /**
@@ -110,7 +145,7 @@ public final class SparseEncoder implements AutoCloseable {
      * {@return the bytes of weights that this process holds for itself: packed matrices in native memory, and arrays}
      */
     public long ownBytes() {
-        return core.model.weights.bytes(false) + loaded.head().bytes();
+        return core.model.weights.bytes(false) + loaded.head().weights().bytes(false);
     }
 
     /**

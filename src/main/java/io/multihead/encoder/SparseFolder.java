@@ -11,6 +11,8 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
 
 /** Reads folders of sparse encoders: those of sentence-transformers, with a {@code modules.json}, and masked language models of transformers. */
 final class SparseFolder {
@@ -19,9 +21,45 @@ final class SparseFolder {
             Map.of("relu", SparseActivation.RELU, "log1p_relu", SparseActivation.LOG1P_RELU);
 
     /** What a folder has. */
-    record Loaded(EncoderCore core, MaskedHead head, SparseActivation activation, int maxTokens) {}
+    record Loaded(
+            EncoderCore core,
+            MaskedHead head,
+            SparseActivation activation,
+            int maxTokens,
+            TokenizerFiles tokenizerFiles) {}
+
+    private static final String FORMAT = "multihead sparse encoder 1";
+    /** What the names of the head's weights in a packed file begin with. */
+    private static final String HEAD = "head.";
 
     private SparseFolder() {}
+
+    /** Writes a packed file of texts of a length. */
+    static void write(Path file, Loaded loaded, int maxTokens) throws IOException {
+        Map<String, Object> options = new TreeMap<>(); // the same bytes each time
+        options.put("activation", loaded.activation.name());
+        options.put("is_tied", loaded.head.isTied());
+        options.put("max_tokens", maxTokens);
+        PackedCore.contents(FORMAT, loaded.core, loaded.tokenizerFiles, options)
+                .with("", loaded.core.model.weights)
+                .with(HEAD, loaded.head.weights())
+                .write(file);
+    }
+
+    /** Maps a file that {@link #write} wrote. */
+    static Loaded map(Loading loading, Path path) throws IOException {
+        return PackedCore.map(loading, path, FORMAT, (file, own, options) -> {
+            if (!(PackedCore.config(file) instanceof BertConfig config)) {
+                throw Checks.fail("config.model_type", "of another family", "expected one of " + BertConfig.TYPES);
+            }
+            SparseActivation activation = PackedCore.choice(options, "activation", SparseActivation.values());
+            int maxTokens = PackedCore.maxTokens(options, config);
+            MaskedHead head = MaskedHead.take(
+                    file.weights(own, HEAD, file.names(HEAD, Set.of())), config, options.flag("is_tied"));
+            EncoderCore core = PackedCore.core(own, file, config, 0, HEAD);
+            return new Loaded(core, head, activation, maxTokens, TokenizerFiles.of(file));
+        });
+    }
 
     /** Reads all files of a folder, and maps the weights. */
     static Loaded load(Loading loading, Path folder) throws IOException {
@@ -42,7 +80,7 @@ final class SparseFolder {
         EncoderCore core = Checkpoint.load(loading, files, config, 0);
         return core.orClose(() -> {
             MaskedHead head = Checkpoint.copy(files, all -> MaskedHead.take(core.loading, all, config, isTied));
-            return new Loaded(core, head, activation, maxTokens);
+            return new Loaded(core, head, activation, maxTokens, TokenizerFiles.map(core, files));
         });
     }
 

@@ -23,14 +23,16 @@ import java.util.List;
  * <p>Immutable and thread-safe; virtual threads may call it. {@link #close} frees the weights; the {@link Compute} stays the caller's.
  */
 public final class TokenEncoder implements AutoCloseable {
+    private final TokenEncoderFolder.Loaded loaded;
     private final EncoderCore core;
     private final PackedLinear projection;
     private final TokenFormat queries;
     private final TokenFormat documents;
 
     private TokenEncoder(TokenEncoderFolder.Loaded loaded) {
+        this.loaded = loaded;
         core = loaded.core();
-        projection = loaded.projection();
+        projection = loaded.projection().linear();
         TokenFormat.Ids ids = TokenFormat.Ids.of(core.tokenizer, core.model.config.vocabulary());
         queries = TokenFormat.ofQueries(ids, loaded.settings());
         documents = TokenFormat.ofDocuments(ids, loaded.settings());
@@ -74,6 +76,39 @@ public final class TokenEncoder implements AutoCloseable {
         EncoderGguf.refuse(Checks.notNull(folder, "folder"), "neither prefixes nor lengths of queries and documents");
         TokenEncoderFolder.Loaded loaded = TokenEncoderFolder.load(loading, folder);
         return loaded.core().orClose(() -> Checks.in(folder, () -> new TokenEncoder(loaded)));
+    }
+
+    /**
+     * Maps an encoder that {@link #write} wrote: matrices and tables are read in place, and all processes that map the file share their memory.
+     *
+     * @param cpu threads of every call; stays the caller's
+     * @param file the file, which must not be changed in place while it is mapped; {@link #write} replaces it
+     * @return the encoder, with the bits and the settings of the written one
+     * @throws IOException if the file cannot be read
+     * @throws IllegalArgumentException if it is no such file, or was written by a version of the library with another layout; the message
+     *     names the file and what is in it
+     * @throws IllegalStateException if {@code cpu} is closed
+     */
+    public static TokenEncoder map(Compute cpu, Path file) throws IOException {
+        Loading loading = Loading.of(Checks.notNull(cpu, "cpu"));
+        TokenEncoderFolder.Loaded loaded = TokenEncoderFolder.map(loading, Checks.notNull(file, "file"));
+        return loaded.core().orClose(() -> Checks.in(file, () -> new TokenEncoder(loaded)));
+    }
+
+    /**
+     * Writes this encoder to one file that {@link #map} maps, as {@link SentenceEncoder#write} does: packed weights, tokenizer and settings. The
+     * file appears whole, in the place of an older one, or not at all.
+     *
+     * @param file where to write
+     * @throws IOException if the file cannot be written
+     * @throws IllegalArgumentException if the path has no file name, or the tokenizer is not WordPiece, and its folder has no
+     *     {@code tokenizer.json}
+     * @throws IllegalStateException if the encoder is closed, or is closed meanwhile
+     */
+    public void write(Path file) throws IOException {
+        Checks.notNull(file, "file");
+        core.requireOpen();
+        TokenEncoderFolder.write(file, loaded);
     }
 
     /**

@@ -1,8 +1,8 @@
 package io.multihead.encoder;
 
-import io.multihead.format.SafetensorsFolder;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.load.Given;
 import io.multihead.internal.load.Loading;
 import io.multihead.internal.load.ModelFolder;
 import io.multihead.internal.load.ModelFolder.Module;
@@ -15,6 +15,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,12 +29,41 @@ final class TokenEncoderFolder {
     private static final int MOST = 1 << 24;
 
     /** What a folder has. */
-    record Loaded(EncoderCore core, PackedLinear projection, TokenSettings settings) {}
+    record Loaded(EncoderCore core, Projection projection, TokenSettings settings, TokenizerFiles tokenizerFiles) {}
+
+    /** The layer behind the encoder, and its weights by name. */
+    record Projection(PackedLinear linear, Given weights) {}
 
     /** The folders of the transformer and of the projection, which has a module of its own but in folders of ColBERT's authors. */
     private record Modules(Path transformer, @Nullable Path dense) {}
 
+    private static final String FORMAT = "multihead token encoder 1";
+    /** What the names of the projection's weights in a packed file begin with. */
+    private static final String PROJECTION = "projection.";
+
     private TokenEncoderFolder() {}
+
+    /** Writes a packed file. */
+    static void write(Path file, Loaded loaded) throws IOException {
+        PackedCore.contents(FORMAT, loaded.core, loaded.tokenizerFiles, loaded.settings.toJson())
+                .with("", loaded.core.model.weights)
+                .with(PROJECTION, loaded.projection.weights)
+                .write(file);
+    }
+
+    /** Maps a file that {@link #write} wrote. */
+    static Loaded map(Loading loading, Path path) throws IOException {
+        return PackedCore.map(loading, path, FORMAT, (file, own, options) -> {
+            EncoderConfig config = PackedCore.config(file);
+            TokenSettings settings = TokenSettings.ofPacked(options);
+            requireLengths(settings, config, path);
+            Weights weights = file.weights(own, PROJECTION, file.names(PROJECTION, Set.of()));
+            Projection projection = pack(weights, config, -1, weights.has(LINEAR + ".bias"));
+            weights.requireAllUsed();
+            EncoderCore core = PackedCore.core(own, file, config, 0, PROJECTION);
+            return new Loaded(core, projection, settings, TokenizerFiles.of(file));
+        });
+    }
 
     static Loaded load(Loading loading, Path folder) throws IOException {
         ModelFolder.require(folder, "");
@@ -49,7 +79,8 @@ final class TokenEncoderFolder {
                         .orElseGet(() -> TokenSettings.ofMetadata(new JsonObject("metadata", Map.of())));
         requireLengths(settings, config, folder);
         EncoderCore core = Checkpoint.load(loading, files, config, 0);
-        return core.orClose(() -> new Loaded(core, projection(core.loading, modules, config), settings));
+        return core.orClose(() ->
+                new Loaded(core, projection(core.loading, modules, config), settings, TokenizerFiles.map(core, files)));
     }
 
     private static EncoderConfig config(JsonObject json, boolean modular) {
@@ -90,14 +121,18 @@ final class TokenEncoderFolder {
         return new Modules(list.getFirst().folder(), dense.folder());
     }
 
-    private static PackedLinear projection(Loading loading, Modules modules, EncoderConfig config) throws IOException {
+    private static Projection projection(Loading loading, Modules modules, EncoderConfig config) throws IOException {
         Path dense = modules.dense;
         if (dense == null) {
-            return Checkpoint.copy(modules.transformer, file -> pack(loading, file, config, -1, false));
+            return Checkpoint.copy(
+                    modules.transformer, file -> pack(new Weights(loading, WeightSource.of(file)), config, -1, false));
         }
         JsonObject settings = ModelFolder.config(dense, TokenEncoderFolder::plain);
         int outputs = Checks.in(dense, () -> settings.integer("out_features", 1, MOST));
-        return Checkpoint.copy(dense, file -> pack(loading, file, config, outputs, settings.flag("bias", true)));
+        return Checkpoint.copy(
+                dense,
+                file -> pack(
+                        new Weights(loading, WeightSource.of(file)), config, outputs, settings.flag("bias", true)));
     }
 
     /** Fails unless the module is a linear layer of the states of tokens, and nothing else. */
@@ -111,11 +146,9 @@ final class TokenEncoderFolder {
         return dense;
     }
 
-    private static PackedLinear pack(
-            Loading loading, SafetensorsFolder files, EncoderConfig config, int outputs, boolean hasBias) {
-        Weights weights = new Weights(loading, WeightSource.of(files));
+    private static Projection pack(Weights weights, EncoderConfig config, int outputs, boolean hasBias) {
         Shape shape = weights.shape(LINEAR + ".weight");
         int rows = outputs > 0 ? outputs : shape.rank() == 2 ? Math.clamp(shape.dim(0), 1, MOST) : 1;
-        return weights.linear(LINEAR, rows, config.dim(), hasBias);
+        return new Projection(weights.linear(LINEAR, rows, config.dim(), hasBias), weights.given());
     }
 }

@@ -2,7 +2,9 @@ package io.multihead.encoder;
 
 import io.multihead.internal.base.JsonObject;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 
 /**
  * How an encoder of tokens reads queries and documents.
@@ -58,6 +60,31 @@ record TokenSettings(
                 expands,
                 expands && config.flag("attend_to_expansion_tokens", false),
                 config.has("skiplist_words") ? words(config) : PUNCTUATION);
+    }
+
+    /** Reads what {@link #toJson} returns. */
+    static TokenSettings ofPacked(JsonObject options) {
+        return new TokenSettings(
+                options.text("query_prefix"),
+                options.text("document_prefix"),
+                options.integer("query_tokens", 1, MOST),
+                options.integer("document_tokens", 1, MOST),
+                options.flag("expands"),
+                options.flag("masks_are_seen"),
+                options.strings("skipped"));
+    }
+
+    /** Returns the settings by name. */
+    Map<String, Object> toJson() {
+        Map<String, Object> json = new LinkedHashMap<>();
+        json.put("query_prefix", queryPrefix);
+        json.put("document_prefix", documentPrefix);
+        json.put("query_tokens", queryTokens);
+        json.put("document_tokens", documentTokens);
+        json.put("expands", expands);
+        json.put("masks_are_seen", masksAreSeen);
+        json.put("skipped", skipped);
+        return json;
     }
 
     private static String text(JsonObject file, String member, String otherwise) {

@@ -23,10 +23,11 @@ final class TokenizerFiles {
     /** Of a tokenizer without files. */
     static final TokenizerFiles NONE = new TokenizerFiles(Map.of());
 
-    static final String JSON = "tokenizer.json";
-    static final String CONFIG = "tokenizer_config.json";
+    private static final String JSON = "tokenizer.json";
+    private static final String CONFIG = "tokenizer_config.json";
 
-    private static final List<String> NAMES = List.of(JSON, CONFIG);
+    /** The names of all tensors that a packed file may have of a tokenizer. */
+    static final List<String> NAMES = List.of(JSON, CONFIG);
 
     private final Map<String, Tensor> files;
 

@@ -78,6 +78,11 @@ public final class PackedFile {
             return this;
         }
 
+        /** Writes the file, and tells nobody. */
+        public void write(Path path) throws IOException {
+            write(path, (done, all) -> {});
+        }
+
         /** Writes the file: to a temporary one first, which then takes its place. */
         public void write(Path path, Progress progress) throws IOException {
             // panels come first in a file, whose data begins on a cache line, so that each of them does
