@@ -17,6 +17,7 @@ import io.multihead.model.Norm;
 import io.multihead.model.PackedLinear;
 import io.multihead.model.Part;
 import io.multihead.model.SelfAttention;
+import io.multihead.model.ShortConvolution;
 import io.multihead.model.Transformer;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -30,6 +31,8 @@ final class DecoderBuilder {
     private static final String EMBEDDINGS = "token_embd.weight";
     private static final String HEAD = "output.weight";
     private static final String FINAL_NORM = "output_norm.weight";
+    /** The name of LFM2's in files of GGUF. */
+    private static final String OLD_FINAL_NORM = "token_embd_norm.weight";
 
     private final DecoderConfig config;
     private final Weights weights;
@@ -60,7 +63,9 @@ final class DecoderBuilder {
         }
         PackedLinear head = head(embeddings.vocabulary());
         Transformer stack = Transformer.of(embeddings, blocks)
-                .withFinalNorm(norm(FINAL_NORM, config.sizes().dim()))
+                .withFinalNorm(norm(
+                        weights.has(OLD_FINAL_NORM) ? OLD_FINAL_NORM : FINAL_NORM,
+                        config.sizes().dim()))
                 .withLogitCap(config.ends().softCap());
         Transformer model = head == null ? stack : stack.withHead(head);
         weights.requireAllUsed();
@@ -94,7 +99,8 @@ final class DecoderBuilder {
     private Block block(int layer) {
         Sizes sizes = config.sizes();
         String at = "blk." + layer + ".";
-        SelfAttention attention = attention(at, config.layers().get(layer));
+        LayerRule rule = config.layers().get(layer);
+        Part attention = rule.taps() > 0 ? convolution(at, rule.taps()) : attention(at, rule);
         DecoderConfig.ExpertRule experts = config.experts();
         Part feedForward = experts == null || experts.dense().contains(layer)
                 ? feedForward(at)
@@ -107,6 +113,17 @@ final class DecoderBuilder {
         Norm afterAttention = norm(at + "post_attention_norm.weight", sizes.dim());
         Norm afterFeedForward = norm(at + "post_ffw_norm.weight", sizes.dim());
         return Block.sandwichNorm(before, attention, afterAttention, between, feedForward, afterFeedForward);
+    }
+
+    private ShortConvolution convolution(String at, int taps) {
+        int dim = config.sizes().dim();
+        String name = at + "shortconv.conv.weight";
+        // torch has an axis of one input for each channel
+        Tensor factors = weights.has(name) && weights.shape(name).rank() == 3
+                ? weights.numbers(name, dim, 1, taps).reshape(dim, taps)
+                : weights.numbers(name, dim, taps);
+        PackedLinear in = linear(at + "shortconv.in_proj", 3 * dim, dim);
+        return ShortConvolution.of(in, factors, linear(at + "shortconv.out_proj", dim, dim));
     }
 
     private SelfAttention attention(String at, LayerRule layer) {

@@ -89,8 +89,19 @@ record DecoderConfig(
      *
      * @param rope rotary positions, shared by layers, or null for none
      * @param window tokens that a token sees, itself included; 0 for all before it
+     * @param taps tokens of a short convolution in the place of attention; 0 for attention
      */
-    record LayerRule(@Nullable Rope rope, int window) {}
+    record LayerRule(@Nullable Rope rope, int window, int taps) {
+        /** A layer with attention. */
+        LayerRule(@Nullable Rope rope, int window) {
+            this(rope, window, 0);
+        }
+
+        /** A layer with a short convolution. */
+        static LayerRule convolution(int taps) {
+            return new LayerRule(null, 0, taps);
+        }
+    }
 
     /**
      * Experts, chosen by the softmax of a router's logits.

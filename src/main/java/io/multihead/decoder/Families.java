@@ -12,7 +12,8 @@ final class Families {
             new SmolLm3Family(),
             new PhiFamily(),
             new GptOssFamily(),
-            new GraniteFamily());
+            new GraniteFamily(),
+            new Lfm2Family());
 
     private Families() {}
 

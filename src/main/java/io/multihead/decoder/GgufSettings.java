@@ -1,6 +1,7 @@
 package io.multihead.decoder;
 
 import io.multihead.format.Gguf;
+import io.multihead.format.GgufType;
 import io.multihead.format.GgufValue;
 import io.multihead.internal.base.Checks;
 import io.multihead.position.Rope;
@@ -34,6 +35,7 @@ final class GgufSettings implements Settings {
             Map.entry("rope_local_base_freq", "rope.freq_base_swa"),
             Map.entry("rotary_dims", "rope.dimension_count"),
             Map.entry("original_max_position_embeddings", "rope.scaling.original_context_length"),
+            Map.entry("conv_L_cache", "shortconv.l_cache"),
             Map.entry("num_experts", "expert_count"),
             Map.entry("num_experts_per_tok", "expert_used_count"),
             Map.entry("attention_multiplier", "attention.scale"),
@@ -257,8 +259,13 @@ final class GgufSettings implements Settings {
 
     @Override
     public @Nullable List<Long> integers(String setting) {
-        requireOneOf(setting);
-        return null;
+        GgufValue value = file.find(key(setting)).orElse(null);
+        if (value == null
+                || value.type() != GgufType.ARRAY
+                || !value.elementType().isInteger()) {
+            return null;
+        }
+        return Arrays.stream(value.integers()).boxed().toList();
     }
 
     @Override

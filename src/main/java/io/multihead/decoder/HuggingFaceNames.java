@@ -15,7 +15,8 @@ final class HuggingFaceNames {
     private static final String FREQUENCIES = ".rotary_emb.inv_freq";
 
     private static final String PREFIX = "model.";
-    private static final Pattern LAYER = Pattern.compile("blk\\.(\\d+)\\.(\\w+)(?:\\.(\\d+))?\\.(weight|bias)");
+    private static final Pattern LAYER =
+            Pattern.compile("blk\\.(\\d+)\\.([a-z]\\w*(?:\\.[a-z]\\w*)?)(?:\\.(\\d+))?\\.(weight|bias)");
 
     private static final Map<String, String> ENDS = Map.of(
             "token_embd.weight", "embed_tokens.weight",
@@ -76,7 +77,8 @@ final class HuggingFaceNames {
         }
         Matcher layer = LAYER.matcher(ggufName);
         if (!layer.matches()) {
-            return ENDS.containsKey(ggufName) ? prefix + ENDS.get(ggufName) : ggufName;
+            String end = parts.getOrDefault(ggufName, ENDS.get(ggufName));
+            return end != null ? prefix + end : ggufName;
         }
         String at = prefix + "layers." + layer.group(1) + ".";
         if (EXPERTS.containsKey(layer.group(2))) {

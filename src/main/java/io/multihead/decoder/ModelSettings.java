@@ -88,12 +88,14 @@ final class ModelSettings {
     }
 
     private static String list(List<LayerRule> layers) {
-        return layers.stream()
-                .map(layer -> new Fields("LayerRule")
-                        .with("rope", layer.rope() == null ? "null" : rope(layer.rope()))
-                        .with("window", layer.window())
-                        .toString())
-                .collect(Collectors.joining(", ", "[", "]"));
+        return layers.stream().map(ModelSettings::layer).collect(Collectors.joining(", ", "[", "]"));
+    }
+
+    private static String layer(LayerRule rule) {
+        Fields fields = new Fields("LayerRule")
+                .with("rope", rule.rope() == null ? "null" : rope(rule.rope()))
+                .with("window", rule.window());
+        return (rule.taps() == 0 ? fields : fields.with("taps", rule.taps())).toString();
     }
 
     private static String rope(Rope rope) {

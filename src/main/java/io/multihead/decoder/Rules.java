@@ -33,6 +33,12 @@ final class Rules {
      * @param headDim elements of a head where a {@code config.json} does not say; 0 for {@code hidden_size / num_attention_heads}
      */
     static Sizes sizes(Settings settings, int headDim) {
+        String keyHeads = "num_key_value_heads";
+        return sizes(settings, headDim, settings.has(keyHeads) ? size(settings, keyHeads) : size(settings, HEADS));
+    }
+
+    /** Returns the same with heads of keys and values that another setting says, or each layer alone. */
+    static Sizes sizes(Settings settings, int headDim, int keyValueHeads) {
         int layers = size(settings, LAYERS);
         // each layer has a tensor at least: nothing is made for layers of which there is nothing
         if (layers > settings.tensors()) {
@@ -40,10 +46,8 @@ final class Rules {
         }
         int dim = size(settings, "hidden_size");
         int heads = size(settings, HEADS);
-        String keyHeads = "num_key_value_heads";
-        int keyValueHeads = settings.has(keyHeads) ? size(settings, keyHeads) : heads;
         if (heads % keyValueHeads != 0) {
-            throw settings.fail(HEADS, "a multiple of the " + keyValueHeads + " of " + keyHeads);
+            throw settings.fail(HEADS, "a multiple of the " + keyValueHeads + " of num_key_value_heads");
         }
         int implied = headDim == 0 || settings.isGguf() ? dim / heads : headDim;
         int elements = settings.has(HEAD_DIM) ? size(settings, HEAD_DIM) : implied;

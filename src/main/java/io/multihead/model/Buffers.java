@@ -39,6 +39,7 @@ public final class Buffers {
     final HeadPass heads = new HeadPass();
     final ContextPass context = new ContextPass();
     final GatePass gate = new GatePass();
+    final ConvolutionPass convolution = new ConvolutionPass();
     final ExpertRows experts = new ExpertRows();
     final SoftCapPass softCap = new SoftCapPass();
     /** Tokens of the last call, whose states are there. */

@@ -341,6 +341,38 @@ public record ReferenceTransformer(
     }
 
     /**
+     * A gated convolution over the last tokens: {@code out(c conv(b x))} with {@code b, c, x = in(states)}.
+     *
+     * @param in makes b, c and x, one after the other
+     * @param convolution of each element alone
+     * @param out what follows
+     */
+    public record ShortConvolution(Linear in, ReferenceConvolution convolution, Linear out) implements Part {
+        /** Checks the parts. */
+        public ShortConvolution {
+            Checks.notNull(in, "in");
+            Checks.notNull(convolution, "convolution");
+            Checks.notNull(out, "out");
+        }
+
+        @Override
+        public double[] of(double[] x) {
+            double[] all = in.of(Checks.notNull(x, "x"));
+            double[] rows = new double[x.length];
+            int dim = convolution.channels();
+            for (int i = 0; i < rows.length; i++) {
+                int row = i / dim * 3 * dim + i % dim;
+                rows[i] = all[row] * all[row + 2 * dim];
+            }
+            rows = convolution.of(rows);
+            for (int i = 0; i < rows.length; i++) {
+                rows[i] *= all[i / dim * 3 * dim + dim + i % dim];
+            }
+            return out.of(rows);
+        }
+    }
+
+    /**
      * The norms of a part f: {@code outer(x + after(f(before(x))))}; null for none.
      *
      * @param before of what the part reads

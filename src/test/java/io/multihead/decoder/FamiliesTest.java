@@ -51,6 +51,16 @@ class FamiliesTest {
              "rope_scaling": null, "rope_theta": 1000000, "sliding_window": 512, "sliding_window_pattern": 6}
             """;
 
+    private static final String LFM_2_1_2B = """
+            {"architectures": ["Lfm2ForCausalLM"], "block_auto_adjust_ff_dim": true, "block_dim": 2048,
+             "block_ff_dim": 12288, "block_ffn_dim_multiplier": 1.0, "block_multiple_of": 256, "block_norm_eps": 1e-05,
+             "block_use_swiglu": true, "conv_L_cache": 3, "conv_bias": false, "conv_dim": 2048, "eos_token_id": 7,
+             "full_attn_idxs": [2, 5, 8, 10, 12, 14], "hidden_size": 2048, "max_position_embeddings": 128000,
+             "model_type": "lfm2", "norm_eps": 1e-05, "num_attention_heads": 32, "num_heads": 32,
+             "num_hidden_layers": 16, "num_key_value_heads": 8, "rope_theta": 1000000.0, "use_pos_enc": true,
+             "vocab_size": 65536}
+            """;
+
     private static final String SMOLLM_3 = """
             {"model_type": "smollm3", "hidden_act": "silu", "hidden_size": 2048, "intermediate_size": 11008,
              "max_position_embeddings": 65536, "num_attention_heads": 16, "num_hidden_layers": 4,
@@ -91,6 +101,20 @@ class FamiliesTest {
         byte[] utf8 = json.getBytes(StandardCharsets.UTF_8);
         JsonSettings settings = new JsonSettings(new JsonObject("config", Json.object("config", utf8)), 500);
         return Families.of(settings).configure(settings);
+    }
+
+    @Test
+    void lfm2HasConvolutionsInMostLayers() {
+        DecoderConfig config = config(LFM_2_1_2B);
+        assertEquals(new Sizes(16, 2048, 32, 8, 64, 128_000), config.sizes());
+        for (int layer = 0; layer < 16; layer++) {
+            boolean attends = List.of(2, 5, 8, 10, 12, 14).contains(layer);
+            assertEquals(attends ? 0 : 3, config.layers().get(layer).taps(), "layer " + layer);
+            assertEquals(attends, config.layers().get(layer).rope() != null);
+        }
+        assertEquals(1e-5, config.norms().epsilon());
+        assertTrue(config.attention().normalisesHeads());
+        assertEquals(DecoderConfig.Head.TIED, config.ends().head());
     }
 
     @Test

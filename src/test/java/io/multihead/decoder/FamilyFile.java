@@ -45,7 +45,9 @@ final class FamilyFile {
         /** Whose context is longer than that of the first training. */
         PHI_4("phi3", 3),
         /** Whose context is not, nor is the one to which llama.cpp rounds it up, 256. */
-        PHI_4_SHORT("phi3", 2);
+        PHI_4_SHORT("phi3", 2),
+        /** Attention in the third layer and the last, convolutions in the others. */
+        LFM_2("lfm2", 5);
 
         final String architecture;
         final int layers;
@@ -72,7 +74,11 @@ final class FamilyFile {
         }
 
         boolean hasHeadNorms() {
-            return this == QWEN_3 || this == QWEN_3_MOE || this == GEMMA_3;
+            return this == QWEN_3 || this == QWEN_3_MOE || this == GEMMA_3 || this == LFM_2;
+        }
+
+        boolean isConvolution(int layer) {
+            return this == LFM_2 && (layer == 0 || layer % 2 == 1);
         }
 
         boolean isInterleaved() {
@@ -110,13 +116,18 @@ final class FamilyFile {
         this.kind = kind;
         dim = kind == Kind.WIDE ? 256 : 64;
         inner = kind == Kind.WIDE ? 512 : 96;
-        headDim = kind.hasHeadNorms() ? 32 : dim / HEADS;
+        headDim = kind.hasHeadNorms() && kind != Kind.LFM_2 ? 32 : dim / HEADS;
         random = new SplittableRandom(seed);
         draw("token_embd.weight", 0, kind == Kind.LLAMA ? 1 : 0.15, VOCABULARY, dim);
         for (int layer = 0; layer < kind.layers; layer++) {
-            drawLayer("blk." + layer + ".");
+            if (kind.isConvolution(layer)) {
+                FamilyConvolutions.draw(this, "blk." + layer + ".", dim);
+            } else {
+                drawAttention("blk." + layer + ".");
+            }
+            drawNetwork("blk." + layer + ".");
         }
-        draw("output_norm.weight", 1, 0.2, dim);
+        draw(finalNorm(), 1, 0.2, dim);
         if (kind == Kind.LLAMA || kind == Kind.GPT_OSS) {
             draw("output.weight", 0.02, 0.15, VOCABULARY, dim);
         }
@@ -134,7 +145,11 @@ final class FamilyFile {
         return kind.isPhi() ? headDim * 3 / 4 : headDim;
     }
 
-    private void drawLayer(String at) {
+    private String finalNorm() {
+        return kind == Kind.LFM_2 ? "token_embd_norm.weight" : "output_norm.weight";
+    }
+
+    private void drawAttention(String at) {
         int queries = HEADS * headDim;
         int keys = KEY_HEADS * headDim;
         draw(at + "attn_norm.weight", 1, 0.2, dim);
@@ -156,6 +171,9 @@ final class FamilyFile {
             draw(at + "attn_q_norm.weight", 1, 0.3, headDim);
             draw(at + "attn_k_norm.weight", 1, 0.3, headDim);
         }
+    }
+
+    private void drawNetwork(String at) {
         draw(at + normBetween(), 1, 0.2, dim);
         if (kind.hasExperts()) {
             FamilyExperts.draw(this, at, dim, inner, HEADS);
@@ -193,6 +211,7 @@ final class FamilyFile {
         return shapes.keySet().stream()
                 .filter(name ->
                         shapes.get(name).length > 1 && !name.startsWith("token_embd") && !name.endsWith(".bias"))
+                .filter(name -> !name.contains("shortconv.conv"))
                 .toList();
     }
 
@@ -242,11 +261,14 @@ final class FamilyFile {
                 .put(at + "block_count", number(kind.layers))
                 .put(at + "feed_forward_length", number(inner))
                 .put(at + "attention.head_count", number(HEADS))
-                .put(at + "attention.head_count_kv", number(KEY_HEADS))
                 .put(at + "attention.layer_norm_rms_epsilon", GgufValue.ofF32((float) EPSILON))
                 .put(at + "rope.freq_base", GgufValue.ofF32((float) THETA))
                 .put(at + "rope.dimension_count", number(rotaryDims()))
                 .put(at + "vocab_size", number(VOCABULARY));
+        if (kind == Kind.LFM_2) {
+            return FamilyTokens.put(FamilyConvolutions.metadata(kind, writer, KEY_HEADS));
+        }
+        writer.put(at + "attention.head_count_kv", number(KEY_HEADS));
         if (kind.isGemma() || kind == Kind.GPT_OSS) {
             writer.put(at + "attention.sliding_window", number(WINDOW));
         }
@@ -254,12 +276,12 @@ final class FamilyFile {
         if (!kind.isPhi()) {
             writer.put(at + "attention.key_length", number(headDim))
                     .put(at + "attention.value_length", number(headDim));
-            return tokenizer(writer);
+            return FamilyTokens.put(writer);
         }
         writer.put(at + "rope.scaling.original_context_length", number(kind == Kind.PHI_4 ? ORIGINAL : 2 * CONTEXT))
                 .put(at + "rope.scaling.attn_factor", GgufValue.ofF32((float) attentionFactor()))
                 .put(at + "attention.sliding_window", number(2 * CONTEXT));
-        return tokenizer(writer);
+        return FamilyTokens.put(writer);
     }
 
     /** As transformers computes it (Phi-3); files of GGUF say it. */
@@ -270,11 +292,6 @@ final class FamilyFile {
 
     static GgufValue number(long value) {
         return GgufValue.ofInteger(GgufType.U32, value);
-    }
-
-    /** Bytes as tokens, after an unknown one and those that begin and end a text, and before the marks of ChatML. */
-    static GgufWriter tokenizer(GgufWriter writer) {
-        return FamilyTokens.put(writer);
     }
 
     /** Writes a folder as Hugging Face's models have it, in f32; pairs of rotations are halves there. */
@@ -296,36 +313,15 @@ final class FamilyFile {
                 }
                 tensor = Tensor.of(values);
             }
+            if (name.contains("shortconv.conv")) {
+                tensor = tensor.reshape(dim, 1, FamilyConvolutions.TAPS);
+            }
             if (!name.startsWith("rope_")) {
-                tensors.put(huggingFaceName(name), tensor);
+                tensors.put(FamilyNames.huggingFace(kind, name), tensor);
             }
         }
         Safetensors.write(
                 folder.resolve("model.safetensors"), FamilyExperts.huggingFace(tensors, joinedExperts), Map.of());
-    }
-
-    /** Names as transformers' models have them, written out. */
-    private String huggingFaceName(String name) {
-        String all = name.startsWith("output.") ? "lm_head.weight" : "model." + name;
-        String gemmaNorm = kind.isGemma() ? "pre_feedforward_layernorm" : "post_attention_layernorm";
-        return all.replace("token_embd", "embed_tokens")
-                .replace("output_norm", "norm")
-                .replace("blk.", "layers.")
-                .replace("post_attention_norm", "post_attention_layernorm")
-                .replace("post_ffw_norm", "post_feedforward_layernorm")
-                .replace("attn_norm", "input_layernorm")
-                .replace("ffn_norm", gemmaNorm)
-                .replace("attn_q_norm", "self_attn.q_norm")
-                .replace("attn_k_norm", "self_attn.k_norm")
-                .replace("attn_qkv", "self_attn.qkv_proj")
-                .replace("attn_q.", "self_attn.q_proj.")
-                .replace("attn_k", "self_attn.k_proj")
-                .replace("attn_v", "self_attn.v_proj")
-                .replace("attn_output", "self_attn.o_proj")
-                .replace("ffn_gate_inp", "mlp.gate")
-                .replace("ffn_gate.", "mlp.gate_proj.")
-                .replace("ffn_up.", kind.isPhi() ? "mlp.gate_up_proj." : "mlp.up_proj.")
-                .replace("ffn_down.", "mlp.down_proj.");
     }
 
     private String config() {
@@ -334,6 +330,9 @@ final class FamilyFile {
                 ? "\"hidden_activation\": \"gelu_pytorch_tanh\", \"sliding_window\": " + WINDOW
                         + ", \"query_pre_attn_scalar\": " + headDim
                 : "\"hidden_act\": \"silu\"" + (kind.isPhi() ? longRope() : "");
+        if (kind == Kind.LFM_2) {
+            more += FamilyConvolutions.config(kind, EPSILON);
+        }
         if (kind == Kind.QWEN_3_MOE) {
             more += ", \"norm_topk_prob\": true, \"num_experts\": " + FamilyExperts.COUNT
                     + ", \"num_experts_per_tok\": " + FamilyExperts.USED;
@@ -381,7 +380,7 @@ final class FamilyFile {
         return new ReferenceTransformer(
                 new ReferenceTransformer.Embedding(wide("token_embd.weight"), scale, null, null, null, dim),
                 blocks,
-                norm("output_norm.weight"),
+                norm(finalNorm()),
                 scaled(linear(head), kind.isGranite() ? 1 / FamilyExperts.LOGITS_SCALING : 1),
                 0);
     }
@@ -391,7 +390,7 @@ final class FamilyFile {
         boolean gemma = kind.isGemma();
         DoubleUnaryOperator gate = gemma ? ReferenceActivation::geluTanh : ReferenceActivation::silu;
         return new ReferenceTransformer.Block(
-                attention(at, layer),
+                kind.isConvolution(layer) ? FamilyConvolutions.reference(this, at, dim) : attention(at, layer),
                 new Norms(norm(at + "attn_norm.weight"), gemma ? norm(at + "post_attention_norm.weight") : null, null),
                 feedForward(at, gate),
                 new Norms(norm(at + normBetween()), gemma ? norm(at + "post_ffw_norm.weight") : null, null),

@@ -79,7 +79,7 @@ class FamilyFilesTest {
     @ParameterizedTest
     @EnumSource(
             value = Kind.class,
-            names = {"LLAMA", "QWEN_2", "QWEN_3", "QWEN_3_MOE", "GEMMA_3", "SMOLLM_3", "PHI_4"})
+            names = {"LLAMA", "QWEN_2", "QWEN_3", "QWEN_3_MOE", "GEMMA_3", "SMOLLM_3", "PHI_4", "LFM_2"})
     void foldersMeanWhatHuggingFacesModelsCompute(Kind kind) throws IOException {
         FamilyFile file = new FamilyFile(kind, 8).withHalves();
         file.writeFolder(folder, tokenizerJson());

@@ -48,7 +48,7 @@ class LoadMemoryTest {
             float[] ones = new float[DIM];
             Arrays.fill(ones, 1);
             String at = "llama.";
-            GgufWriter writer = FamilyFile.tokenizer(new GgufWriter())
+            GgufWriter writer = FamilyTokens.put(new GgufWriter())
                     .put("general.architecture", GgufValue.ofString("llama"))
                     .put(at + "context_length", FamilyFile.number(64))
                     .put(at + "embedding_length", FamilyFile.number(DIM))
@@ -84,7 +84,7 @@ class LoadMemoryTest {
             Tensor row = zeros(arena, DIM).copy(arena, DType.F32);
             Tensor rows = zeros(arena, EXPERTS, DIM).copy(arena, DType.F32);
             String at = "gpt-oss.";
-            GgufWriter writer = FamilyFile.tokenizer(new GgufWriter())
+            GgufWriter writer = FamilyTokens.put(new GgufWriter())
                     .put("general.architecture", GgufValue.ofString("gpt-oss"))
                     .put(at + "context_length", FamilyFile.number(64))
                     .put(at + "embedding_length", FamilyFile.number(DIM))

@@ -50,8 +50,8 @@ class StateSchedulesTest {
             this.change = change;
         }
 
-        LanguageModel model(Compute cpu, long seed) {
-            return TinyDecoder.changed(cpu, seed, change);
+        LanguageModel model(Compute cpu, Path folder) throws IOException {
+            return TinyDecoder.changed(cpu, 5, change);
         }
     }
 
@@ -74,8 +74,8 @@ class StateSchedulesTest {
     void everyScheduleHasTheTokensOfANewSession(Kind kind) throws IOException {
         try (Compute cpu = Compute.threads(2);
                 Compute serial = Compute.serial();
-                LanguageModel model = kind.model(cpu, 5);
-                LanguageModel alone = kind.model(serial, 5);
+                LanguageModel model = kind.model(cpu, folder);
+                LanguageModel alone = kind.model(serial, folder);
                 Sessions own = alone.sessions(SessionOptions.DEFAULT)) {
             for (int schedule = 0; schedule < SCHEDULES; schedule++) {
                 SplittableRandom random = new SplittableRandom(schedule);
@@ -167,9 +167,9 @@ class StateSchedulesTest {
     }
 
     @Test
-    void whatIsComputedTwiceIsFromTheLastSnapshotOn() {
+    void whatIsComputedTwiceIsFromTheLastSnapshotOn() throws IOException {
         try (Compute cpu = Compute.serial();
-                LanguageModel model = Kind.HYBRID.model(cpu, 5);
+                LanguageModel model = Kind.HYBRID.model(cpu, folder);
                 Sessions sessions = model.sessions(SessionOptions.DEFAULT.withSessions(3))) {
             int[] prompt = tokens(new SplittableRandom(1), 100);
             Session session = sessions.open().append(prompt);
@@ -188,9 +188,9 @@ class StateSchedulesTest {
     }
 
     @Test
-    void aRecurrentStateDoesNotSlide() {
+    void aRecurrentStateDoesNotSlide() throws IOException {
         try (Compute cpu = Compute.serial();
-                LanguageModel model = Kind.RECURRENT.model(cpu, 5);
+                LanguageModel model = Kind.RECURRENT.model(cpu, folder);
                 Sessions sessions = model.sessions(SessionOptions.DEFAULT);
                 Session session = sessions.open().append("a")) {
             GenerationOptions slides = GenerationOptions.DEFAULT.withWhenFull(WhenFull.SLIDE);

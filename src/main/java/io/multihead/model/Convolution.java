@@ -1,0 +1,45 @@
+package io.multihead.model;
+
+import static io.multihead.internal.kernel.Lanes.PANEL;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.tensor.Tensor;
+
+/**
+ * The factors of a causal convolution over the last tokens, each channel alone, and its state: the inputs of the tokens before, the oldest
+ * first. Immutable.
+ */
+final class Convolution {
+    final int channels;
+    /** Tokens that a result depends on. */
+    final int taps;
+    /** A row for each tap, the oldest first, padded to whole panels. */
+    final float[] factors;
+
+    final int stride;
+
+    /**
+     * Copies the factors.
+     *
+     * @param weights {@code [channels, taps]}, the tap of the token itself last
+     */
+    Convolution(Tensor weights) {
+        if (Checks.notNull(weights, "taps").rank() != 2 || weights.dim(1) < 2) {
+            throw Checks.fail("taps", "shape " + weights.shape(), "expected [channels, taps], 2 taps at least");
+        }
+        channels = Checks.fitsInt(weights.dim(0), "taps");
+        taps = Checks.fitsInt(weights.dim(1), "taps");
+        stride = Lanes.roundUp(channels, PANEL);
+        factors = new float[Checks.product("taps", taps, stride)];
+        float[] rows = weights.toArray();
+        for (int i = 0; i < rows.length; i++) {
+            factors[i % taps * stride + i / taps] = rows[i];
+        }
+    }
+
+    /** Returns what a sequence keeps. */
+    RecurrentSizes state() {
+        return new RecurrentSizes((taps - 1) * channels);
+    }
+}

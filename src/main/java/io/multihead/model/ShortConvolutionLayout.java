@@ -1,0 +1,21 @@
+package io.multihead.model;
+
+import io.multihead.tensor.Tensor;
+import java.util.List;
+
+/** The gates before and after, and the input, of a token in one row; the result takes the input's place. */
+record ShortConvolutionLayout(int dim) implements PartLayout<ShortConvolutionLayout.Views> {
+    record Views(Tensor all, List<Tensor> parts, Tensor result) {}
+
+    @Override
+    public int floats() {
+        return PartLayout.stride(3 * dim);
+    }
+
+    @Override
+    public Views views(float[] buffer, int tokens) {
+        Tensor all = PartLayout.rows(buffer, 0, tokens, 3 * dim, floats());
+        Tensor result = PartLayout.rows(buffer, 2 * dim, tokens, dim, floats());
+        return new Views(all, List.of(all), result);
+    }
+}
