@@ -12,7 +12,7 @@ import java.util.Map;
 
 /** The trained model of the jar as a folder of sentence-transformers, which can be trained on. */
 final class MiniLmFolder {
-    private static final String CONFIG = """
+    static final String CONFIG = """
             {"model_type": "bert", "hidden_act": "gelu", "hidden_size": 384, "num_hidden_layers": 6,
              "num_attention_heads": 12, "intermediate_size": 1536, "vocab_size": 30522, "max_position_embeddings": 512,
              "type_vocab_size": 2, "layer_norm_eps": 1e-12, "position_embedding_type": "absolute"}

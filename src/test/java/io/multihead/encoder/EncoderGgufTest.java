@@ -6,13 +6,19 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.format.OnnxWeights;
 import io.multihead.gemm.WeightFormat;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
+import io.multihead.text.EncoderTokenizer;
+import io.multihead.text.GoldenTexts;
+import io.multihead.text.Models;
 import java.io.IOException;
+import java.io.InputStream;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -95,6 +101,49 @@ class EncoderGgufTest {
         TinyGguf global = TinyGguf.modern(weights).set("attention.sliding_window", 90);
         global.write(file);
         requireSame(Pooling.CLS);
+    }
+
+    /** Trained weights and a whole vocabulary. */
+    @Test
+    void miniLmHasTheBitsOfItsOnnxFile() throws IOException {
+        Map<String, Tensor> weights = new LinkedHashMap<>();
+        try (InputStream onnx = Models.open(Models.MINILM)) {
+            OnnxWeights stored = OnnxWeights.read(onnx);
+            for (String name : stored.names()) {
+                if (name.startsWith("embeddings.") || name.startsWith("encoder.")) {
+                    Tensor weight = stored.get(name);
+                    weights.put(name, Tensor.of(weight.toArray(), weight.shape().toArray()));
+                }
+            }
+        }
+        EncoderTokenizer tokenizer = Models.tokenizer();
+        List<String> special = List.of("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]");
+        List<String> tokens = new ArrayList<>();
+        long[] types = new long[tokenizer.vocabularySize()];
+        for (int id = 0; id < types.length; id++) {
+            String token = tokenizer.token(id);
+            types[id] = special.contains(token) ? 3 : 1;
+            tokens.add(types[id] == 3 ? token : token.startsWith("##") ? token.substring(2) : "\u2581" + token);
+        }
+        TinyGguf.bert(weights)
+                .set("embedding_length", 384)
+                .set("feed_forward_length", 1536)
+                .set("block_count", 6)
+                .set("attention.head_count", 12)
+                .set("context_length", 512)
+                .set("attention.layer_norm_epsilon", 1e-12)
+                .token("tokens", tokens)
+                .token("token_type", types)
+                .token("unknown_token_id", 100)
+                .token("cls_token_id", 101)
+                .token("seperator_token_id", 102)
+                .write(file);
+        List<String> texts = new ArrayList<>(GoldenTexts.sentences(Models.paragraph()));
+        texts.addAll(List.of("\ud55c\uad6d\uc5b4 caf\u00e9", "[MASK] x[SEP]", "y".repeat(101)));
+        try (SentenceEncoder expected = MiniLm.load(Compute.serial());
+                SentenceEncoder actual = SentenceEncoder.load(Compute.serial(), file)) {
+            assertArrayEquals(expected.embed(texts), actual.embed(texts));
+        }
     }
 
     /** A file says how tokens are pooled; vectors have length 1, and texts all positions. */

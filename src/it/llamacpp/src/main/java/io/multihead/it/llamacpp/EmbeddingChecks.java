@@ -121,7 +121,7 @@ final class EmbeddingChecks {
     }
 
     private static int[] ids(Kind kind, EncoderTokenizer tokenizer, LlamaCpp theirs, String text) {
-        int[] ours = tokenizer.encode(text);
+        int[] ours = tokenizer.encodeWithSpecialTokens(text);
         int[] expected = theirs.tokenize(text, true, true);
         ModelChecks.require(
                 Arrays.equals(ours, expected),
