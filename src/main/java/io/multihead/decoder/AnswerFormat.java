@@ -83,10 +83,22 @@ public final class AnswerFormat {
      * @throws IllegalArgumentException if there are no tools, or a schema has what grammars do not support, with its place
      */
     public GenerationOptions requiring(GenerationOptions options) {
-        if (tools.isEmpty()) {
-            throw Checks.fail("tools", "none", "expected at least one, of which a call is required");
-        }
-        return constrained(options, "");
+        requireTools();
+        return constrained(options, "", false);
+    }
+
+    /**
+     * Returns options with which the answer is any text, but from the mark of a call on calls, one or more, each of one of the tools and valid by
+     * its schema. Within a thought nothing is restricted.
+     *
+     * @param options any options; their constraint holds, too
+     * @return the options with a constraint
+     * @throws IllegalArgumentException if there are no tools, a schema has what grammars do not support, with its place, or calls have no
+     *     mark: those of {@link ToolCallFormat#LLAMA_3} and {@link ToolCallFormat#HARMONY}
+     */
+    public GenerationOptions strict(GenerationOptions options) {
+        requireTools();
+        return constrained(options, "", true);
     }
 
     /**
@@ -98,12 +110,18 @@ public final class AnswerFormat {
      * @throws IllegalArgumentException if a schema has what grammars do not support, with its place
      */
     public GenerationOptions json(GenerationOptions options, String schema) {
-        return constrained(options, Checks.notNull(schema, "schema"));
+        return constrained(options, Checks.notNull(schema, "schema"), false);
     }
 
-    private GenerationOptions constrained(GenerationOptions options, String schema) {
+    private void requireTools() {
+        if (tools.isEmpty()) {
+            throw Checks.fail("tools", "none", "expected at least one, of which there are calls");
+        }
+    }
+
+    private GenerationOptions constrained(GenerationOptions options, String schema, boolean text) {
         GenerationOptions all = options(options);
-        Grammar grammar = grammars.of(new CallGrammars.Key(calls, tools, thoughtEnd, schema));
+        Grammar grammar = grammars.of(new CallGrammars.Key(calls, tools, thoughtEnd, schema, text));
         boolean free = all.constraint() == TokenConstraint.NONE;
         return all.withConstraint(free ? grammar : all.constraint().and(grammar));
     }

@@ -15,8 +15,16 @@ import org.jspecify.annotations.Nullable;
 final class CallGrammars {
     private static final int MOST = 16;
 
-    /** What a grammar is made of: calls of tools if there are any, or JSON by a schema unless that is empty, behind the end of a thought. */
-    record Key(Optional<ToolCallFormat> format, List<ToolDefinition> tools, String thoughtEnd, String schema) {}
+    /**
+     * What a grammar is made of: calls of tools if there are any, or JSON by a schema unless that is empty, or text before calls, behind the end of
+     * a thought.
+     */
+    record Key(
+            Optional<ToolCallFormat> format,
+            List<ToolDefinition> tools,
+            String thoughtEnd,
+            String schema,
+            boolean text) {}
 
     private final Supplier<ChatTemplate> template;
     private @Nullable Optional<ToolCallFormat> format;
@@ -57,7 +65,14 @@ final class CallGrammars {
         CallRules rules = tools.isEmpty()
                 ? new CallRules()
                 : Checks.in("tools", () -> key.format().orElseThrow().syntax().rules(tools));
-        rules.begin(key.thoughtEnd(), !tools.isEmpty(), key.schema());
+        if (key.text()) {
+            Checks.in("tools", () -> {
+                rules.beginText(key.thoughtEnd());
+                return rules;
+            });
+        } else {
+            rules.begin(key.thoughtEnd(), !tools.isEmpty(), key.schema());
+        }
         return Checks.in("tools", () -> Grammar.ofGbnf(rules.text(), rules.schemas(), rules.tokens()));
     }
 }

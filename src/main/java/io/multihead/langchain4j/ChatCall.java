@@ -37,8 +37,10 @@ import java.util.function.BooleanSupplier;
  * @param defaults what holds where a request has no parameter
  * @param modelName what responses call the model
  * @param thinking what becomes of thoughts
+ * @param strictTools whether calls that are not required are valid by their schemas, too
  */
-record ChatCall(Sessions sessions, GenerationOptions defaults, String modelName, Thinking thinking) {
+record ChatCall(
+        Sessions sessions, GenerationOptions defaults, String modelName, Thinking thinking, boolean strictTools) {
     /** Constants of {@code ToolChoice}, of which core 1.0 has no NONE. */
     private static final String NONE = "NONE";
 
@@ -65,7 +67,7 @@ record ChatCall(Sessions sessions, GenerationOptions defaults, String modelName,
                     ChatPrompt.of(ChatMessages.of(request.messages(), thinking.sent()))
                             .withTools(tools));
             AnswerFormat format = session.answerFormat(tools);
-            options = constrained(options, parameters, format);
+            options = constrained(options, parameters, format, strictTools && !tools.isEmpty());
             AnswerParser parser = format.parser(listener);
             GeneratedText text = session.generate(options, token -> {
                 parser.add(token.text());
@@ -107,14 +109,15 @@ record ChatCall(Sessions sessions, GenerationOptions defaults, String modelName,
     }
 
     private static GenerationOptions constrained(
-            GenerationOptions options, ChatRequestParameters parameters, AnswerFormat format) {
+            GenerationOptions options, ChatRequestParameters parameters, AnswerFormat format, boolean strict) {
         if (parameters.toolChoice() != null && parameters.toolChoice().name().equals(REQUIRED)) {
             return format.requiring(options);
         }
         ResponseFormat response = parameters.responseFormat();
-        return response != null && response.type() == ResponseFormatType.JSON
-                ? format.json(options, SchemaTexts.of(response))
-                : format.options(options);
+        if (response != null && response.type() == ResponseFormatType.JSON) {
+            return format.json(options, SchemaTexts.of(response));
+        }
+        return strict ? format.strict(options) : format.options(options);
     }
 
     private ChatResponse response(GeneratedText text, ModelAnswer answer, Sampling sampling) {

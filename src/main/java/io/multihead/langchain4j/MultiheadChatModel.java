@@ -66,7 +66,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         String name = builder.name == null
                 ? String.valueOf(Objects.requireNonNull(builder.path).getFileName())
                 : builder.name;
-        call = new ChatCall(sessions, builder.options, name, builder.thinking);
+        call = new ChatCall(sessions, builder.options, name, builder.thinking, builder.strictTools);
         listeners = builder.listeners;
         this.threads = threads;
     }
@@ -136,6 +136,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         private @Nullable String name;
         private List<ChatModelListener> listeners = List.of();
         private ChatCall.Thinking thinking = new ChatCall.Thinking(false, false);
+        private boolean strictTools;
         private final Map<String, Object> variables = new LinkedHashMap<>();
 
         Builder() {}
@@ -243,6 +244,19 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
                 throw Checks.fail(name, "true", "expected langchain4j-core 1.2 or later, or false");
             }
             return wanted;
+        }
+
+        /**
+         * Sets whether calls of tools are valid by their schemas where {@code ToolChoice} does not require them, too: from the mark of a call on, a
+         * grammar allows nothing else. Without it, a model may write calls that are not.
+         *
+         * @param strict whether they are; then requests are refused whose schemas have what grammars do not support, and those with tools of a
+         *     model whose calls have no mark, such as Llama 3
+         * @return this
+         */
+        public Builder strictTools(boolean strict) {
+            strictTools = strict;
+            return this;
         }
 
         /**

@@ -9,8 +9,14 @@ import com.networknt.schema.InputFormat;
 import com.networknt.schema.SchemaRegistry;
 import com.networknt.schema.SpecificationVersion;
 import io.multihead.compute.Compute;
+import io.multihead.grammar.Grammar;
+import io.multihead.grammar.TokenConstraint;
+import io.multihead.grammar.TokenFilter;
+import io.multihead.grammar.TokenMask;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -108,6 +114,82 @@ class RequiredCallTest {
                 assertEquals(alone, together);
             }
         }
+    }
+
+    /** Text is free, and what begins with a mark is a call: written by a filter that only forbids, so that random weights come to marks. */
+    @ParameterizedTest
+    @EnumSource(
+            names = {"LLAMA_3", "HARMONY"},
+            mode = EnumSource.Mode.EXCLUDE)
+    void callsInFreeTextAreValid(ToolCallFormat format) throws Exception {
+        String mark = format.syntax().marks().getFirst();
+        for (List<String> controls : List.of(List.<String>of(), controls(format))) {
+            try (Compute cpu = Compute.threads(2);
+                    LanguageModel model = model(cpu, format, controls);
+                    Sessions sessions = model.sessions(SessionOptions.DEFAULT)) {
+                int called = 0;
+                for (GenerationOptions each : options()) {
+                    try (Session session = open(sessions, 1)) {
+                        AnswerFormat answers = session.answerFormat(TOOLS);
+                        // any text of ten characters, and then the mark
+                        Grammar ten =
+                                Grammar.ofGbnf("root ::= [a-z <\\[|]{10} mark .*", Map.of(), Map.of("mark", mark));
+                        GenerationOptions marked = each.withConstraint(afterMark(ten, mark));
+                        GeneratedText text = session.generate(answers.strict(marked));
+                        ModelAnswer answer = answers.parse(text.text());
+                        if (text.finish() == FinishReason.END_TOKEN) {
+                            assertTrue(!answer.toolCalls().isEmpty(), text.text());
+                            assertFalse(answer.content().contains(mark), text.text());
+                            answer.toolCalls().forEach(RequiredCallTest::requireValid);
+                            called++;
+                        }
+                    }
+                }
+                assertTrue(called > 1, called + " answers with calls");
+                // without a mark it is text
+                try (Session session = open(sessions, 1)) {
+                    AnswerFormat answers = session.answerFormat(TOOLS);
+                    GenerationOptions free = answers.strict(GenerationOptions.DEFAULT.withMaxTokens(40));
+                    String text = session.generate(free).text();
+                    assertEquals(new ModelAnswer("", text, List.of()), answers.parse(text));
+                }
+            }
+        }
+    }
+
+    /** Restricts a text until it has a mark. */
+    private static TokenConstraint afterMark(Grammar grammar, String mark) {
+        return vocabulary -> {
+            TokenFilter filter = grammar.begin(vocabulary);
+            return new TokenFilter() {
+                private final StringBuilder text = new StringBuilder();
+
+                @Override
+                public void restrict(TokenMask allowed) {
+                    if (text.indexOf(mark) < 0) {
+                        filter.restrict(allowed);
+                    }
+                }
+
+                @Override
+                public void accept(int token) {
+                    if (text.indexOf(mark) < 0) {
+                        filter.accept(token);
+                    }
+                    text.append(new String(vocabulary.tokenizer().pieceBytes(token), StandardCharsets.UTF_8));
+                }
+
+                @Override
+                public void rollBack(int tokens) {
+                    throw new UnsupportedOperationException();
+                }
+
+                @Override
+                public TokenFilter fork() {
+                    throw new UnsupportedOperationException();
+                }
+            };
+        };
     }
 
     @Test

@@ -77,6 +77,9 @@ class ToolsTest {
     private static final UserMessage QUESTION = UserMessage.from("Hi");
     private static final String RED = "{\"colour\": \"red\"}";
     private static final String BLUE = "{\"coats\": 2, \"colour\": \"blue\"}";
+    /** In the order of the schema, as grammars have properties. */
+    private static final String ORDERED = "{\"colour\": \"blue\", \"coats\": 2}";
+
     private static final String CALLS = "<think>\nPaint.\n</think>\n\nSee:\n" + call(RED) + "\n" + call(BLUE);
 
     @TempDir
@@ -316,6 +319,28 @@ class ToolsTest {
             assertEquals(events.text.toString(), events.response.aiMessage().text());
             assertFalse(events.response.aiMessage().hasToolExecutionRequests());
             assertEquals(FinishReason.LENGTH, events.response.finishReason());
+        }
+    }
+
+    /** The model is made to write a call; the grammar of strict tools allows it if it is valid. */
+    @Test
+    void strictToolsAllowValidCallsAlone() {
+        try (MultiheadChatModel strict =
+                builder(writing(CALLS.replace(BLUE, ORDERED))).strictTools(true).build()) {
+            AiMessage answer = chat(strict, request -> request).aiMessage();
+            assertEquals(
+                    List.of(RED, ORDERED),
+                    answer.toolExecutionRequests().stream()
+                            .map(ToolExecutionRequest::arguments)
+                            .toList());
+            assertEquals("See:", answer.text());
+        }
+        try (MultiheadChatModel strict = builder(writing(call("{\"colour\": \"green\"}")))
+                .strictTools(true)
+                .build()) {
+            String message = assertThrows(IllegalStateException.class, () -> chat(strict, request -> request))
+                    .getMessage();
+            assertTrue(message.startsWith("constraint: no token of the vocabulary is allowed"), message);
         }
     }
 

@@ -10,6 +10,9 @@ import java.util.stream.Collectors;
 
 /** A grammar of calls in GBNF, with rules that are JSON schemas or control tokens. Rules are added before it is used. */
 public final class CallRules {
+    /** The rule of calls whose first mark is written. */
+    private static final String MARKED = "marked";
+
     /** What a text's schema may have: lists of its values, and what has no effect. */
     private static final Set<String> TEXT_KEYWORDS =
             Set.of("type", "enum", "const", "description", "title", "default", "examples", "$comment");
@@ -18,6 +21,39 @@ public final class CallRules {
     private final Map<String, String> schemas = new LinkedHashMap<>();
     private final Map<String, String> tokens = new LinkedHashMap<>();
     private int rules;
+    private String markOfCalls = "";
+
+    /** Adds the rules of calls of which each begins with a mark: {@code rest} follows it, and the separator is between calls. */
+    CallRules calls(String mark, String rest, String separator) {
+        String more = " (" + separator + " call)*";
+        markOfCalls = mark;
+        return rule("rest", rest)
+                .rule("call", token(mark) + " rest")
+                .rule("calls", "call" + more)
+                .rule(MARKED, "rest" + more);
+    }
+
+    /** Adds the rules of calls that have one mark for all of them. */
+    CallRules call(String mark, String rest) {
+        markOfCalls = mark;
+        return rule(MARKED, rest).rule("calls", token(mark) + " " + MARKED);
+    }
+
+    /**
+     * Adds the rule of answers with any text, in which a mark of calls begins calls to the end of the answer.
+     *
+     * @param thoughtEnd with which the thought ends in which the answer begins; empty for none
+     * @throws IllegalArgumentException if calls have no mark
+     */
+    public void beginText(String thoughtEnd) {
+        if (markOfCalls.isEmpty()) {
+            throw new IllegalArgumentException(
+                    "calls without a mark in the text; expected one, as it says where the grammar begins");
+        }
+        String text = until(markOfCalls, MARKED, true);
+        String thought = "(" + token("<think>") + " " + until("</think>") + ")?";
+        rule("root", (thoughtEnd.isEmpty() ? thought : until(thoughtEnd)) + " " + text);
+    }
 
     /**
      * Adds the rule with which answers begin.
@@ -134,12 +170,17 @@ public final class CallRules {
 
     /** Returns a rule of any text up to a mark, characters or a control token, which ends it and is a part of it. */
     String until(String mark) {
+        return until(mark, "\"\"", false);
+    }
+
+    /** Returns such a rule with another one behind the mark; {@code ends}: the text may end without the mark. */
+    private String until(String mark, String behind, boolean ends) {
         String all = "until-" + rules++ + "-";
-        String token = token(mark);
+        String other = " | " + token(mark) + " " + behind + (ends ? " | \"\"" : "");
         for (int matched = 0; matched < mark.length(); matched++) {
-            rule(all + matched, after(mark, matched, all) + " | " + token);
+            rule(all + matched, after(mark, matched, all) + other);
         }
-        rule(all + mark.length(), "\"\"");
+        rule(all + mark.length(), behind);
         return all + 0;
     }
 

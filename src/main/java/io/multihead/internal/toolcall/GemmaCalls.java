@@ -47,11 +47,9 @@ public final class GemmaCalls implements CallSyntax {
     @Override
     public CallRules rules(List<Tool> tools) {
         CallRules rules = new CallRules();
-        String begin = rules.token(CALL);
-        String close = rules.token(CALL_END);
         String call = rules.each(tools, GemmaCalls::function);
-        String body = begin + " " + CallRules.literal(HEAD) + " " + call + " \"}\" " + close;
-        return rules.rule("call", body).rule("calls", "call call*");
+        String rest = CallRules.literal(HEAD) + " " + call + " \"}\" " + rules.token(CALL_END);
+        return rules.calls(CALL, rest, "");
     }
 
     /** Returns a call's rule: required arguments, then others, each of which has a comma before it unless it is the first. */

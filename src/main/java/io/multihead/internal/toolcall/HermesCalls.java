@@ -50,9 +50,7 @@ public final class HermesCalls implements CallSyntax {
                 tools,
                 (all, tool) -> CallRules.literal("\n{\"name\": ") + " " + CallRules.quoted(tool.name())
                         + CallRules.literal(", \"arguments\": ") + " " + all.arguments(tool));
-        String begin = rules.token(CALL);
-        String end = rules.token(CALL_END);
-        String body = begin + " " + call + " " + CallRules.literal("}\n") + " " + end;
-        return rules.rule("call", body).rule("calls", "call (" + CallRules.literal("\n") + " call)*");
+        String rest = call + " " + CallRules.literal("}\n") + " " + rules.token(CALL_END);
+        return rules.calls(CALL, rest, CallRules.literal("\n"));
     }
 }

@@ -136,8 +136,8 @@ public final class ListCalls implements CallSyntax {
                 tools,
                 (all, tool) -> CallRules.literal("{\"name\": ") + " " + CallRules.quoted(tool.name())
                         + CallRules.literal(", \"arguments\": ") + " " + all.arguments(tool));
-        String begin = rules.token(marks.getFirst());
         String close = end.isEmpty() ? "" : rules.token(end);
-        return rules.rule("call", call + " \"}\"").rule("calls", begin + " \"[\" call (\", \" call)* \"]\" " + close);
+        rules.rule("element", call + " \"}\"");
+        return rules.call(marks.getFirst(), "\"[\" element (\", \" element)* \"]\" " + close);
     }
 }

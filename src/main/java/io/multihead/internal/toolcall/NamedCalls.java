@@ -37,10 +37,9 @@ public final class NamedCalls implements CallSyntax {
     @Override
     public CallRules rules(List<Tool> tools) {
         CallRules rules = new CallRules();
-        String begin = rules.token(CALL);
         String middle = rules.token(ARGUMENTS);
         String call = rules.each(
                 tools, (all, tool) -> CallRules.literal(tool.name()) + " " + middle + " " + all.arguments(tool));
-        return rules.rule("call", begin + " " + call).rule("calls", "call call*");
+        return rules.calls(CALL, call, "");
     }
 }

@@ -63,12 +63,10 @@ public final class XmlCalls implements CallSyntax {
     @Override
     public CallRules rules(List<Tool> tools) {
         CallRules rules = new CallRules();
-        String begin = rules.token(CALL);
-        String close = rules.token(CALL_END);
         String call = rules.each(tools, XmlCalls::function);
-        String body = begin + " " + CallRules.literal("\n" + FUNCTION) + " " + call + " "
-                + CallRules.literal("</function>\n") + " " + close;
-        return rules.rule("call", body).rule("calls", "call (" + CallRules.literal("\n") + " call)*");
+        String rest = CallRules.literal("\n" + FUNCTION) + " " + call + " " + CallRules.literal("</function>\n") + " "
+                + rules.token(CALL_END);
+        return rules.calls(CALL, rest, CallRules.literal("\n"));
     }
 
     private static String function(CallRules rules, Tool tool) {
