@@ -13,14 +13,14 @@ import picocli.CommandLine.UnmatchedArgumentException;
  * Errors of the command lines of this package: a message that names the wrong option or the failure, without the usage, below which it would
  * be missed.
  */
-final class Commands {
+public final class Commands {
     /** How errors of the library begin that name an argument. */
     private static final Pattern ARGUMENT = Pattern.compile("([a-z][A-Za-z]*)(\\[\\d+\\])?: ");
 
     private Commands() {}
 
     /** Returns a program that ends with 1 when it failed, and with 2 when the options were wrong. */
-    static CommandLine of(Object command) {
+    public static CommandLine of(Object command) {
         return new CommandLine(command)
                 .setParameterExceptionHandler((wrong, arguments) -> wrong(wrong))
                 .setExecutionExceptionHandler((failure, line, result) -> {

@@ -11,7 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /** The trained model of the jar as a folder of sentence-transformers, which can be trained on. */
-final class MiniLmFolder {
+public final class MiniLmFolder {
     static final String CONFIG = """
             {"model_type": "bert", "hidden_act": "gelu", "hidden_size": 384, "num_hidden_layers": 6,
              "num_attention_heads": 12, "intermediate_size": 1536, "vocab_size": 30522, "max_position_embeddings": 512,
@@ -32,7 +32,7 @@ final class MiniLmFolder {
     private MiniLmFolder() {}
 
     /** Writes the folder. */
-    static Path write(Path folder) throws IOException {
+    public static Path write(Path folder) throws IOException {
         Files.createDirectories(folder.resolve("1_Pooling"));
         Files.writeString(folder.resolve("config.json"), CONFIG);
         Files.writeString(folder.resolve("modules.json"), MODULES);

@@ -1,0 +1,62 @@
+package io.multihead.demo.serve;
+
+import com.sun.net.httpserver.HttpExchange;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+
+/**
+ * Server-sent events of one answer, which a thread of its own writes: who generates never waits for a client that reads slowly, and holds its
+ * session no longer than the text takes. An answer has a limit, and so has what waits here.
+ */
+final class EventStream {
+    /** For what a client has not read when its text is complete. */
+    private static final Duration PATIENCE = Duration.ofMinutes(1);
+
+    private static final String END = "";
+
+    private final HttpExchange exchange;
+    private final BlockingQueue<String> events = new LinkedBlockingQueue<>();
+    private final Thread writer;
+    private volatile boolean gone;
+
+    /** Begins an answer. */
+    EventStream(HttpExchange exchange) throws IOException {
+        this.exchange = exchange;
+        exchange.getResponseHeaders().set("Content-Type", "text/event-stream");
+        exchange.getResponseHeaders().set("Cache-Control", "no-store");
+        exchange.sendResponseHeaders(200, 0);
+        writer = Thread.ofVirtual().name("serve-events").start(this::write);
+    }
+
+    /** Adds an event; returns whether the client is still there. */
+    boolean send(String data) {
+        events.add("data: " + data + "\n\n");
+        return !gone;
+    }
+
+    /** Ends the answer, once the client has read it. */
+    void end() throws InterruptedException {
+        events.add("data: [DONE]\n\n");
+        events.add(END);
+        if (!writer.join(PATIENCE)) {
+            exchange.close(); // ends the writer, too
+        }
+    }
+
+    private void write() {
+        try (OutputStream out = exchange.getResponseBody()) {
+            for (String event = events.take(); !event.equals(END); event = events.take()) {
+                out.write(event.getBytes(StandardCharsets.UTF_8));
+                if (events.isEmpty()) {
+                    out.flush();
+                }
+            }
+        } catch (IOException | InterruptedException left) {
+            gone = true;
+        }
+    }
+}

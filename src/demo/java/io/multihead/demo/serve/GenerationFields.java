@@ -1,0 +1,116 @@
+package io.multihead.demo.serve;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.multihead.decoder.GenerationOptions;
+import io.multihead.decoder.Penalties;
+import io.multihead.decoder.Sampling;
+import io.multihead.grammar.Grammar;
+import io.multihead.grammar.TokenConstraint;
+import io.multihead.grammar.TokenRules;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.ThreadLocalRandom;
+
+/**
+ * The members of a request that say how texts are generated: those of OpenAI, with its defaults, and {@code top_k} and {@code min_p} as other
+ * servers have them.
+ *
+ * @param options of the first text
+ * @param texts how many there are, each with a seed one larger
+ * @param streams whether the answer is a stream of events
+ * @param streamsUsage whether the last event counts tokens
+ */
+record GenerationFields(GenerationOptions options, int texts, boolean streams, boolean streamsUsage) {
+    private static final int MOST_TEXTS = 16;
+    private static final double MOST_PENALTY = 2;
+    private static final double MOST_BIAS = 100;
+
+    /**
+     * Reads them.
+     *
+     * @param mostTokens most tokens of a text where the request does not say
+     * @param timeout most time of a text
+     */
+    static GenerationFields of(Fields fields, int mostTokens, Duration timeout) {
+        long seed = fields.integer(
+                "seed",
+                Long.MIN_VALUE,
+                Long.MAX_VALUE,
+                ThreadLocalRandom.current().nextLong());
+        Penalties penalties = new Penalties(
+                1,
+                0,
+                fields.number("presence_penalty", -MOST_PENALTY, MOST_PENALTY, 0),
+                fields.number("frequency_penalty", -MOST_PENALTY, MOST_PENALTY, 0));
+        Sampling sampling = new Sampling(
+                fields.number("temperature", 0, 2, 1),
+                (int) fields.integer("top_k", 0, Integer.MAX_VALUE, 0),
+                fields.number("top_p", Double.MIN_VALUE, 1, 1),
+                fields.number("min_p", 0, 1, 0),
+                penalties,
+                seed);
+        long older = fields.integer("max_tokens", 1, Integer.MAX_VALUE, mostTokens);
+        long most = fields.integer("max_completion_tokens", 1, Integer.MAX_VALUE, older);
+        boolean streams = fields.flag("stream", false);
+        boolean usage = fields.object("stream_options", options -> options.flag("include_usage", false), false);
+        GenerationOptions options = GenerationOptions.DEFAULT
+                .withSampling(sampling)
+                .withMaxTokens((int) Math.min(most, mostTokens))
+                .withStops(fields.texts("stop", 16).toArray(String[]::new))
+                .withTimeout(timeout)
+                .withConstraint(constraint(fields));
+        return new GenerationFields(options, (int) fields.integer("n", 1, MOST_TEXTS, 1), streams, usage);
+    }
+
+    /** Returns the options of one of the texts. */
+    GenerationOptions options(int text) {
+        Sampling sampling = options.sampling();
+        return options.withSampling(sampling.withSeed(sampling.seed() + text));
+    }
+
+    GenerationFields withLogProbabilities(boolean wanted) {
+        return new GenerationFields(options.withLogProbabilities(wanted), texts, streams, streamsUsage);
+    }
+
+    private static TokenConstraint constraint(Fields fields) {
+        JsonNode bias = fields.find("logit_bias");
+        TokenConstraint biased = bias == null || bias.isEmpty() ? TokenConstraint.NONE : biased(fields, bias);
+        TokenConstraint format = fields.object("response_format", GenerationFields::format, TokenConstraint.NONE);
+        return biased == TokenConstraint.NONE ? format : format == TokenConstraint.NONE ? biased : biased.and(format);
+    }
+
+    private static TokenConstraint biased(Fields fields, JsonNode bias) {
+        Map<Integer, Float> biases = new HashMap<>();
+        bias.properties().forEach(entry -> {
+            double value = entry.getValue().isNumber() ? entry.getValue().doubleValue() : Double.NaN;
+            if (!entry.getKey().matches("\\d{1,9}") || !(Math.abs(value) <= MOST_BIAS)) {
+                throw fields.wrong("logit_bias", entry + "; expected ids of tokens with numbers from -100 to 100");
+            }
+            biases.put(Integer.valueOf(entry.getKey()), (float) value);
+        });
+        return TokenRules.biased(biases);
+    }
+
+    private static TokenConstraint format(Fields format) {
+        return switch (format.text("type")) {
+            case "text" -> TokenConstraint.NONE;
+            case "json_object" -> Grammar.ofJsonSchema("{\"type\": \"object\"}");
+            case "json_schema" -> {
+                format.require("json_schema");
+                yield format.object("json_schema", GenerationFields::schema, TokenConstraint.NONE);
+            }
+            default -> throw format.wrong("type", "expected text, json_object or json_schema");
+        };
+    }
+
+    private static TokenConstraint schema(Fields schema) {
+        schema.without("name", "description", "strict"); // a grammar is always strict
+        JsonNode given = schema.require("schema");
+        try {
+            return Grammar.ofJsonSchema(given.toString());
+        } catch (IllegalArgumentException unsupported) {
+            throw schema.wrong("schema", String.valueOf(unsupported.getMessage()));
+        }
+    }
+}

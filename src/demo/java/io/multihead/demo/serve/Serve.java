@@ -1,0 +1,231 @@
+package io.multihead.demo.serve;
+
+import io.multihead.cache.CacheFormat;
+import io.multihead.compute.Compute;
+import io.multihead.decoder.LanguageModel;
+import io.multihead.decoder.SessionOptions;
+import io.multihead.decoder.Sessions;
+import io.multihead.demo.Commands;
+import io.multihead.encoder.Reranker;
+import io.multihead.encoder.SentenceEncoder;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** Serves models by OpenAI's protocol until it is interrupted. */
+@Command(
+        name = "serve",
+        sortOptions = false,
+        description =
+                "Serves a language model, an embedding model and a reranker by OpenAI's protocol, until Ctrl-C. An answer does not"
+                        + " depend on who else asks.")
+public final class Serve implements Callable<Integer> {
+    @Spec
+    private CommandLine.Model.CommandSpec spec;
+
+    @Option(
+            names = "--model",
+            description = "language model: GGUF file, or folder with config.json and safetensors files")
+    private @Nullable Path model;
+
+    @Option(names = "--embed", description = "embedding model: folder, GGUF file or packed file")
+    private @Nullable Path embed;
+
+    @Option(names = "--rerank", description = "reranker: folder or GGUF file")
+    private @Nullable Path rerank;
+
+    @Option(names = "--host", description = "address to bind (default: ${DEFAULT-VALUE})", defaultValue = "127.0.0.1")
+    private String host = "127.0.0.1";
+
+    @Option(names = "--port", description = "0 for any that is free (default: ${DEFAULT-VALUE})", defaultValue = "8080")
+    private int port;
+
+    @Option(names = "--threads", description = "default: processors of this machine")
+    private int threads = Runtime.getRuntime().availableProcessors();
+
+    @Option(names = "--context", description = "tokens of a prompt and its answer (default: the model's, at most 4096)")
+    private @Nullable Integer context;
+
+    @Option(
+            names = "--sessions",
+            description = "texts that are generated at the same time (default: ${DEFAULT-VALUE})",
+            defaultValue = "8")
+    private int sessions;
+
+    @Option(
+            names = "--queue",
+            description = "requests that wait for one of them; others get status 429 (default: ${DEFAULT-VALUE})",
+            defaultValue = "64")
+    private int queue;
+
+    @Option(names = "--timeout", description = "seconds of one text (default: ${DEFAULT-VALUE})", defaultValue = "600")
+    private int timeout;
+
+    @Option(
+            names = "--cache",
+            description = "keys and values: ${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE})",
+            defaultValue = "F16")
+    private CacheFormat cache = CacheFormat.F16;
+
+    @Option(names = "--api-key", description = "that requests must have as Authorization: Bearer KEY")
+    private @Nullable String apiKey;
+
+    @Option(
+            names = {"-h", "--help"},
+            usageHelp = true,
+            description = "show this help and exit")
+    private boolean help;
+
+    private final CountDownLatch stopped = new CountDownLatch(1);
+    private final CountDownLatch ended = new CountDownLatch(1);
+    private volatile @Nullable InetSocketAddress address;
+
+    /** Serves and exits with 0, with 1 when it failed, or with 2 when the options were wrong. */
+    public static void main(String[] arguments) {
+        Serve serve = new Serve();
+        Runtime.getRuntime().addShutdownHook(new Thread(serve::stop, "serve-stop"));
+        System.exit(serve.run(new PrintWriter(System.err, true, StandardCharsets.UTF_8), arguments));
+    }
+
+    /** Serves; returns the exit code. */
+    int run(PrintWriter err, String... arguments) {
+        try {
+            return Commands.of(this)
+                    .setErr(err)
+                    .setCaseInsensitiveEnumValuesAllowed(true)
+                    .execute(arguments);
+        } finally {
+            ended.countDown();
+        }
+    }
+
+    /** Lets requests that run be answered, and then ends. */
+    void stop() {
+        stopped.countDown();
+        try {
+            ended.await();
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Returns the address, once it is bound. */
+    @Nullable
+    InetSocketAddress address() {
+        return address;
+    }
+
+    @Override
+    public Integer call() throws IOException, InterruptedException {
+        if (model == null && embed == null && rerank == null) {
+            throw new ParameterException(
+                    spec.commandLine(), "--model, --embed or --rerank: absent; expected one of them");
+        }
+        Metrics metrics = new Metrics();
+        HttpApi http =
+                new HttpApi(new InetSocketAddress(host, port), metrics, apiKey); // fails before models are loaded
+        try (Compute cpu = Compute.threads(threads);
+                Loaded loaded = load(cpu);
+                http) {
+            TextApi texts = texts(http, loaded, metrics);
+            vectors(http, loaded);
+            Room room = loaded.room();
+            http.text(
+                    "/metrics",
+                    () -> metrics.text(room.running(), room.waiting(), texts == null ? null : texts.sessions()));
+            http.start();
+            address = http.address();
+            spec.commandLine()
+                    .getErr()
+                    .println("http://" + host + ":" + http.address().getPort() + "/v1");
+            stopped.await();
+        }
+        return 0;
+    }
+
+    /** What is served. */
+    private record Loaded(
+            @Nullable LanguageModel model,
+            @Nullable Sessions sessions,
+            @Nullable SentenceEncoder encoder,
+            @Nullable Reranker reranker,
+            Room room)
+            implements AutoCloseable {
+        @Override
+        public void close() {
+            if (sessions != null) {
+                sessions.close();
+            }
+            if (model != null) {
+                model.close();
+            }
+            if (encoder != null) {
+                encoder.close();
+            }
+            if (reranker != null) {
+                reranker.close();
+            }
+        }
+    }
+
+    private Loaded load(Compute cpu) throws IOException {
+        LanguageModel language = model == null ? null : LanguageModel.load(cpu, model);
+        Sessions opened = null;
+        if (language != null) {
+            int tokens = context == null ? Math.min(language.contextTokens(), 4096) : context;
+            opened = language.sessions(SessionOptions.DEFAULT
+                    .withContextTokens(tokens)
+                    .withSessions(sessions)
+                    .withCacheFormat(cache));
+        }
+        return new Loaded(
+                language,
+                opened,
+                embed == null ? null : SentenceEncoder.load(cpu, embed),
+                rerank == null ? null : Reranker.load(cpu, rerank),
+                new Room(sessions, queue, Duration.ofSeconds(timeout)));
+    }
+
+    private @Nullable TextApi texts(HttpApi http, Loaded loaded, Metrics metrics) {
+        if (model == null || loaded.model == null || loaded.sessions == null) {
+            return null;
+        }
+        TextApi texts = new TextApi(
+                name(model), loaded.model, loaded.sessions, loaded.room, metrics, Duration.ofSeconds(timeout));
+        http.model(name(model));
+        http.post("/v1/chat/completions", texts::chat);
+        http.post("/v1/completions", texts::completion);
+        http.post("/tokenize", (fields, exchange) -> texts.tokenize(fields));
+        return texts;
+    }
+
+    private void vectors(HttpApi http, Loaded loaded) {
+        SentenceEncoder encoder = loaded.encoder;
+        if (embed != null && encoder != null) {
+            String name = name(embed);
+            http.model(name);
+            http.post("/v1/embeddings", (fields, exchange) -> VectorApi.embeddings(name, encoder, fields));
+        }
+        Reranker reranker = loaded.reranker;
+        if (rerank != null && reranker != null) {
+            String name = name(rerank);
+            http.model(name);
+            http.post("/v1/rerank", (fields, exchange) -> VectorApi.rerank(name, reranker, fields));
+        }
+    }
+
+    private static String name(Path path) {
+        return String.valueOf(path.getFileName()).replaceFirst("\\.gguf$", "");
+    }
+}

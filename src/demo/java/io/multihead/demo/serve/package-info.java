@@ -1,0 +1,5 @@
+/** A server of language models, embeddings and rerankers by OpenAI's protocol. */
+@NullMarked
+package io.multihead.demo.serve;
+
+import org.jspecify.annotations.NullMarked;

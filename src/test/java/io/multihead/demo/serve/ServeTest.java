@@ -1,0 +1,294 @@
+package io.multihead.demo.serve;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.multihead.compute.Compute;
+import io.multihead.decoder.ChatMessage;
+import io.multihead.decoder.FamilyModel;
+import io.multihead.decoder.GenerationOptions;
+import io.multihead.decoder.LanguageModel;
+import io.multihead.decoder.Sampling;
+import io.multihead.decoder.Session;
+import io.multihead.decoder.SessionOptions;
+import io.multihead.decoder.Sessions;
+import java.io.InputStream;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class ServeTest {
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final String TEMPLATE =
+            "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>'"
+                    + " + '\\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+
+    private static final HttpClient CLIENT = HttpClient.newHttpClient();
+    private static final StringWriter ERR = new StringWriter();
+
+    @TempDir
+    static Path folder;
+
+    private static final Serve SERVE = new Serve();
+    private static Thread thread;
+    private static String url;
+
+    @BeforeAll
+    static void serve() throws Exception {
+        FamilyModel.writeChat(folder.resolve("small.gguf"), TEMPLATE);
+        thread = new Thread(() -> SERVE.run(
+                new PrintWriter(ERR, true),
+                "--model",
+                folder.resolve("small.gguf").toString(),
+                "--port",
+                "0",
+                "--threads",
+                "2",
+                "--sessions",
+                "4",
+                "--queue",
+                "70"));
+        thread.start();
+        url = await(SERVE, thread);
+    }
+
+    private static String await(Serve serve, Thread running) throws InterruptedException {
+        while (serve.address() == null) {
+            assertTrue(running.isAlive(), ERR.toString());
+            Thread.sleep(5);
+        }
+        return "http://127.0.0.1:" + assertAddress(serve);
+    }
+
+    private static int assertAddress(Serve serve) {
+        assertNotNull(serve.address());
+        return serve.address().getPort();
+    }
+
+    @AfterAll
+    static void stop() throws InterruptedException {
+        SERVE.stop();
+        thread.join();
+        assertFalse(thread.isAlive());
+    }
+
+    private static HttpRequest.Builder request(String path) {
+        return HttpRequest.newBuilder(URI.create(url + path)).header("Content-Type", "application/json");
+    }
+
+    private static HttpResponse<String> post(String path, String body) throws Exception {
+        return CLIENT.send(
+                request(path).POST(HttpRequest.BodyPublishers.ofString(body)).build(),
+                HttpResponse.BodyHandlers.ofString());
+    }
+
+    private static JsonNode ok(String path, String body) throws Exception {
+        HttpResponse<String> response = post(path, body);
+        assertEquals(200, response.statusCode(), response.body());
+        return JSON.readTree(response.body());
+    }
+
+    private static String get(String path) throws Exception {
+        HttpResponse<String> response = CLIENT.send(request(path).build(), HttpResponse.BodyHandlers.ofString());
+        assertEquals(200, response.statusCode(), response.body());
+        return response.body();
+    }
+
+    private static String chat(String question, long seed, String more) {
+        return """
+                {"model": "small", "messages": [{"role": "user", "content": "%s"}], "seed": %d, "max_tokens": 20%s}""".formatted(question, seed, more);
+    }
+
+    private static String content(JsonNode answer) {
+        return answer.at("/choices/0/message/content").asText();
+    }
+
+    @Test
+    void anAnswerIsThatOfTheLibrary() throws Exception {
+        JsonNode answer = ok("/v1/chat/completions", chat("ab", 5, ""));
+        assertEquals("chat.completion", answer.path("object").asText());
+        assertEquals("small", answer.path("model").asText());
+        try (Compute cpu = Compute.serial();
+                LanguageModel model = LanguageModel.load(cpu, folder.resolve("small.gguf"));
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT);
+                Session session = sessions.open().appendChat(List.of(ChatMessage.user("ab")))) {
+            var text = session.generate(
+                    GenerationOptions.DEFAULT.withSampling(Sampling.of(1, 5)).withMaxTokens(20));
+            assertEquals(text.text(), content(answer));
+            assertEquals(text.promptTokens(), answer.at("/usage/prompt_tokens").asInt());
+            assertEquals(
+                    text.tokens().size(), answer.at("/usage/completion_tokens").asInt());
+        }
+    }
+
+    @Test
+    void aStreamHasTheSameTextInParts() throws Exception {
+        String whole = content(ok("/v1/chat/completions", chat("ab", 7, "")));
+        HttpResponse<String> streamed = post(
+                "/v1/chat/completions",
+                chat("ab", 7, ", \"stream\": true, \"stream_options\": {\"include_usage\": true}"));
+        assertEquals(
+                "text/event-stream",
+                streamed.headers().firstValue("Content-Type").orElseThrow());
+        StringBuilder text = new StringBuilder();
+        List<String> finishes = new ArrayList<>();
+        int tokens = 0;
+        List<String> events = streamed.body()
+                .lines()
+                .filter(line -> !line.isEmpty())
+                .map(line -> line.substring("data: ".length()))
+                .toList();
+        assertEquals("[DONE]", events.getLast());
+        for (String event : events.subList(0, events.size() - 1)) {
+            JsonNode node = JSON.readTree(event);
+            text.append(node.at("/choices/0/delta/content").asText());
+            if (node.at("/choices/0/finish_reason").isTextual()) {
+                finishes.add(node.at("/choices/0/finish_reason").asText());
+            }
+            tokens = node.at("/usage/completion_tokens").asInt(tokens);
+        }
+        assertEquals(whole, text.toString());
+        assertEquals(1, finishes.size());
+        assertTrue(tokens > 0);
+    }
+
+    @Test
+    void anAnswerDoesNotDependOnOthers() throws Exception {
+        List<String> alone = new ArrayList<>();
+        for (int i = 0; i < 64; i++) {
+            alone.add(content(ok("/v1/chat/completions", chat("q" + i % 7, i, ""))));
+        }
+        List<CompletableFuture<HttpResponse<String>>> all = new ArrayList<>();
+        for (int i = 0; i < 64; i++) {
+            HttpRequest.BodyPublisher body = HttpRequest.BodyPublishers.ofString(chat("q" + i % 7, i, ""));
+            all.add(CLIENT.sendAsync(
+                    request("/v1/chat/completions").POST(body).build(), HttpResponse.BodyHandlers.ofString()));
+        }
+        for (int i = 0; i < 64; i++) {
+            HttpResponse<String> response = all.get(i).get(1, TimeUnit.MINUTES);
+            assertEquals(200, response.statusCode(), response.body());
+            assertEquals(alone.get(i), content(JSON.readTree(response.body())), "request " + i);
+        }
+    }
+
+    @Test
+    void severalTextsHaveSeedsOfTheirOwn() throws Exception {
+        JsonNode answer = ok("/v1/chat/completions", chat("ab", 40, ", \"n\": 3"));
+        assertEquals(3, answer.path("choices").size());
+        for (int i = 0; i < 3; i++) {
+            assertEquals(
+                    content(ok("/v1/chat/completions", chat("ab", 40 + i, ""))),
+                    answer.at("/choices/" + i + "/message/content").asText());
+        }
+    }
+
+    @Test
+    void aSchemaIsKeptAndLogProbabilitiesCount() throws Exception {
+        String schema = """
+                , "logprobs": true, "response_format": {"type": "json_schema", "json_schema": {"name": "x", "strict": true,
+                "schema": {"type": "object", "properties": {"a": {"enum": [1, 2]}}, "required": ["a"], "additionalProperties": false}}}""";
+        JsonNode answer = ok("/v1/chat/completions", chat("ab", 3, schema));
+        JsonNode value = JSON.readTree(content(answer));
+        assertTrue(List.of(1, 2).contains(value.path("a").asInt()), value.toString());
+        JsonNode logprobs = answer.at("/choices/0/logprobs/content");
+        assertEquals(answer.at("/usage/completion_tokens").asInt(), logprobs.size());
+        assertTrue(logprobs.path(0).path("logprob").asDouble(1) <= 0);
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"frobnicate\": 1} | frobnicate | is not supported",
+                "{\"messages\": [{\"role\": \"user\", \"content\": \"a\", \"name\": \"me\"}]} | messages[0].name | is not supported",
+                "{\"messages\": [{\"role\": \"judge\", \"content\": \"a\"}]} | messages[0].role | judge is not supported",
+                "{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"image_url\"}]}]} | messages[0].content[0].type | expected text",
+                "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"response_format\": {\"type\": \"json_schema\"}} | response_format.json_schema | is required",
+                "{\"messages\": []} | messages | is empty",
+                "{} | messages | is required",
+                "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"temperature\": 3} | temperature | 3; expected a number",
+                "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"temperature\": \"1\"} | temperature | \"1\"; expected a number",
+                "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"n\": 1.5} | n | 1.5; expected an integer",
+                "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"top_logprobs\": 2} | top_logprobs | 2; expected",
+                "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"logit_bias\": {\"x\": 1}} | logit_bias | x=1; expected ids",
+                "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"schema\": {\"not\": {}}}}} | response_format.json_schema.schema | not",
+            })
+    void whatIsNotSupportedIsNamed(String body, String parameter, String message) throws Exception {
+        HttpResponse<String> response = post("/v1/chat/completions", body);
+        assertEquals(400, response.statusCode(), response.body());
+        JsonNode error = JSON.readTree(response.body()).path("error");
+        assertEquals(parameter, error.path("param").asText());
+        assertEquals("invalid_request_error", error.path("type").asText());
+        assertTrue(error.path("message").asText().startsWith(parameter + ": "), response.body());
+        assertTrue(error.path("message").asText().contains(message), response.body());
+    }
+
+    @Test
+    void wrongRequestsHaveTheirStatus() throws Exception {
+        assertEquals(400, post("/v1/chat/completions", "{").statusCode());
+        assertEquals(400, post("/v1/chat/completions", "[]").statusCode());
+        assertEquals(400, post("/v1/chat/completions", "[".repeat(100_000)).statusCode());
+        assertEquals(400, post("/v1/chat/completions", chat("ab", 1, "") + "x").statusCode());
+        assertEquals(
+                400, post("/v1/chat/completions", chat("a".repeat(5000), 1, "")).statusCode());
+        assertEquals(413, post("/v1/chat/completions", " ".repeat(9 << 20)).statusCode());
+        assertEquals(
+                404,
+                post("/v1/chat/completions", chat("ab", 1, "").replace("small", "large"))
+                        .statusCode());
+        assertEquals(404, post("/v1/chat/completions/more", "{}").statusCode());
+        assertEquals(404, post("/v1/embeddings", "{}").statusCode());
+        assertEquals(
+                405,
+                CLIENT.send(request("/v1/chat/completions").build(), HttpResponse.BodyHandlers.ofString())
+                        .statusCode());
+    }
+
+    @Test
+    void whatIsServedIsListedAndCounted() throws Exception {
+        JsonNode models = JSON.readTree(get("/v1/models"));
+        assertEquals("small", models.at("/data/0/id").asText());
+        assertEquals("ok", JSON.readTree(get("/health")).path("status").asText());
+        assertFalse(ok("/tokenize", "{\"content\": \"ab\"}").path("tokens").isEmpty());
+        JsonNode text = ok("/v1/completions", "{\"prompt\": \"ab\", \"max_tokens\": 3, \"temperature\": 0}");
+        assertEquals("text_completion", text.path("object").asText());
+        assertTrue(text.at("/choices/0/text").isTextual());
+        String metrics = get("/metrics");
+        assertTrue(metrics.contains("multihead_requests_total{path=\"/v1/completions\",status=\"200\"}"), metrics);
+        assertTrue(
+                metrics.lines().anyMatch(line -> line.matches("multihead_generated_tokens_total [1-9]\\d*")), metrics);
+    }
+
+    @Test
+    void aClientThatLeavesEndsItsText() throws Exception {
+        String body = chat("ab", 1, ", \"stream\": true").replace("\"max_tokens\": 20", "\"max_tokens\": 150");
+        HttpResponse<InputStream> response = CLIENT.send(
+                request("/v1/chat/completions")
+                        .POST(HttpRequest.BodyPublishers.ofString(body))
+                        .build(),
+                HttpResponse.BodyHandlers.ofInputStream());
+        response.body().close();
+        while (!get("/metrics").contains("multihead_running_requests 0")) {
+            Thread.sleep(5); // the surefire limit ends a text that does not end
+        }
+    }
+}
