@@ -32,9 +32,11 @@ final class EventStream {
         writer = Thread.ofVirtual().name("serve-events").start(this::write);
     }
 
-    /** Adds an event; returns whether the client is still there. */
+    /** Adds an event, if it is not empty; returns whether the client is still there. */
     boolean send(String data) {
-        events.add("data: " + data + "\n\n");
+        if (!data.isEmpty()) {
+            events.add("data: " + data + "\n\n");
+        }
         return !gone;
     }
 

@@ -160,7 +160,12 @@ final class Fields {
         });
     }
 
+    /** Returns what errors call a member. */
+    String path(String name) {
+        return path + name;
+    }
+
     ApiException wrong(String name, String message) {
-        return ApiException.wrong(path + name, message);
+        return ApiException.wrong(path(name), message);
     }
 }

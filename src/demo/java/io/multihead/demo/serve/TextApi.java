@@ -5,14 +5,18 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.sun.net.httpserver.HttpExchange;
-import io.multihead.decoder.ChatPrompt;
+import io.multihead.decoder.AnswerFormat;
+import io.multihead.decoder.AnswerListener;
+import io.multihead.decoder.AnswerParser;
 import io.multihead.decoder.FinishReason;
 import io.multihead.decoder.GeneratedText;
 import io.multihead.decoder.GeneratedToken;
+import io.multihead.decoder.GenerationOptions;
 import io.multihead.decoder.LanguageModel;
+import io.multihead.decoder.ModelAnswer;
 import io.multihead.decoder.Session;
 import io.multihead.decoder.Sessions;
-import io.multihead.decoder.TokenListener;
+import io.multihead.decoder.ToolCall;
 import java.io.IOException;
 import java.time.Duration;
 import java.time.Instant;
@@ -28,6 +32,8 @@ import org.jspecify.annotations.Nullable;
 
 /** Texts of a language model: {@code /v1/chat/completions} and {@code /v1/completions}. Thread-safe. */
 final class TextApi {
+    private static final String CHUNK = "chat.completion.chunk";
+
     private final String name;
     private final LanguageModel model;
     private final Sessions sessions;
@@ -48,11 +54,40 @@ final class TextApi {
         return sessions;
     }
 
-    /** One request: where its prompt comes from, how it is answered, and what its answers look like. */
-    private record Call(
-            String id, boolean chat, GenerationFields fields, Consumer<Session> prompt, boolean logProbabilities) {
-        String object(boolean event) {
-            return chat ? event ? "chat.completion.chunk" : "chat.completion" : "text_completion";
+    /**
+     * One request.
+     *
+     * @param id of the answer
+     * @param chat its messages; null where a prompt is continued
+     * @param prompt what is continued; empty of a chat
+     * @param fields how texts are generated
+     */
+    private record Call(String id, @Nullable ChatFields chat, String prompt, GenerationFields fields) {
+        void append(Session session) {
+            if (chat == null) {
+                session.append(prompt);
+            } else {
+                session.appendChat(chat.prompt());
+            }
+        }
+
+        boolean logProbabilities() {
+            return fields.options().logProbabilities();
+        }
+
+        String object(String ofChat) {
+            return chat == null ? "text_completion" : ofChat;
+        }
+    }
+
+    /** A text, and what a chat finds in it. */
+    private record Written(GeneratedText text, @Nullable ModelAnswer answer) {
+        String finish() {
+            return switch (text.finish()) {
+                case END_TOKEN, STOP_TEXT, CANCELLED ->
+                    answer == null || answer.toolCalls().isEmpty() ? "stop" : "tool_calls";
+                case MAX_TOKENS, CONTEXT_FULL, TIMEOUT -> "length";
+            };
         }
     }
 
@@ -60,21 +95,14 @@ final class TextApi {
     @Nullable
     JsonNode chat(Fields fields, HttpExchange exchange) throws IOException, InterruptedException {
         requireModel(fields);
-        ChatPrompt prompt = ChatFields.prompt(fields);
+        ChatFields chat = ChatFields.of(fields);
         boolean logProbabilities = fields.flag("logprobs", false);
         fields.integer("top_logprobs", 0, 0, 0);
         GenerationFields generation =
                 GenerationFields.of(fields, sessions.contextTokens(), timeout).withLogProbabilities(logProbabilities);
         fields.without("user", "metadata", "safety_identifier", "prompt_cache_key")
                 .end();
-        return answer(
-                new Call(
-                        "chatcmpl-" + UUID.randomUUID(),
-                        true,
-                        generation,
-                        session -> session.appendChat(prompt),
-                        logProbabilities),
-                exchange);
+        return answer(new Call("chatcmpl-" + UUID.randomUUID(), chat, "", generation), exchange);
     }
 
     /** Answers a prompt that is continued; returns the answer, or null if it was streamed. */
@@ -87,9 +115,7 @@ final class TextApi {
         }
         GenerationFields generation = GenerationFields.of(fields, sessions.contextTokens(), timeout);
         fields.without("user").end();
-        return answer(
-                new Call("cmpl-" + UUID.randomUUID(), false, generation, session -> session.append(prompt), false),
-                exchange);
+        return answer(new Call("cmpl-" + UUID.randomUUID(), null, prompt, generation), exchange);
     }
 
     /** Returns the ids of a text. */
@@ -112,11 +138,11 @@ final class TextApi {
     }
 
     private @Nullable JsonNode answer(Call call, HttpExchange exchange) throws IOException, InterruptedException {
-        List<GeneratedText> texts;
+        List<Written> texts;
         EventStream events = null;
         room.enter();
         try (Session session = sessions.open()) {
-            call.prompt.accept(session); // a wrong prompt fails before the answer begins
+            call.append(session); // a wrong prompt fails before the answer begins
             events = call.fields.streams() ? new EventStream(exchange) : null;
             texts = texts(call, session, events);
         } catch (RuntimeException failed) {
@@ -131,7 +157,7 @@ final class TextApi {
         }
         if (events != null) {
             if (call.fields.streamsUsage()) {
-                ObjectNode last = head(call, true);
+                ObjectNode last = head(call, call.object(CHUNK));
                 last.putArray("choices");
                 usage(last, texts);
                 events.send(last.toString());
@@ -139,7 +165,7 @@ final class TextApi {
             events.end();
             return null;
         }
-        ObjectNode root = head(call, false);
+        ObjectNode root = head(call, call.object("chat.completion"));
         ArrayNode choices = root.putArray("choices");
         for (int i = 0; i < texts.size(); i++) {
             choices.add(choice(call, i, texts.get(i)));
@@ -149,23 +175,22 @@ final class TextApi {
     }
 
     /** Generates all texts of a request, which share their prompt, at the same time. */
-    private List<GeneratedText> texts(Call call, Session first, @Nullable EventStream events)
-            throws InterruptedException {
+    private List<Written> texts(Call call, Session first, @Nullable EventStream events) throws InterruptedException {
         int count = call.fields.texts();
         if (count == 1) {
             return List.of(text(call, first, 0, events));
         }
         List<Session> forks = new ArrayList<>();
-        List<GeneratedText> texts = new ArrayList<>();
+        List<Written> texts = new ArrayList<>();
         try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
-            List<Future<GeneratedText>> running = new ArrayList<>();
+            List<Future<Written>> running = new ArrayList<>();
             for (int i = 0; i < count; i++) {
                 int index = i;
                 Session fork = first.fork();
                 forks.add(fork);
                 running.add(threads.submit(() -> text(call, fork, index, events)));
             }
-            for (Future<GeneratedText> each : running) {
+            for (Future<Written> each : running) {
                 texts.add(each.get());
             }
         } catch (ExecutionException failed) {
@@ -178,76 +203,147 @@ final class TextApi {
         return texts;
     }
 
-    private GeneratedText text(Call call, Session session, int index, @Nullable EventStream events) {
+    private Written text(Call call, Session session, int index, @Nullable EventStream events) {
+        GenerationOptions options = call.fields.options(index);
+        AnswerParser parser = null;
+        if (call.chat != null) {
+            AnswerFormat format = session.answerFormat(call.chat.callable());
+            options = call.chat.required() ? format.requiring(options) : format.options(options);
+            parser = format.parser(new AnswerEvents(this, call, index, events));
+            if (events != null) {
+                events.send(chunk(
+                        call, index, delta -> delta.put("role", "assistant").put("content", ""), null));
+            }
+        }
+        GeneratedText text = generate(call, session, options, index, parser, events);
+        Written written = new Written(text, parser == null ? null : parser.end());
+        if (events != null) {
+            events.send(chunk(call, index, delta -> {}, written.finish()));
+        }
+        return written;
+    }
+
+    private GeneratedText generate(
+            Call call,
+            Session session,
+            GenerationOptions options,
+            int index,
+            @Nullable AnswerParser parser,
+            @Nullable EventStream events) {
         long start = System.nanoTime();
         long[] first = {0};
-        if (events != null && call.chat) {
-            events.send(event(call, index, "", true, null).toString());
-        }
-        TokenListener listener = token -> {
+        GeneratedText text = session.generate(options, token -> {
             if (first[0] == 0) {
                 first[0] = System.nanoTime();
                 metrics.firstToken((first[0] - start) * 1e-9);
             }
-            return events == null
-                    || token.text().isEmpty() && !call.logProbabilities
-                    || events.send(event(call, index, token));
-        };
-        GeneratedText text = session.generate(call.fields.options(index), listener);
+            if (parser != null) {
+                parser.add(token.text());
+            }
+            return events == null || events.send(event(call, index, token));
+        });
         if (text.finish() == FinishReason.TIMEOUT) {
             throw ApiException.failed(504, "the text took more than " + timeout.toSeconds() + " s");
         }
         metrics.text(text.promptTokens(), text.tokens().size(), (System.nanoTime() - Math.max(first[0], start)) * 1e-9);
-        if (events != null) {
-            events.send(event(call, index, "", false, finish(text)).toString());
-        }
         return text;
     }
 
+    /** Sends the parts of an answer as they are found. */
+    private record AnswerEvents(
+            TextApi api, Call call, int index, @Nullable EventStream events) implements AnswerListener {
+        @Override
+        public void onText(String part) {
+            send(delta -> delta.put("content", part));
+        }
+
+        @Override
+        public void onReasoning(String part) {
+            send(delta -> delta.put("reasoning_content", part));
+        }
+
+        @Override
+        public void onCall(int number, ToolCall toolCall) {
+            send(delta -> delta.putArray("tool_calls").add(json(toolCall).put("index", number)));
+        }
+
+        @Override
+        public void onBrokenCall(String text, String problem) {
+            send(delta -> delta.put("content", text));
+        }
+
+        private void send(Consumer<ObjectNode> delta) {
+            if (events != null) {
+                events.send(api.chunk(call, index, delta, null));
+            }
+        }
+    }
+
+    private static ObjectNode json(ToolCall call) {
+        ObjectNode node =
+                JsonNodeFactory.instance.objectNode().put("id", call.id()).put("type", "function");
+        node.putObject("function").put("name", call.name()).put("arguments", call.arguments());
+        return node;
+    }
+
+    /** Returns the event of a token: its text where a prompt is continued, or its probability of a chat, whose parts are other events. */
     private String event(Call call, int index, GeneratedToken token) {
-        ObjectNode event = event(call, index, token.text(), false, null);
-        if (call.logProbabilities) {
-            ObjectNode choice = (ObjectNode) event.path("choices").path(0);
+        if (call.chat != null && !call.logProbabilities()) {
+            return "";
+        }
+        ObjectNode root = head(call, call.object(CHUNK));
+        ObjectNode choice = root.putArray("choices").addObject().put("index", index);
+        if (call.chat == null) {
+            choice.put("text", token.text());
+        } else {
+            choice.putObject("delta");
             choice.putObject("logprobs").putArray("content").add(logProbability(token));
         }
-        return event.toString();
+        choice.putNull("finish_reason");
+        return root.toString();
     }
 
-    private ObjectNode event(Call call, int index, String text, boolean first, @Nullable String finish) {
-        ObjectNode root = head(call, true);
+    private String chunk(Call call, int index, Consumer<ObjectNode> delta, @Nullable String finish) {
+        ObjectNode root = head(call, call.object(CHUNK));
         ObjectNode choice = root.putArray("choices").addObject().put("index", index);
-        if (call.chat) {
-            ObjectNode delta = choice.putObject("delta");
-            if (first) {
-                delta.put("role", "assistant");
-            }
-            if (finish == null) {
-                delta.put("content", text);
-            }
+        if (call.chat == null) {
+            choice.put("text", "");
         } else {
-            choice.put("text", text);
+            delta.accept(choice.putObject("delta"));
         }
         choice.put("finish_reason", finish);
-        return root;
+        return root.toString();
     }
 
-    private ObjectNode choice(Call call, int index, GeneratedText text) {
+    private ObjectNode choice(Call call, int index, Written written) {
         ObjectNode choice = JsonNodeFactory.instance.objectNode().put("index", index);
-        if (call.chat) {
-            choice.putObject("message")
-                    .put("role", "assistant")
-                    .put("content", text.text())
-                    .putNull("refusal");
+        ModelAnswer answer = written.answer;
+        if (answer == null) {
+            choice.put("text", written.text.text());
         } else {
-            choice.put("text", text.text());
+            choice.set("message", message(answer));
         }
-        if (call.logProbabilities) {
+        if (call.logProbabilities()) {
             ArrayNode content = choice.putObject("logprobs").putArray("content");
-            text.tokens().forEach(token -> content.add(logProbability(token)));
+            written.text.tokens().forEach(token -> content.add(logProbability(token)));
         } else {
             choice.putNull("logprobs");
         }
-        return choice.put("finish_reason", finish(text));
+        return choice.put("finish_reason", written.finish());
+    }
+
+    private static ObjectNode message(ModelAnswer answer) {
+        ObjectNode message = JsonNodeFactory.instance.objectNode().put("role", "assistant");
+        boolean silent = answer.content().isEmpty() && !answer.toolCalls().isEmpty();
+        message.put("content", silent ? null : answer.content()).putNull("refusal");
+        if (!answer.reasoning().isEmpty()) {
+            message.put("reasoning_content", answer.reasoning());
+        }
+        if (!answer.toolCalls().isEmpty()) {
+            ArrayNode calls = message.putArray("tool_calls");
+            answer.toolCalls().forEach(call -> calls.add(json(call)));
+        }
+        return message;
     }
 
     private ObjectNode logProbability(GeneratedToken token) {
@@ -257,25 +353,19 @@ final class TextApi {
         return node;
     }
 
-    private static String finish(GeneratedText text) {
-        return switch (text.finish()) {
-            case END_TOKEN, STOP_TEXT, CANCELLED -> "stop";
-            case MAX_TOKENS, CONTEXT_FULL, TIMEOUT -> "length";
-        };
-    }
-
-    private ObjectNode head(Call call, boolean event) {
+    private ObjectNode head(Call call, String object) {
         return JsonNodeFactory.instance
                 .objectNode()
                 .put("id", call.id)
-                .put("object", call.object(event))
+                .put("object", object)
                 .put("created", Instant.now().getEpochSecond())
                 .put("model", name);
     }
 
-    private static void usage(ObjectNode root, List<GeneratedText> texts) {
-        int prompt = texts.getFirst().promptTokens();
-        int generated = texts.stream().mapToInt(text -> text.tokens().size()).sum();
+    private static void usage(ObjectNode root, List<Written> texts) {
+        int prompt = texts.getFirst().text.promptTokens();
+        int generated =
+                texts.stream().mapToInt(each -> each.text.tokens().size()).sum();
         root.putObject("usage")
                 .put("prompt_tokens", prompt)
                 .put("completion_tokens", generated)

@@ -2,6 +2,7 @@ package io.multihead.demo.serve;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -40,15 +41,16 @@ class ServeOptionsTest {
     /** A server that ends with the test. */
     private final class Running implements AutoCloseable {
         private final Serve serve = new Serve();
-        private final Thread thread;
+        private final CompletableFuture<Integer> run;
 
         Running(String... arguments) throws InterruptedException {
             List<String> all = new ArrayList<>(Arrays.asList(arguments));
             all.addAll(List.of("--port", "0", "--threads", "1"));
-            thread = new Thread(() -> serve.run(new PrintWriter(err, true), all.toArray(String[]::new)));
-            thread.start();
+            run = CompletableFuture.supplyAsync(
+                    () -> serve.run(new PrintWriter(err, true), all.toArray(String[]::new)),
+                    task -> new Thread(task).start());
             while (serve.address() == null) {
-                assertTrue(thread.isAlive(), err.toString());
+                assertFalse(run.isDone(), err.toString());
                 Thread.sleep(5);
             }
         }
@@ -64,9 +66,9 @@ class ServeOptionsTest {
         }
 
         @Override
-        public void close() throws InterruptedException {
+        public void close() {
             serve.stop();
-            thread.join();
+            assertEquals(0, run.join());
         }
     }
 

@@ -37,9 +37,15 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 class ServeTest {
     private static final ObjectMapper JSON = new ObjectMapper();
-    private static final String TEMPLATE =
-            "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>'"
-                    + " + '\\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+    /** As Hermes has it: tools in the beginning, calls between marks. */
+    private static final String TEMPLATE = """
+            {%- for tool in tools or [] %}{{ tool | tojson }}{% endfor %}
+            {%- for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' }}{{ message.content or '' }}
+            {%- for call in message.tool_calls or [] %}
+            {{- '\\n<tool_call>\\n{"name": "' + call.function.name + '", "arguments": ' }}
+            {{- call.function.arguments | tojson }}{{- '}\\n</tool_call>' }}
+            {%- endfor %}{{ '<|im_end|>\\n' }}{% endfor %}
+            {%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}""";
 
     private static final HttpClient CLIENT = HttpClient.newHttpClient();
     private static final StringWriter ERR = new StringWriter();
@@ -53,7 +59,7 @@ class ServeTest {
 
     @BeforeAll
     static void serve() throws Exception {
-        FamilyModel.writeChat(folder.resolve("small.gguf"), TEMPLATE);
+        FamilyModel.writeChat(folder.resolve("small.gguf"), TEMPLATE, 1024);
         thread = new Thread(() -> SERVE.run(
                 new PrintWriter(ERR, true),
                 "--model",
@@ -132,7 +138,7 @@ class ServeTest {
                 Session session = sessions.open().appendChat(List.of(ChatMessage.user("ab")))) {
             var text = session.generate(
                     GenerationOptions.DEFAULT.withSampling(Sampling.of(1, 5)).withMaxTokens(20));
-            assertEquals(text.text(), content(answer));
+            assertEquals(session.answerFormat(List.of()).parse(text.text()).content(), content(answer));
             assertEquals(text.promptTokens(), answer.at("/usage/prompt_tokens").asInt());
             assertEquals(
                     text.tokens().size(), answer.at("/usage/completion_tokens").asInt());
@@ -213,6 +219,43 @@ class ServeTest {
         assertTrue(logprobs.path(0).path("logprob").asDouble(1) <= 0);
     }
 
+    private static final String TOOLS = """
+            , "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object",
+            "properties": {"a": {"enum": [1, 2]}}, "required": ["a"], "additionalProperties": false}}}]""";
+
+    @Test
+    void aCallThatIsRequiredIsValid() throws Exception {
+        String body = chat(
+                        "a", 3, TOOLS + ", \"tool_choice\": {\"type\": \"function\", \"function\": {\"name\": \"f\"}}")
+                .replace("\"max_tokens\": 20", "\"max_tokens\": 80");
+        JsonNode answer = ok("/v1/chat/completions", body);
+        assertEquals("tool_calls", answer.at("/choices/0/finish_reason").asText(), answer.toString());
+        JsonNode call = answer.at("/choices/0/message/tool_calls/0");
+        assertEquals("f", call.at("/function/name").asText());
+        assertTrue(answer.at("/choices/0/message/content").isNull(), answer.toString());
+        JsonNode arguments = JSON.readTree(call.at("/function/arguments").asText());
+        assertTrue(List.of(1, 2).contains(arguments.path("a").asInt()), arguments.toString());
+
+        String streamed = post("/v1/chat/completions", body.replaceFirst("\\{", "{\"stream\": true, "))
+                .body();
+        assertTrue(streamed.contains(call.at("/function/arguments").toString()), streamed);
+        assertTrue(streamed.contains("\"finish_reason\":\"tool_calls\""), streamed);
+
+        String history = """
+                {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": null, "tool_calls": [%s]},
+                 {"role": "tool", "tool_call_id": "%s", "content": "b"}], "max_tokens": 2%s}""";
+        assertEquals(
+                200,
+                post(
+                                "/v1/chat/completions",
+                                history.formatted(call, call.path("id").asText(), TOOLS))
+                        .statusCode());
+        assertEquals(
+                400,
+                post("/v1/chat/completions", history.formatted(call, "other", TOOLS))
+                        .statusCode());
+    }
+
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
@@ -223,6 +266,8 @@ class ServeTest {
                 "{\"messages\": [{\"role\": \"judge\", \"content\": \"a\"}]} | messages[0].role | judge is not supported",
                 "{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"image_url\"}]}]} | messages[0].content[0].type | expected text",
                 "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"response_format\": {\"type\": \"json_schema\"}} | response_format.json_schema | is required",
+                "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"tool_choice\": \"required\"} | tool_choice | without tools",
+                "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"tools\": [{\"type\": \"web\"}]} | tools[0].type | expected function",
                 "{\"messages\": []} | messages | is empty",
                 "{} | messages | is required",
                 "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"temperature\": 3} | temperature | 3; expected a number",

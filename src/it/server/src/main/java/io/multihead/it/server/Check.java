@@ -1,0 +1,146 @@
+package io.multihead.it.server;
+
+import com.openai.client.OpenAIClient;
+import com.openai.client.okhttp.OpenAIOkHttpClient;
+import com.openai.core.JsonValue;
+import com.openai.core.http.StreamResponse;
+import com.openai.errors.BadRequestException;
+import com.openai.models.FunctionDefinition;
+import com.openai.models.FunctionParameters;
+import com.openai.models.chat.completions.ChatCompletion;
+import com.openai.models.chat.completions.ChatCompletionChunk;
+import com.openai.models.chat.completions.ChatCompletionCreateParams;
+import com.openai.models.chat.completions.ChatCompletionToolChoiceOption;
+import dev.langchain4j.model.openai.OpenAiChatModel;
+import io.multihead.decoder.FamilyModel;
+import java.io.BufferedReader;
+import java.io.File;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+
+/** Asks a server in a process of its own by clients that others wrote. */
+public final class Check {
+    private static final String TEMPLATE = """
+            {%- for tool in tools or [] %}{{ tool | tojson }}{% endfor %}
+            {%- for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' }}{{ message.content or '' }}
+            {%- for call in message.tool_calls or [] %}
+            {{- '\\n<tool_call>\\n{"name": "' + call.function.name + '", "arguments": ' }}
+            {{- call.function.arguments | tojson }}{{- '}\\n</tool_call>' }}
+            {%- endfor %}{{ '<|im_end|>\\n' }}{% endfor %}
+            {%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}""";
+
+    private Check() {}
+
+    /** Runs all of it, and fails where an answer is not that of another client. */
+    public static void main(String[] arguments) throws IOException, InterruptedException {
+        Path file = Files.createTempDirectory("server").resolve("small.gguf");
+        FamilyModel.writeChat(file, TEMPLATE, 1024);
+        Process server = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "--add-modules",
+                        "jdk.incubator.vector",
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        "io.multihead.demo.serve.Serve",
+                        "--model",
+                        file.toString(),
+                        "--port",
+                        "0")
+                .redirectOutput(new File("/dev/null"))
+                .start();
+        try (BufferedReader err = new BufferedReader(new InputStreamReader(server.getErrorStream()))) {
+            String url = err.lines()
+                    .filter(line -> line.startsWith("http://"))
+                    .findFirst()
+                    .orElseThrow(() -> new IOException("the server did not start"));
+            String text = sdk(url);
+            require(text.equals(langchain4j(url)), "langchain4j's answer is that of OpenAI's SDK");
+            server.destroy(); // a graceful stop
+            require(server.waitFor() != 137, "the server ends by itself");
+        } finally {
+            server.destroyForcibly();
+            Files.delete(file);
+            Files.delete(file.getParent());
+        }
+    }
+
+    private static String sdk(String url) {
+        OpenAIClient client =
+                OpenAIOkHttpClient.builder().baseUrl(url).apiKey("none").build();
+        ChatCompletionCreateParams chat = chat().build();
+        ChatCompletion answer = client.chat().completions().create(chat);
+        String text = answer.choices().getFirst().message().content().orElseThrow();
+        require(answer.usage().orElseThrow().completionTokens() > 0, "tokens are counted");
+
+        StringBuilder streamed = new StringBuilder();
+        try (StreamResponse<ChatCompletionChunk> chunks =
+                client.chat().completions().createStreaming(chat)) {
+            chunks.stream()
+                    .flatMap(chunk -> chunk.choices().stream())
+                    .forEach(choice -> choice.delta().content().ifPresent(streamed::append));
+        }
+        require(streamed.toString().equals(text), "a stream has the same text");
+
+        ChatCompletion called = client.chat()
+                .completions()
+                .create(chat().maxCompletionTokens(100)
+                        .addFunctionTool(FunctionDefinition.builder()
+                                .name("f")
+                                .parameters(FunctionParameters.builder()
+                                        .putAdditionalProperty("type", JsonValue.from("object"))
+                                        .putAdditionalProperty(
+                                                "properties",
+                                                JsonValue.from(Map.of("a", Map.of("enum", List.of(1, 2)))))
+                                        .putAdditionalProperty("required", JsonValue.from(List.of("a")))
+                                        .putAdditionalProperty("additionalProperties", JsonValue.from(false))
+                                        .build())
+                                .build())
+                        .toolChoice(ChatCompletionToolChoiceOption.Auto.REQUIRED)
+                        .build());
+        var call =
+                called.choices().getFirst().message().toolCalls().orElseThrow().getFirst();
+        require(call.asFunction().function().name().equals("f"), "a tool is called");
+        require(
+                call.asFunction().function().arguments().replace(" ", "").matches("\\{\"a\":[12]\\}"),
+                "by its schema: " + call);
+
+        try {
+            client.chat().completions().create(chat().topLogprobs(3).build());
+            throw new IllegalStateException("top_logprobs was accepted");
+        } catch (BadRequestException refused) {
+            require(refused.param().orElse("").equals("top_logprobs"), "an error names the parameter: " + refused);
+        }
+        require(client.models().list().data().getFirst().id().equals("small"), "models are listed");
+        return text;
+    }
+
+    private static ChatCompletionCreateParams.Builder chat() {
+        return ChatCompletionCreateParams.builder()
+                .model("small")
+                .addUserMessage("ab")
+                .seed(5)
+                .maxCompletionTokens(20);
+    }
+
+    private static String langchain4j(String url) {
+        return OpenAiChatModel.builder()
+                .baseUrl(url)
+                .apiKey("none")
+                .modelName("small")
+                .seed(5)
+                .maxCompletionTokens(20)
+                .build()
+                .chat("ab");
+    }
+
+    private static void require(boolean holds, String what) {
+        if (!holds) {
+            throw new IllegalStateException("not so: " + what);
+        }
+        System.out.println("ok: " + what);
+    }
+}
