@@ -11,6 +11,9 @@ import static io.multihead.internal.kernel.Lanes.ROW;
 
 import io.multihead.internal.base.NativeMemory;
 import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorOperators;
@@ -25,10 +28,22 @@ public final class Fields8 extends Fields {
 
     private static final int BITS = 8;
     private static final int MASK = 255;
+    /** The bits that are flipped where 128 is added: of all fields but the highest. */
+    private static final int FLIPPED = 0x00808080;
+
+    private static final VarHandle FOUR_BYTES =
+            MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
 
     /** Creates the layout. */
     public Fields8() {
         super(ROWS, new Words(1, FIELDS, BITS, 0, 0), offsets(FIELDS, 128, 0), factors(FIELDS, BITS));
+    }
+
+    /** Stores 32 rows of a column that are bytes one after another: a word has four of them, and adding 128 is flipping a bit. */
+    public static void storeBytes(byte[] bytes, int at, int[] words, int w0) {
+        for (int group = 0; group < GROUPS; group++) {
+            words[w0 + group * PANEL] = (int) FOUR_BYTES.get(bytes, at + group * FIELDS) ^ FLIPPED;
+        }
     }
 
     @Override

@@ -58,17 +58,13 @@ public final class BlockPacker {
         int w0 = format.scaleWords(depth) + column;
         Fields to = format.fields();
         for (int i = 0; i < blocks; i++) {
-            block.read(bytes, i * size, fields);
+            block.pack(bytes, i * size, to, fields, words, w0);
             if (!block.isFinite()) {
                 String place = "row " + row + ", column " + (first + i * format.rows());
                 throw Checks.fail("blocks", "a scale that is not finite at " + place, "expected finite scales");
             }
             format.scales().store(i, column, block.d, block.dmin, block.small, words);
-            for (int k = 0; k < fields.length; k += Fields.ROWS) {
-                to.addOffsets(fields, k);
-                to.store(fields, k, words, w0);
-                w0 += to.words() * PANEL;
-            }
+            w0 += fields.length / Fields.ROWS * to.words() * PANEL;
         }
     }
 }

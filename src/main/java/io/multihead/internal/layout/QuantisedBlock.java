@@ -1,6 +1,10 @@
 package io.multihead.internal.layout;
 
+import static io.multihead.internal.kernel.Lanes.PANEL;
+
+import io.multihead.internal.kernel.Fields;
 import io.multihead.internal.kernel.Fields4Table;
+import io.multihead.internal.kernel.Fields8;
 
 /** The numbers of one block of ggml, read from its bytes: elements as integers, and scales as they are stored. Belongs to one thread. */
 abstract class QuantisedBlock {
@@ -21,6 +25,17 @@ abstract class QuantisedBlock {
     /** Reads a block at a byte; elements are what is multiplied by a scale. */
     abstract void read(byte[] from, int at, int[] elements);
 
+    /** Reads scales, and stores elements as fields, from a word of a panel on; {@code elements} are overwritten. */
+    void pack(byte[] from, int at, Fields to, int[] elements, int[] words, int w0) {
+        read(from, at, elements);
+        int word = w0;
+        for (int k = 0; k < elements.length; k += Fields.ROWS) {
+            to.addOffsets(elements, k);
+            to.store(elements, k, words, word);
+            word += to.words() * PANEL;
+        }
+    }
+
     boolean isFinite() {
         return (d & F16_EXPONENT) != F16_EXPONENT && (dmin & F16_EXPONENT) != F16_EXPONENT;
     }
@@ -40,6 +55,13 @@ abstract class QuantisedBlock {
             for (int i = 0; i < 32; i++) {
                 elements[i] = from[at + 2 + i];
             }
+        }
+
+        /** Four bytes are the fields of a word but for a bit of each: most files of many weights are of these. */
+        @Override
+        void pack(byte[] from, int at, Fields to, int[] elements, int[] words, int w0) {
+            d = half(from, at);
+            Fields8.storeBytes(from, at + 2, words, w0);
         }
     }
 
