@@ -45,7 +45,7 @@ final class Generation extends SessionTask {
                     "expected STOP");
         }
         stream = streamAfter(session, tokenizer);
-        stops = new StopTexts(options.stops());
+        stops = new StopTexts(options.stops(), textBefore(session, tokenizer, StopTexts.longestBegin(options.stops())));
         guesses = new int[options.draftTokens()];
         promptTokens = session.tokens.size();
         constraint = TextConstraint.begin(options.constraint(), prompts);
@@ -67,7 +67,32 @@ final class Generation extends SessionTask {
         return stream;
     }
 
+    /**
+     * Returns the end of the text that calls have generated since the last prompt or stop text, of so many characters or more where there is so
+     * much: a stop text may have begun in it.
+     */
+    private static String textBefore(SessionState session, Tokenizer tokenizer, int characters) {
+        TokenList tokens = session.tokens;
+        int start = Math.max(session.seen.promptEnd, Math.max(session.textStart, session.stopEnd));
+        int from = tokens.size();
+        // a character has four bytes at most, and up to three that follow it belong to one that is not complete
+        int most = characters == 0 ? 0 : 4 * characters + LONGEST_REST;
+        for (int bytes = 0; from > start && bytes < most; ) {
+            from--;
+            bytes += tokenizer.isControl(tokens.get(from)) ? 0 : tokenizer.pieceBytes(tokens.get(from)).length;
+        }
+        TextStream before = new TextStream(tokenizer);
+        StringBuilder text = new StringBuilder();
+        for (int i = from; i < tokens.size(); i++) {
+            text.append(before.append(tokens.get(i)));
+        }
+        return text.toString();
+    }
+
     GeneratedText result() {
+        if (finish == FinishReason.STOP_TEXT) {
+            session.stopEnd = session.tokens.size();
+        }
         return new GeneratedText(text.toString(), generated, Checks.notNull(finish, "finish"), promptTokens);
     }
 

@@ -282,6 +282,20 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
+     * Returns a reranker of passages, for models that were trained as Qwen3-Reranker was: any other gives numbers that mean nothing.
+     *
+     * @param options how much its prompts may keep: {@link SessionOptions#contextTokens} bounds one of them
+     * @return the reranker, to be closed before this model
+     * @throws IllegalArgumentException if the tokenizer has no tokens {@code yes} and {@code no}, or not those that begin and end messages; or as of
+     *     {@link #sessions}
+     * @throws IllegalStateException if the model is closed, or is one for embeddings, whose files have no output head
+     */
+    public TextReranker reranker(SessionOptions options) {
+        TextReranker.requireTokens(tokenizer());
+        return TextReranker.of(sessions(options), tokenizer(), options.sessions());
+    }
+
+    /**
      * Returns the template of chats: the one that was chosen, or else that of the file, of several by name the one named {@code default}.
      *
      * @return the template

@@ -20,6 +20,8 @@ final class SessionState {
     int first;
     /** Where the last text ended with an end token: what follows is another text. */
     int textStart;
+    /** Where the last text ended at a stop text, in which no other begins. */
+    int stopEnd;
 
     private static final int[] NO_TOKENS = {};
 
@@ -88,6 +90,7 @@ final class SessionState {
             fork.computed = computed;
             fork.first = first;
             fork.textStart = textStart;
+            fork.stopEnd = stopEnd;
             fork.seen.promptEnd = seen.promptEnd;
             return fork;
         } catch (Throwable failed) {
@@ -125,6 +128,7 @@ final class SessionState {
         }
         seen.truncate(length);
         textStart = length < textStart ? 0 : textStart;
+        stopEnd = Math.min(stopEnd, length);
     }
 
     /** Drops the newest keys and values from the cache; tokens stay. */
@@ -177,6 +181,11 @@ final class SessionState {
         Thread caller = user.get();
         boolean mayKeep = cache.keepsPrefixes && first == 0 && (caller == null || caller == Thread.currentThread());
         cache.close(sequence, mayKeep ? Arrays.copyOf(tokens.array(), computed) : NO_TOKENS);
+    }
+
+    /** Closes the session, and leaves its tokens to no other. */
+    void discard() {
+        cache.close(sequence, NO_TOKENS);
     }
 
     void requireOpen() {

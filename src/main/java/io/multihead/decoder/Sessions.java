@@ -52,12 +52,26 @@ public final class Sessions implements AutoCloseable {
     }
 
     private Session session(CachedSequence sequence) {
+        return new Session(state(sequence), files, prompts, chunkTokens);
+    }
+
+    private SessionState state(CachedSequence sequence) {
         try {
-            return new Session(new SessionState(cache, sequence), files, prompts, chunkTokens);
+            return new SessionState(cache, sequence);
         } catch (Throwable failed) {
             cache.close(sequence);
             throw failed;
         }
+    }
+
+    /** Opens what a session has, for tasks of other kinds. */
+    SessionState openState() {
+        return state(cache.open());
+    }
+
+    /** Runs tasks of sessions of this, all steps together. */
+    void run(List<? extends SessionTask> tasks) {
+        Generations.run(cache, tasks, chunkTokens);
     }
 
     /**

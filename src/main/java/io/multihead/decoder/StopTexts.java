@@ -5,15 +5,41 @@ import java.util.List;
 /**
  * Finds stop texts in a text that grows, and holds back what may be the beginning of one. The text ends where the first of them begins: of
  * two that overlap, the one that begins first. So a stop text that is complete waits while one that began before it may still become complete, and
- * what is found depends on the whole text and not on its parts. For one text.
+ * what is found depends on the whole text and not on its parts. A text may go on that a call before has given in part: a stop text that began there
+ * is found where it becomes complete. For one text.
  */
 final class StopTexts {
     private final List<String> stops;
     private final StringBuilder held = new StringBuilder();
     private boolean found;
+    /** Characters at the begin of what is held that were given before. */
+    private int given;
 
-    StopTexts(List<String> stops) {
+    /**
+     * Begins with a text, or goes on with one.
+     *
+     * @param before the end of what was given of it, as long as {@link #longestBegin} or longer where there is so much; whole stop texts in it
+     *     do not count
+     */
+    StopTexts(List<String> stops, String before) {
         this.stops = stops;
+        held.append(before);
+        given = before.length();
+        drop(first(false));
+    }
+
+    /** Returns how many characters of one of these texts can stand before its last one. */
+    static int longestBegin(List<String> stops) {
+        return stops.stream().mapToInt(stop -> stop.length() - 1).max().orElse(0);
+    }
+
+    /** Drops what is certain from what is held, and returns what of it was not given before. */
+    private String drop(int length) {
+        int old = Math.min(given, length);
+        String certain = held.substring(old, length);
+        held.delete(0, length);
+        given -= old;
+        return certain;
     }
 
     /** Adds text, and returns what is certain: all before the first stop text, or before what may be the beginning of one. */
@@ -24,8 +50,10 @@ final class StopTexts {
         held.append(text);
         int at = first(false);
         found = isHere(at, true);
-        String certain = held.substring(0, at);
-        held.delete(0, found ? held.length() : at);
+        String certain = drop(at);
+        if (found) {
+            held.setLength(0);
+        }
         return certain;
     }
 
@@ -41,8 +69,9 @@ final class StopTexts {
         }
         int at = first(true);
         found |= at < held.length();
-        String rest = held.substring(0, at);
+        String rest = drop(at);
         held.setLength(0);
+        given = 0;
         return rest;
     }
 
@@ -59,7 +88,8 @@ final class StopTexts {
     private boolean isHere(int at, boolean whole) {
         int length = held.length() - at;
         for (String stop : stops) {
-            if ((!whole || stop.length() <= length) && agree(stop, at, Math.min(stop.length(), length))) {
+            boolean isOld = at + stop.length() <= given;
+            if (!isOld && (!whole || stop.length() <= length) && agree(stop, at, Math.min(stop.length(), length))) {
                 return true;
             }
         }

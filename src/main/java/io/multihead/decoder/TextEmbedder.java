@@ -4,6 +4,7 @@ import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.text.Tokenizer;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 
@@ -121,6 +122,16 @@ public final class TextEmbedder {
     }
 
     /**
+     * Counts the tokens of a text.
+     *
+     * @param text any text
+     * @return how many tokens it and its prompt have, without those around them
+     */
+    public int count(String text) {
+        return tokenizer.count(settings.prompt() + Checks.notNull(text, "text"));
+    }
+
+    /**
      * Computes the vector of a text.
      *
      * @param text any text that has a token
@@ -146,16 +157,49 @@ public final class TextEmbedder {
 
     private float[][] embed(List<String> texts, String name) {
         List<int[]> all = new ArrayList<>();
-        int most = maxTokens();
         for (String text : texts) {
             int[] ids = tokenizer.withSpecialTokens(tokenizer.encode(settings.prompt() + text));
-            if (ids.length == 0 || ids.length > most) {
-                String expected = most == contextTokens ? "the context of " : "the folder's max_seq_length of ";
-                throw Checks.fail(name(name, all.size()), ids.length + " tokens", "expected 1 to " + expected + most);
-            }
+            requireRoom(ids, name(name, all.size()));
             all.add(ids);
         }
-        double[][] means = states.embed(cpu, all, pooling);
+        return vectors(states.embed(cpu, all, pooling), name);
+    }
+
+    private void requireRoom(int[] ids, String name) {
+        int most = maxTokens();
+        if (ids.length == 0 || ids.length > most) {
+            String expected = most == contextTokens ? "the context of " : "the folder's max_seq_length of ";
+            throw Checks.fail(name, ids.length + " tokens", "expected 1 to " + expected + most);
+        }
+    }
+
+    /**
+     * Computes vectors of consecutive parts of one text, which the model reads as a whole, so that each part is understood by what stands before
+     * it (late chunking, Guenther et al. 2024). The vector of a part is the mean of the states of its tokens, whatever the pooling of this embedder is,
+     * of length 1 if vectors of texts are. Tokens of the prompt and those around the text are read and belong to no part; one that goes over a border
+     * belongs to the part that has its last byte.
+     *
+     * @param chunks the parts of a text in their order, which together are the text, with the spaces between them
+     * @return a new array for each part
+     * @throws IllegalArgumentException if a part has no token of its own, all together have more than {@link #maxTokens}, or the tokenizer changes
+     *     characters of the text; none is computed then
+     * @throws ArithmeticException if a vector is not finite; the message names the first such part
+     */
+    public float[][] embedChunks(List<String> chunks) {
+        List<String> parts = Checks.noNulls(chunks, "chunks");
+        if (parts.isEmpty()) {
+            return new float[0][];
+        }
+        ChunkBorders chunked = new ChunkBorders(tokenizer, settings.prompt(), parts);
+        int[] text = tokenizer.withSpecialTokens(chunked.ids);
+        requireRoom(text, "chunks");
+        int before = tokenizer.specialIds().added().begin() ? 1 : 0;
+        int[] borders =
+                Arrays.stream(chunked.find()).map(border -> before + border).toArray();
+        return vectors(states.means(cpu, text, borders), "chunks[%]");
+    }
+
+    private float[][] vectors(double[][] means, String name) {
         float[][] vectors = new float[means.length][];
         for (int i = 0; i < vectors.length; i++) {
             vectors[i] = vector(means[i]);

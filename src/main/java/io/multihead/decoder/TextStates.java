@@ -70,6 +70,28 @@ final class TextStates {
         return vectors;
     }
 
+    /** Computes the means of the states of consecutive parts of one text: of tokens {@code borders[i]} to {@code borders[i + 1]}. */
+    double[][] means(Compute cpu, int[] text, int[] borders) {
+        double[][] vectors = new double[borders.length - 1][dim()];
+        Transformer model = models.of(text.length);
+        turn.lock();
+        try {
+            Room room = room(text.length);
+            room.batch.clear();
+            room.batch.begin();
+            for (int id : text) {
+                room.batch.add(id);
+            }
+            model.forward(cpu, room.batch, room.buffers);
+            for (int i = 0; i < vectors.length; i++) {
+                add(cpu, model, room, borders[i], borders[i + 1], vectors[i]);
+            }
+        } finally {
+            turn.unlock();
+        }
+        return vectors;
+    }
+
     private Room room(int longest) {
         if (longest > BATCH_TOKENS) {
             return Room.of(models.any(), longest);

@@ -35,10 +35,10 @@ public final class SentenceEncoder implements AutoCloseable {
     private static final List<String> DOCUMENT = List.of("document", "passage", "corpus");
 
     /** Model, dense layers and prompts, which all views of an encoder share; {@code options} are those of this view. */
-    private final LoadedEncoder loaded;
+    final LoadedEncoder loaded;
 
     private final EncoderCore core;
-    private final EncoderOptions options;
+    final EncoderOptions options;
     private final IdleRuns<EmbeddingRun> runs;
 
     private SentenceEncoder(LoadedEncoder loaded, EncoderOptions options, IdleRuns<EmbeddingRun> runs) {

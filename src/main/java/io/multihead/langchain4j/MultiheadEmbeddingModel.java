@@ -50,7 +50,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
     private static final int MINILM_TOKENS = 256;
 
     /** Whether core has requests, and what embeds segments by them; before 1.18 it calls {@link #embedAll} alone. */
-    private static final boolean HAS_REQUESTS = Arrays.stream(EmbeddingModel.class.getMethods())
+    static final boolean HAS_REQUESTS = Arrays.stream(EmbeddingModel.class.getMethods())
             .anyMatch(method -> method.getName().equals("doEmbed"));
 
     private final SentenceEncoder encoder;

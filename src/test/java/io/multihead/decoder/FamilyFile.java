@@ -111,6 +111,7 @@ final class FamilyFile {
     private boolean shortContext;
     private int context = CONTEXT;
     private boolean joinedExperts;
+    private List<String> words = List.of();
 
     FamilyFile(Kind kind, long seed) {
         this.kind = kind;
@@ -237,6 +238,12 @@ final class FamilyFile {
         writer.write(file);
     }
 
+    /** Lets {@code yes} and {@code no} be tokens in GGUF. */
+    FamilyFile withAnswers() {
+        words = List.of("yes", "no");
+        return this;
+    }
+
     /** Lets texts in GGUF be of so many tokens. */
     FamilyFile withContext(int tokens) {
         context = tokens;
@@ -276,12 +283,12 @@ final class FamilyFile {
         if (!kind.isPhi()) {
             writer.put(at + "attention.key_length", number(headDim))
                     .put(at + "attention.value_length", number(headDim));
-            return FamilyTokens.put(writer);
+            return FamilyTokens.put(writer, words);
         }
         writer.put(at + "rope.scaling.original_context_length", number(kind == Kind.PHI_4 ? ORIGINAL : 2 * CONTEXT))
                 .put(at + "rope.scaling.attn_factor", GgufValue.ofF32((float) attentionFactor()))
                 .put(at + "attention.sliding_window", number(2 * CONTEXT));
-        return FamilyTokens.put(writer);
+        return FamilyTokens.put(writer, words);
     }
 
     /** As transformers computes it (Phi-3); files of GGUF say it. */

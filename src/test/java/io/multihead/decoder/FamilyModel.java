@@ -8,6 +8,7 @@ import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
@@ -58,5 +59,22 @@ public final class FamilyModel {
             file.others().forEach(name -> writer.tensor(name, file.tensor(name)));
             writer.write(path);
         }
+    }
+
+    /** Writes a Qwen 3 with random weights that has tokens for yes and no, and a context of so many tokens. */
+    public static void writeAnswers(Path file, int context) throws IOException {
+        new FamilyFile(Kind.QWEN_3, 3).withAnswers().withContext(context).write(file);
+    }
+
+    /** Writes the same as a folder of sentence-transformers with prompts. */
+    public static void writePrompts(Path folder, String prompts) throws IOException {
+        new FamilyFile(Kind.QWEN_3, 3).writeFolder(folder, FamilyFilesTest.tokenizerJson());
+        Files.createDirectories(folder.resolve("1_Pooling"));
+        Files.writeString(folder.resolve("1_Pooling/config.json"), "{\"pooling_mode\": \"lasttoken\"}");
+        Files.writeString(folder.resolve("modules.json"), """
+                [{"path": "", "type": "sentence_transformers.models.Transformer"},
+                 {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}]
+                """);
+        Files.writeString(folder.resolve("config_sentence_transformers.json"), "{\"prompts\": " + prompts + "}");
     }
 }

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 class StopTextsTest {
     @Test
     void whatMayBeginAStopTextIsHeldBack() {
-        StopTexts stops = new StopTexts(List.of("\nUser:", "END"));
+        StopTexts stops = new StopTexts(List.of("\nUser:", "END"), "");
         assertEquals("Hello", stops.add("Hello"));
         assertEquals("", stops.add("\n"));
         assertEquals("", stops.add("Us"));
@@ -31,14 +31,14 @@ class StopTextsTest {
 
     @Test
     void whatWasHeldBackIsTheRest() {
-        StopTexts stops = new StopTexts(List.of("END"));
+        StopTexts stops = new StopTexts(List.of("END"), "");
         assertEquals("the ", stops.add("the E"));
         assertEquals("E", stops.rest());
     }
 
     @Test
     void withoutStopTextsNothingIsHeldBack() {
-        StopTexts stops = new StopTexts(List.of());
+        StopTexts stops = new StopTexts(List.of(), "");
         assertEquals("E", stops.add("E"));
         assertEquals("", stops.rest());
     }
@@ -46,19 +46,19 @@ class StopTextsTest {
     /** The beginning counts, so what is complete waits for what may become complete. */
     @Test
     void aStopTextWaitsForOneThatBeganBeforeIt() {
-        StopTexts comes = new StopTexts(List.of("b", "abcd"));
+        StopTexts comes = new StopTexts(List.of("b", "abcd"), "");
         assertEquals("x", comes.add("xab"));
         assertFalse(comes.isFound());
         assertEquals("", comes.add("c"));
         assertEquals("", comes.add("d"));
         assertTrue(comes.isFound());
 
-        StopTexts doesNot = new StopTexts(List.of("b", "abcd"));
+        StopTexts doesNot = new StopTexts(List.of("b", "abcd"), "");
         assertEquals("x", doesNot.add("xabc"));
         assertEquals("a", doesNot.add("x"));
         assertTrue(doesNot.isFound());
 
-        StopTexts ended = new StopTexts(List.of("b", "abcd"));
+        StopTexts ended = new StopTexts(List.of("b", "abcd"), "");
         assertEquals("x", ended.add("xabc"));
         assertFalse(ended.isFound());
         assertEquals("a", ended.rest());
@@ -67,7 +67,7 @@ class StopTextsTest {
 
     @Test
     void ofThoseThatBeginAtOnePlaceTheShortestEndsTheText() {
-        StopTexts stops = new StopTexts(List.of("END.", "END"));
+        StopTexts stops = new StopTexts(List.of("END.", "END"), "");
         assertEquals("", stops.add("EN"));
         assertEquals("", stops.add("D"));
         assertTrue(stops.isFound());
@@ -79,7 +79,7 @@ class StopTextsTest {
                     List<@StringLength(min = 1, max = 4) @CharRange(from = 'a', to = 'b') String> stops,
             @ForAll @StringLength(max = 20) @CharRange(from = 'a', to = 'c') String text,
             @ForAll @Size(min = 1, max = 5) List<@IntRange(min = 0, max = 6) Integer> lengths) {
-        StopTexts found = new StopTexts(stops);
+        StopTexts found = new StopTexts(stops, "");
         StringBuilder all = new StringBuilder();
         int at = 0;
         for (int part = 0; at < text.length(); part++) {

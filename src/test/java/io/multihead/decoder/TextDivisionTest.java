@@ -141,6 +141,64 @@ class TextDivisionTest {
         }
     }
 
+    /**
+     * A stop text ends the text at the same token, wherever a call ends within it. What an earlier call has given is the text, and at most the
+     * begin of the stop text.
+     */
+    @Test
+    void stopTextsAreFoundOverBordersOfCalls() {
+        GenerationOptions options = GenerationOptions.DEFAULT.withMaxTokens(21);
+        String all = TEXT.repeat(3);
+        int within = 0;
+        try (LanguageModel model = saying(CYCLE);
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT)) {
+            for (int from = 0; from < TEXT.length(); from++) {
+                for (int length = 1; length < 7; length++) {
+                    String stop = all.substring(from, from + length);
+                    GenerationOptions stopped = options.withStops(stop);
+                    Session whole = sessions.open().append(0xa9);
+                    GeneratedText expected = whole.generate(stopped);
+                    for (int first = 1; first < expected.tokens().size(); first++) {
+                        Session divided = sessions.open().append(0xa9);
+                        GeneratedText begin = divided.generate(stopped.withMaxTokens(first));
+                        Session fork = divided.fork();
+                        for (Session session : List.of(divided, fork)) {
+                            GeneratedText end = session.generate(stopped.withMaxTokens(21 - first));
+                            assertEquals(expected.finish(), end.finish());
+                            assertArrayEquals(whole.tokens(), session.tokens());
+                            String given = begin.text() + end.text();
+                            assertTrue(given.startsWith(expected.text()), given);
+                            String more = given.substring(expected.text().length());
+                            assertTrue(stop.startsWith(more) && !stop.equals(more), more);
+                            within += more.isEmpty() ? 0 : 1;
+                        }
+                    }
+                }
+            }
+        }
+        assertTrue(within > 20, within + " calls end within a stop text");
+    }
+
+    /** What comes after a stop text begins no stop text within it, and neither does what comes after a new prompt. */
+    @Test
+    void stopTextsBeginAnewAfterOneThatWasFoundAndAfterAPrompt() {
+        GenerationOptions options = GenerationOptions.DEFAULT.withMaxTokens(10).withStops("aaa");
+        try (LanguageModel model = saying('a');
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT)) {
+            Session session = sessions.open().append('a');
+            for (int i = 0; i < 3; i++) {
+                assertEquals(FinishReason.STOP_TEXT, session.generate(options).finish());
+                assertEquals(1 + 3 * (i + 1), session.length());
+            }
+            session.generate(options.withMaxTokens(2));
+            session.append('a');
+            assertEquals(3, session.generate(options).tokens().size());
+            session.generate(options.withMaxTokens(2));
+            session.truncate(session.length() - 1);
+            assertEquals(2, session.generate(options).tokens().size());
+        }
+    }
+
     /** Random bytes, most of which are no text, in random divisions. */
     @Test
     void anyDivisionOfAnyBytesHasTheSameText() {

@@ -27,8 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** Vectors of texts beside the states that the specification has. */
 @Tag("lanes")
 class TextEmbedderTest {
-    private static final List<String> TEXTS =
-            List.of("a bird", "The tea is cold.", "x", "It rains in the mountains, and the river rises.");
+    private static final List<String> TEXTS = List.of("a bird", "The tea is cold.", "x", "It rains in the mountains,.");
 
     /** Rounding of states of three layers, whose sums have 128 terms at most, beside vectors of length 1. */
     private static final double BOUND = 4 * (5 * 128 + 6 * 64) * 0x1p-24;
@@ -65,11 +64,8 @@ class TextEmbedderTest {
         file.write(path);
         ReferenceTransformer longer = file.reference();
         ReferenceTransformer shorter = file.withShortContext().reference();
-        List<String> texts = List.of(
-                "a bird",
-                "It rains in the mountains, and the river rises. The tea is cold, and a bird sings.",
-                "x",
-                TEXTS.get(1));
+        List<String> texts =
+                List.of("a bird", "It rains in the mountains,. The tea is cold, and a bird sings.", "x", TEXTS.get(1));
         try (Compute cpu = Compute.threads(2);
                 LanguageModel model = LanguageModel.load(cpu, path)) {
             float[][] vectors = model.embedder().embed(texts);
@@ -123,6 +119,109 @@ class TextEmbedderTest {
                     assertArrayEquals(alone, together[i]);
                 }
             }
+        }
+    }
+
+    /** Parts of a character each are the states of its tokens, as pooling by the last token has that of the last. */
+    @Test
+    void vectorsOfChunksAreMeansOfTheStatesOfTheirTokens() throws IOException {
+        Path path = folder.resolve("model.gguf");
+        new FamilyFile(Kind.QWEN_3, 9).withAnswers().write(path);
+        List<String> chunks = List.of("The tea is cold.", " It rains", " in the mountains", ".");
+        String text = String.join("", chunks);
+        try (Compute cpu = Compute.threads(2);
+                LanguageModel model = LanguageModel.load(cpu, path)) {
+            for (String prompt : List.of("", "text: ")) {
+                TextEmbedder embedder = model.embedder().withPrompt(prompt).withNormalization(false);
+                float[][] vectors = embedder.embedChunks(chunks);
+                float[][] states = embedder.embedChunks(
+                        text.codePoints().mapToObj(Character::toString).toList());
+                assertArrayEquals(
+                        model.embedder()
+                                .withNormalization(false)
+                                .withPooling(Pooling.LAST)
+                                .embed(prompt + text),
+                        states[states.length - 1]);
+                int from = 0;
+                for (int i = 0; i < chunks.size(); i++) {
+                    int end = from + chunks.get(i).length();
+                    assertArrayEquals(mean(states, from, end), vectors[i]);
+                    from = end;
+                }
+                double[] norm = Arrays.stream(vectors)
+                        .mapToDouble(TextEmbedderTest::squares)
+                        .map(Math::sqrt)
+                        .toArray();
+                float[][] unit = embedder.withNormalization(true).embedChunks(chunks);
+                for (int i = 0; i < chunks.size(); i++) {
+                    assertEquals(1, Math.sqrt(squares(unit[i])), 1e-6);
+                    assertEquals(vectors[i][3] / norm[i], unit[i][3], 1e-6);
+                }
+            }
+        }
+    }
+
+    private static double squares(float[] vector) {
+        double squares = 0;
+        for (float element : vector) {
+            squares += (double) element * element;
+        }
+        return squares;
+    }
+
+    private static float[] mean(float[][] states, int from, int end) {
+        float[] mean = new float[states[0].length];
+        for (int i = 0; i < mean.length; i++) {
+            double sum = 0;
+            for (int token = from; token < end; token++) {
+                sum += states[token][i];
+            }
+            mean[i] = (float) (sum / (end - from));
+        }
+        return mean;
+    }
+
+    /** The whole text as one part beside the mean of all its tokens, and beside the specification. */
+    @Test
+    void oneChunkIsTheMeanOfItsText() throws IOException {
+        FamilyFile file = new FamilyFile(Kind.QWEN_3, 9).withAnswers();
+        Path path = folder.resolve("model.gguf");
+        file.write(path);
+        ReferenceTransformer reference = file.reference();
+        try (Compute cpu = Compute.serial();
+                LanguageModel model = LanguageModel.load(cpu, path)) {
+            int begin = model.tokenizer().specialIds().added().begin() ? 1 : 0;
+            for (String text : TEXTS) {
+                int[] tokens = model.tokenizer().encode(text);
+                double[] states = reference
+                        .finalNorm()
+                        .of(reference.states(model.tokenizer().withSpecialTokens(tokens)));
+                double[] expected = unit(rows(states, begin, begin + tokens.length));
+                assertClose(expected, model.embedder().embedChunks(List.of(text))[0]);
+            }
+            assertEquals(0, model.embedder().embedChunks(List.of()).length);
+        }
+    }
+
+    @Test
+    void chunksThatCannotBeComputedAreNamed() throws IOException {
+        try (Compute cpu = Compute.serial();
+                LanguageModel model = LanguageModel.load(cpu, writePoisoned())) {
+            TextEmbedder embedder = model.embedder();
+            assertEquals(
+                    "chunks[1]: no token of its own; expected one at least",
+                    assertThrows(IllegalArgumentException.class, () -> embedder.embedChunks(List.of("a", "")))
+                            .getMessage());
+            assertEquals(
+                    "chunks: 202 tokens; expected 1 to the context of 128",
+                    assertThrows(
+                                    IllegalArgumentException.class,
+                                    () -> embedder.embedChunks(List.of("b".repeat(100), "b".repeat(102))))
+                            .getMessage());
+            String message = assertThrows(
+                            ArithmeticException.class, () -> embedder.embedChunks(List.of("a bird", " z", " b")))
+                    .getMessage();
+            assertTrue(message.startsWith("chunks[1]: a vector that is not finite"), message);
         }
     }
 
@@ -210,7 +309,7 @@ class TextEmbedderTest {
 
     /** A model whose embedding of one token is not finite, written as GGUF. */
     private Path writePoisoned() throws IOException {
-        FamilyFile file = new FamilyFile(Kind.LLAMA, 9);
+        FamilyFile file = new FamilyFile(Kind.LLAMA, 9).withAnswers();
         Tensor table = file.tensor("token_embd.weight");
         float[] numbers = table.toArray();
         int poisoned = 'z' + 3; // after <unk>, <s> and </s>

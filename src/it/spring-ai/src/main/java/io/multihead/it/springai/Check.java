@@ -50,6 +50,7 @@ public final class Check {
             System.out.println("Spring AI: " + TEXTS.size() + " texts, the encoder's vectors");
             CheckReranker.run(cpu, TEXTS);
             CheckChat.run(cpu);
+            CheckTextEmbedding.run(cpu);
         }
         CheckHttp.run();
     }

@@ -1,0 +1,84 @@
+package io.multihead.jmh.bench;
+
+import io.multihead.decoder.GenerationOptions;
+import io.multihead.decoder.LoadOptions;
+import io.multihead.decoder.Session;
+import io.multihead.decoder.SessionOptions;
+import io.multihead.decoder.Sessions;
+import io.multihead.jmh.peer.Peer;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.Arrays;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.Param;
+
+/**
+ * The first token of turn 10 of a chat of 4,000 tokens, each turn of which has 400. {@code multihead} gives the whole chat to a new session, which
+ * starts from the pages that the one of turn 9 has left. {@code held} is the control: a session that holds the turns before gets the new one alone.
+ * {@code alone} computes the new turn without the turns before, and {@code whole} the whole chat.
+ */
+public class ChatTurnBench extends ModelComparison {
+    private static final int TOKENS = 4000;
+    private static final int TURN = 400;
+    private static final int BEFORE = TOKENS - TURN;
+    private static final int FIRST = 300;
+    private static final int LAST = 31_000;
+    private static final GenerationOptions ONE = GenerationOptions.DEFAULT.withMaxTokens(1);
+
+    @Param({"multihead", "held", "alone", "whole"})
+    public String impl;
+
+    @Benchmark
+    public void turn() {
+        call.run();
+    }
+
+    @Override
+    String impl() {
+        return impl;
+    }
+
+    @Override
+    Runnable make(Path file) throws IOException {
+        int[] chat = ids(TOKENS);
+        SessionOptions room =
+                SessionOptions.DEFAULT.withContextTokens(TOKENS + 64).withSessions(2);
+        return switch (impl) {
+            case "multihead" -> {
+                Sessions sessions = sessions(file, LoadOptions.DEFAULT, room);
+                try (Session before = sessions.open()) {
+                    before.append(Arrays.copyOf(chat, BEFORE)).nextLogits();
+                }
+                yield () -> first(sessions, next(chat, BEFORE));
+            }
+            case "held" -> {
+                Session held = kept(sessions(file, LoadOptions.DEFAULT, room).open());
+                held.append(Arrays.copyOf(chat, BEFORE)).nextLogits();
+                yield () -> held.truncate(BEFORE)
+                        .append(Arrays.copyOfRange(next(chat, BEFORE), BEFORE, TOKENS))
+                        .generate(ONE);
+            }
+            case "alone" -> {
+                Sessions sessions = sessions(file, LoadOptions.DEFAULT, room.withKeptPrefixes(false));
+                yield () -> first(sessions, Arrays.copyOfRange(chat, BEFORE, TOKENS));
+            }
+            case "whole" -> {
+                Sessions sessions = sessions(file, LoadOptions.DEFAULT, room.withKeptPrefixes(false));
+                yield () -> first(sessions, chat);
+            }
+            default -> throw Peer.unknown(impl);
+        };
+    }
+
+    /** Changes a token, so that no call begins with what the call before it has left of its turn. */
+    private static int[] next(int[] chat, int at) {
+        chat[at] = chat[at] >= LAST ? FIRST : chat[at] + 1;
+        return chat;
+    }
+
+    private static void first(Sessions sessions, int[] ids) {
+        try (Session session = sessions.open()) {
+            session.append(ids).generate(ONE);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+package io.multihead.it.springai;
+
+import io.multihead.decoder.TextEmbedder;
+import java.util.ArrayList;
+import java.util.List;
+import org.springframework.ai.chat.metadata.DefaultUsage;
+import org.springframework.ai.document.Document;
+import org.springframework.ai.document.MetadataMode;
+import org.springframework.ai.embedding.BatchingStrategy;
+import org.springframework.ai.embedding.Embedding;
+import org.springframework.ai.embedding.EmbeddingModel;
+import org.springframework.ai.embedding.EmbeddingOptions;
+import org.springframework.ai.embedding.EmbeddingRequest;
+import org.springframework.ai.embedding.EmbeddingResponse;
+import org.springframework.ai.embedding.EmbeddingResponseMetadata;
+
+/**
+ * Spring AI's interface for an embedder that is a language model, such as Qwen3-Embedding: an example to copy. Thread-safe; the embedder's model stays
+ * the caller's.
+ *
+ * @param name what metadata calls the model
+ * @param embedder computes the vectors; its pooling and prompt hold
+ */
+public record MultiheadTextEmbeddingModel(String name, TextEmbedder embedder) implements EmbeddingModel {
+    @Override
+    public EmbeddingResponse call(EmbeddingRequest request) {
+        List<String> texts = request.getInstructions();
+        List<Embedding> embeddings = new ArrayList<>();
+        for (float[] vector : embedder.embed(texts)) {
+            embeddings.add(new Embedding(vector, embeddings.size()));
+        }
+        int tokens = texts.stream().mapToInt(embedder::count).sum();
+        return new EmbeddingResponse(embeddings, new EmbeddingResponseMetadata(name, new DefaultUsage(tokens, 0)));
+    }
+
+    /** Computes the vector of a document with the model's prompt for documents, where it has one. */
+    @Override
+    public float[] embed(Document document) {
+        return embedder.forDocuments().embed(getEmbeddingContent(document));
+    }
+
+    /** Does so for many documents, as vector stores ask for them; the embedder makes batches of its own. */
+    @Override
+    public List<float[]> embed(List<Document> documents, EmbeddingOptions options, BatchingStrategy batching) {
+        List<String> texts = documents.stream().map(this::getEmbeddingContent).toList();
+        return List.of(embedder.forDocuments().embed(texts));
+    }
+
+    @Override
+    public String getEmbeddingContent(Document document) {
+        return document.getFormattedContent(MetadataMode.EMBED);
+    }
+
+    @Override
+    public int dimensions() {
+        return embedder.dimension();
+    }
+}

@@ -1,0 +1,75 @@
+package io.multihead.decoder;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.text.Tokenizer;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+
+/** Which tokens of a text belong to which of its parts: each to the one that has its last byte, as a space stands before its word. */
+final class ChunkBorders {
+    private final Tokenizer tokenizer;
+    private final String prompt;
+    private final List<String> chunks;
+    private final byte[] text;
+    /** The tokens of prompt and text. */
+    final int[] ids;
+
+    /** Reads the tokens of a text, which begins with a prompt. */
+    ChunkBorders(Tokenizer tokenizer, String prompt, List<String> chunks) {
+        this.tokenizer = tokenizer;
+        this.prompt = prompt;
+        this.chunks = chunks;
+        String whole = prompt + String.join("", chunks);
+        text = whole.getBytes(StandardCharsets.UTF_8);
+        ids = tokenizer.encode(whole);
+    }
+
+    /** Returns where each part begins among the tokens, and where the last one ends. */
+    int[] find() {
+        int[] ends = ends();
+        int[] borders = new int[chunks.size() + 1];
+        int end = bytes(prompt);
+        int token = 0;
+        for (int i = 0; i <= chunks.size(); i++) {
+            // a space that the tokenizer put before the text belongs to its first part
+            while (token < ids.length && ends[token] <= end && end > 0) {
+                token++;
+            }
+            borders[i] = token;
+            if (i > 0 && token == borders[i - 1]) {
+                throw Checks.fail("chunks[" + (i - 1) + "]", "no token of its own", "expected one at least");
+            }
+            end += i < chunks.size() ? bytes(chunks.get(i)) : 0;
+        }
+        return borders;
+    }
+
+    private static int bytes(String part) {
+        return part.getBytes(StandardCharsets.UTF_8).length;
+    }
+
+    /** Returns behind which byte of the text each token ends; fails if tokens are not those of its bytes, but for a space that may be before them. */
+    private int[] ends() {
+        int total = 0;
+        for (int id : ids) {
+            total += tokenizer.pieceBytes(id).length;
+        }
+        int at = text.length - total;
+        boolean isText = at == 0 || at == -1;
+        int[] ends = new int[ids.length];
+        for (int i = 0; i < ids.length; i++) {
+            for (byte one : tokenizer.pieceBytes(ids[i])) {
+                isText = isText && (at < 0 ? one == ' ' : one == text[at]);
+                at++;
+            }
+            ends[i] = at;
+        }
+        if (!isText) {
+            throw Checks.fail(
+                    "chunks",
+                    "a text that the tokenizer changes",
+                    "expected one whose tokens are its characters, such as one in Unicode's form NFC");
+        }
+        return ends;
+    }
+}

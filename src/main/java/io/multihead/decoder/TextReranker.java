@@ -1,0 +1,252 @@
+package io.multihead.decoder;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.text.PromptText;
+import io.multihead.text.Tokenizer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.Stream;
+
+/**
+ * Scores of passages for a query by a language model that answers yes or no, as Qwen3-Reranker does (Zhang et al. 2025, "Qwen3 Embedding"): the
+ * probability of {@code yes} after a prompt with an instruction, the query and the passage, of {@code yes} and {@code no} alone. The prompt and
+ * the score are those of the model's own example for transformers.
+ *
+ * <p>What prompts begin with, instruction and query among it, is computed once for all passages of a call, and kept for later calls where
+ * {@link SessionOptions#keepsPrefixes}. Passages are computed in batches. A score has the same bits alone and in any batch, on any number of
+ * threads and at every lane width.
+ *
+ * <p>Query, passage and instruction are texts, in which nothing is a control token. A prompt that is longer than {@link #maxTokens} is an error;
+ * it is never cut.
+ *
+ * <p>Immutable and thread-safe: calls of several threads share batches. {@link #close} frees keys and values, also those of rerankers that
+ * {@link #withInstruction} made of this one; the model stays the caller's.
+ */
+public final class TextReranker implements AutoCloseable {
+    /** What the models were trained with for searches on the web, and have where nothing else is said. */
+    public static final String WEB_SEARCH =
+            "Given a web search query, retrieve relevant passages that answer the query";
+
+    private static final String BEGIN = "<|im_start|>system\nJudge whether the Document meets the requirements based on"
+            + " the Query and the Instruct provided. Note that the answer can only be \"yes\" or \"no\".<|im_end|>\n"
+            + "<|im_start|>user\n";
+    private static final String END = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n";
+    private static final List<String> CONTROLS = List.of("<|im_start|>", "<|im_end|>");
+    /** Passages that are computed at the same time, if there is memory: enough for batches of short ones to be full. */
+    private static final int TOGETHER = 16;
+
+    private final Sessions sessions;
+    private final Tokenizer tokenizer;
+    private final String instruction;
+    private final Prompt prompt;
+
+    /**
+     * What all prompts have in common.
+     *
+     * @param begin tokens before the texts
+     * @param end tokens behind them
+     * @param room tokens that have memory at the same time
+     */
+    private record Prompt(AnswerTask.Answers answers, int[] begin, int[] end, long room) {}
+
+    private TextReranker(Sessions sessions, Tokenizer tokenizer, String instruction, Prompt prompt) {
+        this.sessions = sessions;
+        this.tokenizer = tokenizer;
+        this.instruction = instruction;
+        this.prompt = prompt;
+    }
+
+    /** Fails unless the tokenizer has the answers and the control tokens of the prompt. */
+    static void requireTokens(Tokenizer tokenizer) {
+        for (String control : CONTROLS) {
+            if (tokenizer.find(control) < 0 || !tokenizer.isControl(tokenizer.find(control))) {
+                throw Checks.fail("tokenizer", "no control token " + control, "expected that of Qwen3-Reranker");
+            }
+        }
+        answer(tokenizer, "yes");
+        answer(tokenizer, "no");
+    }
+
+    private static int answer(Tokenizer tokenizer, String word) {
+        int id = tokenizer.find(word);
+        if (id < 0) {
+            throw Checks.fail("tokenizer", "no token " + word, "expected yes and no, as Qwen3-Reranker answers");
+        }
+        return id;
+    }
+
+    /** Creates a reranker that owns sessions, of a tokenizer with all {@link #requireTokens}. */
+    static TextReranker of(Sessions sessions, Tokenizer tokenizer, int together) {
+        AnswerTask.Answers answers = new AnswerTask.Answers(answer(tokenizer, "yes"), answer(tokenizer, "no"));
+        long room = (long) sessions.contextTokens() * together;
+        Prompt prompt = new Prompt(
+                answers,
+                tokenizer.encode(PromptText.template(BEGIN)),
+                tokenizer.encode(PromptText.template(END)),
+                room);
+        return new TextReranker(sessions, tokenizer, WEB_SEARCH, prompt);
+    }
+
+    /**
+     * Returns a reranker of the same model and memory with another instruction.
+     *
+     * @param newInstruction says which passages are wanted, in English, as the models were trained; {@link #WEB_SEARCH} where nothing is said
+     * @return the reranker, which closes with this one
+     */
+    public TextReranker withInstruction(String newInstruction) {
+        Checks.notNull(newInstruction, "instruction");
+        return new TextReranker(sessions, tokenizer, newInstruction, prompt);
+    }
+
+    /**
+     * {@return what passages are to be, as the prompt says}
+     */
+    public String instruction() {
+        return instruction;
+    }
+
+    /**
+     * {@return most tokens of a prompt: query, passage, instruction and what the template has around them}
+     */
+    public int maxTokens() {
+        return sessions.contextTokens();
+    }
+
+    /**
+     * Returns what calls have gained by beginning with what those before them have left ({@link SessionOptions#keepsPrefixes}).
+     *
+     * @return the numbers since this reranker was made
+     */
+    public PrefixReuse prefixReuse() {
+        return sessions.prefixReuse();
+    }
+
+    /**
+     * Computes the score of a passage.
+     *
+     * @param query any text
+     * @param passage any text
+     * @return the score, 0 to 1: more means that the passage meets the instruction for this query
+     * @throws IllegalArgumentException if the prompt has more than {@link #maxTokens} tokens
+     * @throws ArithmeticException if the logit of an answer is not finite
+     * @throws IllegalStateException if this or the model is closed
+     * @throws java.util.concurrent.CancellationException if the thread is interrupted
+     * @throws io.multihead.cache.CacheFullException if other calls hold the memory that this one needs for longer than calls wait
+     */
+    public double score(String query, String passage) {
+        Checks.notNull(passage, "passage");
+        return score(query, List.of(passage), "passage")[0];
+    }
+
+    /**
+     * Computes the scores of passages.
+     *
+     * @param query any text
+     * @param passages any texts
+     * @return a new array, with a score from 0 to 1 for each passage
+     * @throws IllegalArgumentException if the prompt of a passage has more than {@link #maxTokens} tokens; none is computed then
+     * @throws ArithmeticException if the logit of an answer is not finite; the message names the first such passage
+     * @throws IllegalStateException if this or the model is closed
+     * @throws java.util.concurrent.CancellationException if the thread is interrupted
+     * @throws io.multihead.cache.CacheFullException if other calls hold the memory that this one needs for longer than calls wait
+     */
+    public double[] score(String query, List<String> passages) {
+        return score(query, Checks.noNulls(passages, "passages"), "passages[%]");
+    }
+
+    private double[] score(String query, List<String> passages, String name) {
+        Checks.notNull(query, "query");
+        if (passages.isEmpty()) {
+            return new double[0];
+        }
+        List<int[]> prompts = new ArrayList<>();
+        for (String passage : passages) {
+            int[] tokens = prompt(query, passage);
+            if (tokens.length > maxTokens()) {
+                throw Checks.fail(
+                        name.replace("%", String.valueOf(prompts.size())),
+                        tokens.length + " tokens with its query and the template",
+                        "expected at most " + maxTokens());
+            }
+            prompts.add(tokens);
+        }
+        double[] scores = new double[prompts.size()];
+        SessionState base = sessions.openState();
+        try {
+            add(base, prompt(query, ""), 0, sharedTokens(prompt(query, ""), prompts));
+            sessions.run(List.of(new PrefixTask(base)));
+            for (int first = 0; first < scores.length; ) {
+                int last = together(prompts, first, base.tokens.size());
+                score(base, prompts.subList(first, last), name, scores, first);
+                first = last;
+            }
+        } finally {
+            base.close(); // which leaves its tokens to later calls
+        }
+        return scores;
+    }
+
+    /** Returns the end of the passages from one on that have memory together. */
+    private int together(List<int[]> prompts, int first, int shared) {
+        long room = prompt.room - shared;
+        int last = first;
+        do {
+            room -= Math.ceilDiv(prompts.get(last).length - shared, SessionCache.PAGE) * SessionCache.PAGE;
+            last++;
+        } while (last < prompts.size()
+                && last - first < TOGETHER
+                && room >= prompts.get(last).length - shared + SessionCache.PAGE);
+        return last;
+    }
+
+    /** Returns the tokens of a prompt: of the texts between the control tokens as one text, as the tokenizer of the example has them. */
+    private int[] prompt(String query, String passage) {
+        int[] texts =
+                tokenizer.encode("<Instruct>: " + instruction + "\n<Query>: " + query + "\n<Document>: " + passage);
+        return Stream.of(prompt.begin, texts, prompt.end)
+                .flatMapToInt(Arrays::stream)
+                .toArray();
+    }
+
+    /** Returns with how many tokens all prompts begin; behind them each has one more at least, whose logits are asked for. */
+    private static int sharedTokens(int[] one, List<int[]> prompts) {
+        int shared = one.length - 1;
+        for (int[] other : prompts) {
+            int mismatch = Arrays.mismatch(one, 0, shared, other, 0, Math.min(shared, other.length - 1));
+            shared = mismatch < 0 ? shared : mismatch;
+        }
+        return shared;
+    }
+
+    private static void add(SessionState session, int[] tokens, int from, int to) {
+        for (int i = from; i < to; i++) {
+            session.add(tokens[i]);
+        }
+        session.seen.endPrompt();
+    }
+
+    /** Computes the scores of some prompts together, which begin with the tokens of a session. */
+    private void score(SessionState base, List<int[]> prompts, String name, double[] scores, int at) {
+        List<AnswerTask> tasks = new ArrayList<>();
+        try {
+            for (int[] tokens : prompts) {
+                SessionState session = base.fork();
+                tasks.add(new AnswerTask(session, prompt.answers));
+                add(session, tokens, base.tokens.size(), tokens.length);
+            }
+            sessions.run(tasks);
+        } finally {
+            tasks.forEach(task -> task.session.discard());
+        }
+        for (int i = 0; i < tasks.size(); i++) {
+            scores[at + i] = tasks.get(i).score(name.replace("%", String.valueOf(at + i)));
+        }
+    }
+
+    /** Frees the keys and values of this and of those that {@link #withInstruction} made. */
+    @Override
+    public void close() {
+        sessions.close();
+    }
+}

@@ -1,0 +1,107 @@
+package io.multihead.encoder;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.model.Buffers;
+import io.multihead.model.TokenBatch;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** One pass over one text, of whose parts it makes vectors: means of the states of their tokens. */
+final class ChunkRun extends BatchRun {
+    private static final List<Pooling> MEAN = List.of(Pooling.MEAN);
+
+    private final EncoderOptions options;
+    private final DenseLayers dense;
+    private final List<String> chunks;
+    /** Where each part begins among the tokens of the text, and where the last one ends. */
+    private final int[] borders;
+
+    private final Pooler pooler;
+    private final DenseRun denseRows;
+    private final float[][] vectors;
+
+    ChunkRun(EncoderCore core, DenseLayers dense, EncoderOptions options, List<String> chunks) {
+        super(core);
+        this.options = options;
+        this.dense = dense;
+        this.chunks = chunks;
+        borders = new int[chunks.size() + 1];
+        pooler = new Pooler(core.model.config.dim(), 1);
+        denseRows = new DenseRun(dense);
+        vectors = new float[chunks.size()][];
+    }
+
+    /** Computes the vectors. */
+    float[][] run() {
+        start(List.of(options.prompt() + String.join("", chunks)), 1, options.maxTokens());
+        while (step()) {
+            // one batch, as there is one text
+        }
+        return vectors;
+    }
+
+    @Override
+    void open(@Nullable Object text, long number) {
+        core.tokenizer.append(requireText(text, "text", number), tokens);
+        int around = core.tokenizer.specialTokenCount();
+        if (tokens.size() + around > options.maxTokens()) {
+            throw Checks.fail(
+                    "chunks",
+                    tokens.size() + around + " tokens",
+                    "expected at most " + options.maxTokens() + ", as parts of a text that is read as a whole");
+        }
+        int end = options.prompt().length();
+        int token = 0;
+        for (int i = 0; i <= chunks.size(); i++) {
+            while (token < tokens.size() && tokens.end(token) <= end && end > 0) {
+                token++;
+            }
+            borders[i] = token;
+            if (i > 0 && token == borders[i - 1]) {
+                throw Checks.fail("chunks[" + (i - 1) + "]", "no token of its own", "expected one at least");
+            }
+            end += i < chunks.size() ? chunks.get(i).length() : 0;
+        }
+    }
+
+    @Override
+    int length() {
+        return tokens.size() + core.tokenizer.specialTokenCount();
+    }
+
+    @Override
+    boolean add(TokenBatch to) {
+        addTokens(to, 0, tokens.size());
+        return false;
+    }
+
+    @Override
+    void read(TokenBatch of, Buffers states) {
+        int first = core.tokenizer.specialTokenCount() > 0 ? 1 : 0;
+        float[] input = dense.isEmpty() ? new float[0] : denseRows.input(vectors.length);
+        for (int i = 0; i < vectors.length; i++) {
+            int count = borders[i + 1] - borders[i];
+            pooler.add(MEAN, states, first + borders[i], first + borders[i + 1], 0, count);
+            if (dense.isEmpty()) {
+                vectors[i] = pooler.result(options);
+            } else {
+                pooler.write(input, i * dense.inputs());
+            }
+        }
+    }
+
+    @Override
+    void finish(TokenBatch of) {
+        if (dense.isEmpty()) {
+            return;
+        }
+        float[] rows = denseRows.forward(core.cpu, vectors.length);
+        double[] row = new double[dense.outputs()];
+        for (int i = 0; i < vectors.length; i++) {
+            for (int k = 0; k < row.length; k++) {
+                row[k] = rows[i * row.length + k];
+            }
+            vectors[i] = options.normalization().apply(row, options.dimension());
+        }
+    }
+}

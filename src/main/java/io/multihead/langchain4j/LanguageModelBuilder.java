@@ -1,0 +1,67 @@
+package io.multihead.langchain4j;
+
+import io.multihead.decoder.LanguageModel;
+import io.multihead.decoder.LoadOptions;
+import io.multihead.internal.base.Checks;
+import java.io.IOException;
+import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the builders of all models on a language model have: a path, and how it is loaded. For one thread.
+ *
+ * @param <M> the model
+ * @param <B> the builder
+ */
+abstract class LanguageModelBuilder<M, B extends LanguageModelBuilder<M, B>> extends ModelBuilder<M, B> {
+    private @Nullable Path path;
+    private LoadOptions loading = LoadOptions.DEFAULT;
+
+    LanguageModelBuilder() {}
+
+    /**
+     * Takes the model from a GGUF file or a folder, as {@link LanguageModel#load} does.
+     *
+     * @param newPath the file or folder
+     * @return this
+     */
+    public B path(Path newPath) {
+        path = Checks.notNull(newPath, "path");
+        return self();
+    }
+
+    /**
+     * Sets how the model is loaded: who is told how far it is, and whether inputs of 4-bit weights have 8 bits.
+     *
+     * @param newOptions the options
+     * @return this
+     */
+    public B loadOptions(LoadOptions newOptions) {
+        loading = Checks.notNull(newOptions, "loadOptions");
+        return self();
+    }
+
+    /** Makes the model of a loaded one, which it owns from then on; the loaded one is closed if this fails. */
+    abstract M load(LanguageModel loaded, ModelThreads open);
+
+    @Override
+    final M load(ModelThreads open) throws IOException {
+        if (path == null) {
+            throw Checks.fail("path", "absent", "expected a model's file");
+        }
+        LanguageModel loaded = LanguageModel.load(open.cpu(), path, loading);
+        try {
+            return load(loaded, open);
+        } catch (Throwable failed) {
+            loaded.close();
+            throw failed;
+        }
+    }
+
+    /** Returns the name of the file or folder. */
+    final String fileName() {
+        return path == null
+                ? ""
+                : String.valueOf(path.toAbsolutePath().normalize().getFileName());
+    }
+}
