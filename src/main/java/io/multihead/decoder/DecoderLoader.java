@@ -33,8 +33,8 @@ final class DecoderLoader {
         Checks.folderWith(folder, List.of(ModelFolder.CONFIG), expected);
         SafetensorsFolder tensors = SafetensorsFolder.map(folder, loading.arena());
         DecoderFiles files = DecoderFiles.of(folder, tensors.names().size(), loading.arena());
-        Weights weights = new Weights(
-                loading, WeightSource.of(tensors), HuggingFaceNames.naming(tensors.names(), files.family()));
+        WeightSource source = Checks.in(tensors.path(), () -> files.family().source(WeightSource.of(tensors)));
+        Weights weights = new Weights(loading, source, HuggingFaceNames.naming(source.names(), files.family()));
         boolean isForEmbeddings = HuggingFaceNames.isForEmbeddings(tensors.names());
         return Checks.in(tensors.path(), () -> load(loading, files, weights, isForEmbeddings, listener));
     }

@@ -79,7 +79,11 @@ final class ExpertLayer {
     private PackedLinear matrix(String part, boolean whole, int expert, int outputs, int inputs) {
         return whole
                 ? part(part + "_exps", expert, outputs, inputs, 0, outputs)
-                : PackedLinear.of(weights.matrix(name(part + "." + expert), outputs, inputs));
+                : own("ffn_" + part + "." + expert, outputs, inputs);
+    }
+
+    private PackedLinear own(String part, int outputs, int inputs) {
+        return weights.linear(at + part, outputs, inputs, weights.has(at + part + ".bias"));
     }
 
     /** Takes rows of one expert's matrix out of the tensor of all. */

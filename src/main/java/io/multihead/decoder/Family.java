@@ -1,5 +1,6 @@
 package io.multihead.decoder;
 
+import io.multihead.internal.load.WeightSource;
 import java.util.List;
 import java.util.Map;
 
@@ -7,6 +8,11 @@ import java.util.Map;
 interface Family {
     /** Returns the names by which files know the family. */
     List<String> names();
+
+    /** Returns the tensors of a folder as the model takes them. */
+    default WeightSource source(WeightSource folder) {
+        return folder;
+    }
 
     /** Reads what a model computes; whatever would change its numbers and is not implemented is an error that names it. */
     DecoderConfig configure(Settings settings);

@@ -47,7 +47,7 @@ final class GraniteFamily implements Family {
                         0,
                         Head.of(settings, false),
                         1 / factor(settings, "logits_scaling", 1)));
-        return mixed ? config.withExperts(Rules.experts(settings)) : config;
+        return mixed ? config.withExperts(Rules.experts(settings, "num_experts")) : config;
     }
 
     /** Returns a factor above 0; in GGUF 0 stands for none. */

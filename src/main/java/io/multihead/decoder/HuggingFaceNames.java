@@ -37,9 +37,11 @@ final class HuggingFaceNames {
             Map.entry("ffn_up", "mlp.up_proj"),
             Map.entry("ffn_down", "mlp.down_proj"));
 
-    /** Weights of all experts as one tensor, whose names have no end. */
-    private static final Map<String, String> EXPERTS =
-            Map.of("ffn_gate_up_exps", "mlp.experts.gate_up_proj", "ffn_down_exps", "mlp.experts.down_proj");
+    /** Weights whose names have no end: sinks, and those of all experts as one tensor. */
+    private static final Map<String, String> ENDLESS = Map.of(
+            "attn_sinks", "self_attn.sinks",
+            "ffn_gate_up_exps", "mlp.experts.gate_up_proj",
+            "ffn_down_exps", "mlp.experts.down_proj");
 
     private final String prefix;
     private final Map<String, String> parts;
@@ -81,8 +83,8 @@ final class HuggingFaceNames {
             return end != null ? prefix + end : ggufName;
         }
         String at = prefix + "layers." + layer.group(1) + ".";
-        if (EXPERTS.containsKey(layer.group(2))) {
-            return at + EXPERTS.get(layer.group(2)) + (layer.group(4).equals("bias") ? "_bias" : "");
+        if (ENDLESS.containsKey(layer.group(2))) {
+            return at + ENDLESS.get(layer.group(2)) + (layer.group(4).equals("bias") ? "_bias" : "");
         }
         String part = parts.get(layer.group(2));
         if (part == null) {

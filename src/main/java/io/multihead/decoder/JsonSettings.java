@@ -12,6 +12,8 @@ import org.jspecify.annotations.Nullable;
  * families with several types of layers by the name of the type.
  */
 final class JsonSettings implements Settings {
+    private static final String QUANTISATION = "quantization_config";
+    private static final String METHOD = "quant_method";
     private static final String ROPE = "rope_parameters";
     private static final String SCALING = "rope_scaling";
     private static final String THETA = "rope_theta";
@@ -28,7 +30,15 @@ final class JsonSettings implements Settings {
 
     @Override
     public void requireKnown() {
-        requireOneOf("quantization_config");
+        boolean isMxFp4 = family().equals("gpt_oss") && config.has(QUANTISATION);
+        if (isMxFp4) {
+            JsonObject quantised = config.object(QUANTISATION);
+            if (!quantised.has(METHOD) || !quantised.text(METHOD).equals("mxfp4")) {
+                throw quantised.fail(METHOD, "mxfp4");
+            }
+        } else {
+            requireOneOf(QUANTISATION);
+        }
         requireOneOf("is_causal", true);
         requireOneOf("use_bidirectional_attention", false);
         requireOneOf("bidirectional_attention", false);

@@ -71,7 +71,7 @@ final class QwenFamily implements Family {
     /** Returns the experts; files of GGUF have some in all layers, and factors that are normalised. */
     private static ExpertRule experts(Settings settings, Sizes sizes) {
         if (settings.isGguf()) {
-            return Rules.experts(settings);
+            return Rules.experts(settings, "num_experts");
         }
         String used = "num_experts_per_tok";
         String count = settings.has("num_experts") ? "num_experts" : "num_local_experts";

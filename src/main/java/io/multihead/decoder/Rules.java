@@ -91,13 +91,13 @@ final class Rules {
         return RopeRequest.of(sizes.headDim(), sizes.context(), gguf);
     }
 
-    /** Returns the experts that a file of GGUF says, in all layers, with factors that are normalised. */
-    static ExpertRule experts(Settings settings) {
+    /** Returns the experts of files that must say them, in all layers, with factors that are normalised. */
+    static ExpertRule experts(Settings settings, String count) {
         String used = "num_experts_per_tok";
-        int experts = size(settings, "num_experts");
+        int experts = size(settings, count);
         int ofToken = size(settings, used);
         if (ofToken > experts) {
-            throw settings.fail(used, "at most the " + experts + " of num_experts");
+            throw settings.fail(used, "at most the " + experts + " of " + count);
         }
         return new ExpertRule(experts, ofToken, true, List.of());
     }

@@ -328,7 +328,7 @@ class FamilyFilesTest {
     }
 
     /** Compares the logarithms of probability of a text's tokens, which are drawn so that they differ. */
-    private static void assertClose(FamilyFile file, Path path) throws IOException {
+    static void assertClose(FamilyFile file, Path path) throws IOException {
         assertClose(file, path, SessionOptions.DEFAULT.withCacheType(DType.F32));
     }
 

@@ -41,7 +41,8 @@ final class FamilyNames {
                 .replace("attn_k", "self_attn.k_proj")
                 .replace("attn_v", "self_attn.v_proj")
                 .replace("attn_output", "self_attn.o_proj")
-                .replace("ffn_gate_inp", "mlp.gate")
+                .replace("ffn_gate_inp", kind == Kind.GPT_OSS ? "mlp.router" : "mlp.gate")
+                .replace("attn_sinks.weight", "self_attn.sinks")
                 .replace("ffn_gate.", "mlp.gate_proj.")
                 .replace("ffn_up.", kind.isPhi() ? "mlp.gate_up_proj." : "mlp.up_proj.")
                 .replace("ffn_down.", "mlp.down_proj.");

@@ -37,8 +37,8 @@ class SettingsTableTest {
     private static final String TABLE = "/decoder/settings.txt";
     private static final String ALL = "all";
     private static final String STAR = "*";
-    private static final List<String> CONFIGS =
-            List.of("llama", "mistral", "qwen2", "qwen3", "qwen3_moe", "smollm3", "phi3", "gemma3_text", "granite");
+    private static final List<String> CONFIGS = List.of(
+            "llama", "mistral", "qwen2", "qwen3", "qwen3_moe", "smollm3", "phi3", "gemma3_text", "granite", "gpt_oss");
     private static final List<String> GGUFS = List.of(
             "llama", "qwen2", "qwen3", "qwen3moe", "smollm3", "phi3", "gemma3", "gpt-oss", "granite", "granitemoe");
     private static final List<String> WITH_EXPERTS = List.of("qwen3moe", "gpt-oss", "granitemoe");
@@ -169,7 +169,8 @@ class SettingsTableTest {
         String base = "\"model_type\": \"" + line.family + "\", \"hidden_size\": 64, \"num_hidden_layers\": 4,"
                 + " \"num_attention_heads\": 4, \"num_key_value_heads\": 2, \"head_dim\": 16,"
                 + " \"max_position_embeddings\": 8192, \"rms_norm_eps\": 1e-6"
-                + (gemma ? ", \"sliding_window\": 512, \"sliding_window_pattern\": 3" : "");
+                + (gemma ? ", \"sliding_window\": 512, \"sliding_window_pattern\": 3" : "")
+                + (line.family.equals("gpt_oss") ? ", \"num_local_experts\": 4, \"num_experts_per_tok\": 2" : "");
         JsonSettings settings = new JsonSettings(new JsonObject("config", merged(base, fragments)), 40);
         return ModelSettings.of(Families.of(settings).configure(settings), false);
     }

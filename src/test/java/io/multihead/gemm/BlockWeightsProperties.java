@@ -80,6 +80,26 @@ class BlockWeightsProperties {
         }
     }
 
+    /** Elements are integers and scales powers of two, so only sums are rounded: those of small integers are not. */
+    @Test
+    void productsOfMxFp4WithSmallIntegersAreExact() {
+        SplittableRandom random = new SplittableRandom(9);
+        for (int rows : new int[] {1, 4, 40}) {
+            BlockTensor blocks = Blocks.random(BlockType.MXFP4, 70, 1056, random);
+            for (int block = 0; block < 70 * 33; block++) {
+                long at = blocks.offset() + (long) block * BlockType.MXFP4.bytes();
+                blocks.memory().set(ValueLayout.JAVA_BYTE, at, (byte) random.nextInt(125, 129));
+            }
+            Tensor a = Tensor.of(new float[rows * 1056], rows, 1056);
+            for (int i = 0; i < rows * 1056; i++) {
+                a.set(random.nextInt(-8, 9), i / 1056, i % 1056);
+            }
+            Tensor result = Tensor.of(new float[rows * 70], rows, 70);
+            Gemm.multiply(SERIAL, a, PackedWeights.ofOutputRows(blocks, Arena.ofAuto()), result, GemmOptions.DEFAULT);
+            assertArrayEquals(ReferenceBlockGemm.multiply(a, blocks).values(), Numbers.of(result));
+        }
+    }
+
     @Property(tries = 200, edgeCases = EdgeCasesMode.NONE)
     void roundedInputsStayWithinTheirBound(@ForAll("cases") Case c) {
         Assume.that(WeightFormat.of(c.type).allowsEightBitInputs());
