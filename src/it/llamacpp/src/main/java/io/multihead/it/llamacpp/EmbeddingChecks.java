@@ -22,9 +22,13 @@ final class EmbeddingChecks {
     /**
      * The largest angle to llama.cpp's vectors. Its attention reads keys and values in f16: scores, of up to 10 here, are off by 10 x 2^-11 at most,
      * and so are weights of the softmax and the sums of values in proportion, 0.005 in each of three layers. Its GELU is the form with tanh
-     * from a table in f16, 0.0005 off. Outputs of a head are sums of 64 elements of a state with weights of 1.5 / 8, and may be twice as far.
+     * from a table in f16, 0.0005 off. Outputs of a head are sums of 256 elements of a state with weights of 1.5 / 16, and may be twice as far.
      */
     private static final double BOUND = 0.02;
+
+    /** Of matrices; null is f32. */
+    private static final List<BlockType> TYPES =
+            Arrays.asList(null, BlockType.Q8_0, BlockType.Q5_1, BlockType.Q4_K, BlockType.Q6_K);
 
     private static final int MEAN = 1;
     private static final int CLS = 2;
@@ -39,9 +43,9 @@ final class EmbeddingChecks {
                 continue;
             }
             for (int pooling : new int[] {MEAN, CLS}) {
-                embed(kind, pooling, null, libraries, folder);
-                embed(kind, pooling, BlockType.Q8_0, libraries, folder);
-                embed(kind, pooling, BlockType.Q5_1, libraries, folder);
+                for (BlockType type : TYPES) {
+                    embed(kind, pooling, type, libraries, folder);
+                }
             }
         }
     }

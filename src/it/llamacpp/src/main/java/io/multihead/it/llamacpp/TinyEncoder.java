@@ -17,10 +17,10 @@ import java.util.SplittableRandom;
 
 /** Encoders of llama.cpp's architectures with random weights and a small vocabulary, as its converters write them. */
 final class TinyEncoder {
-    static final int DIM = 64;
+    static final int DIM = 256;
     static final int POSITIONS = 64;
-    private static final int HEADS = 2;
-    private static final int INNER = 128;
+    private static final int HEADS = 4;
+    private static final int INNER = 512;
     private static final int LAYERS = 3;
     private static final String TOKENIZER = "tokenizer.ggml.";
 
