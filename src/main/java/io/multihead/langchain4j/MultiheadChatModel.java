@@ -14,13 +14,10 @@ import io.multihead.decoder.LanguageModel;
 import io.multihead.decoder.SessionOptions;
 import io.multihead.decoder.Sessions;
 import io.multihead.internal.base.Checks;
-import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -63,9 +60,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
     private MultiheadChatModel(LanguageModel model, Sessions sessions, Builder builder, ModelThreads threads) {
         this.model = model;
         this.sessions = sessions;
-        String name = builder.name == null
-                ? String.valueOf(Objects.requireNonNull(builder.path).getFileName())
-                : builder.name;
+        String name = builder.name == null ? builder.fileName() : builder.name;
         call = new ChatCall(sessions, builder.options, name, builder.thinking, builder.strictTools);
         listeners = builder.listeners;
         this.threads = threads;
@@ -128,8 +123,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
     }
 
     /** Collects the parts of a model. For one thread. */
-    public static final class Builder extends ModelBuilder<MultiheadChatModel, Builder> {
-        private @Nullable Path path;
+    public static final class Builder extends LanguageModelBuilder<MultiheadChatModel, Builder> {
         private @Nullable ChatTemplate template;
         private GenerationOptions options = GenerationOptions.DEFAULT;
         private SessionOptions sessions = SessionOptions.DEFAULT;
@@ -143,17 +137,6 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
 
         @Override
         Builder self() {
-            return this;
-        }
-
-        /**
-         * Takes the model from a file, as {@link LanguageModel#load} does.
-         *
-         * @param newPath the file
-         * @return this
-         */
-        public Builder path(Path newPath) {
-            path = Checks.notNull(newPath, "path");
             return this;
         }
 
@@ -287,22 +270,13 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         }
 
         @Override
-        MultiheadChatModel load(ModelThreads open) throws IOException {
-            if (path == null) {
-                throw Checks.fail("path", "absent", "expected a model's file");
+        MultiheadChatModel load(LanguageModel loaded, ModelThreads open) {
+            ChatTemplate chats = template == null ? loaded.chatTemplate() : template;
+            for (Map.Entry<String, Object> variable : variables.entrySet()) {
+                chats = chats.withVariable(variable.getKey(), variable.getValue());
             }
-            LanguageModel loaded = LanguageModel.load(open.cpu(), path);
-            try {
-                ChatTemplate chats = template == null ? loaded.chatTemplate() : template;
-                for (Map.Entry<String, Object> variable : variables.entrySet()) {
-                    chats = chats.withVariable(variable.getKey(), variable.getValue());
-                }
-                LanguageModel model = loaded.withChatTemplate(chats);
-                return new MultiheadChatModel(model, model.sessions(sessions), this, open);
-            } catch (Throwable failed) {
-                loaded.close();
-                throw failed;
-            }
+            LanguageModel model = loaded.withChatTemplate(chats);
+            return new MultiheadChatModel(model, model.sessions(sessions), this, open);
         }
     }
 }
