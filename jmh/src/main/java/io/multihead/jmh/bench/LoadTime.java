@@ -1,0 +1,81 @@
+package io.multihead.jmh.bench;
+
+import com.sun.management.OperatingSystemMXBean;
+import io.multihead.compute.Compute;
+import io.multihead.decoder.LanguageModel;
+import io.multihead.decoder.Session;
+import io.multihead.decoder.SessionOptions;
+import io.multihead.decoder.Sessions;
+import io.multihead.jmh.data.RandomDecoder;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.management.ManagementFactory;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/**
+ * How long a fresh JVM takes to load a language model of 1B weights in Q8_0 and to its first logits, and its peak of resident memory; the same of
+ * its packed file. Beside it a copy of the file in memory.
+ */
+public final class LoadTime {
+    private static final Path FOLDER = Path.of("jmh/target/models");
+
+    private LoadTime() {}
+
+    /** Prints a line; the argument is {@code copy}, {@code load}, {@code write} or {@code map}. */
+    public static void main(String[] arguments) throws IOException {
+        String mode = arguments[0];
+        Path file = RandomDecoder.file(FOLDER, RandomDecoder.Model.LLAMA3_1B, "Q8_0");
+        Path packed = FOLDER.resolve("LLAMA3_1B.packed");
+        long start = System.nanoTime();
+        if (mode.equals("copy")) {
+            copy(file);
+            print(mode, start, "");
+            return;
+        }
+        try (Compute cpu = Compute.threads(2);
+                LanguageModel model =
+                        mode.equals("map") ? LanguageModel.map(cpu, packed) : LanguageModel.load(cpu, file)) {
+            if (mode.equals("write")) {
+                model.write(packed);
+                print(mode, start, "");
+                return;
+            }
+            String loaded = String.format(", loaded after %.2f s", (System.nanoTime() - start) / 1e9);
+            try (Sessions sessions = model.sessions(SessionOptions.DEFAULT.withContextTokens(512));
+                    Session session = sessions.open()) {
+                session.append("Once upon a time").nextLogits();
+            }
+            long begun = ManagementFactory.getRuntimeMXBean().getStartTime();
+            print(
+                    mode,
+                    start,
+                    loaded
+                            + String.format(
+                                    ", first logits %.2f s after the JVM began",
+                                    (System.currentTimeMillis() - begun) / 1e3));
+        }
+    }
+
+    private static void copy(Path file) throws IOException {
+        try (Arena arena = Arena.ofShared();
+                FileChannel channel = FileChannel.open(file)) {
+            MemorySegment from = channel.map(FileChannel.MapMode.READ_ONLY, 0, channel.size(), arena);
+            arena.allocate(channel.size()).copyFrom(from);
+        }
+    }
+
+    private static void print(String mode, long start, String more) throws IOException {
+        double seconds = (System.nanoTime() - start) / 1e9;
+        OperatingSystemMXBean system = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+        String peak = Files.readAllLines(Path.of("/proc/self/status")).stream()
+                .filter(line -> line.startsWith("VmHWM:"))
+                .findFirst()
+                .orElse("VmHWM: unknown");
+        System.out.printf(
+                "%s: %.2f s%s; processor time %.2f s, %s%n",
+                mode, seconds, more, system.getProcessCpuTime() / 1e9, peak.replaceAll("\\s+", " "));
+    }
+}
