@@ -77,7 +77,7 @@ class DropInTest {
 
     private static PackedWeights pack(
             MemorySegment file, long offset, BlockType type, long[] outputsAndInputs, Arena arena) {
-        return PackedWeights.ofOutputRows(BlockTensor.view(file, type, Shape.of(outputsAndInputs), offset), arena);
+        return PackedWeights.ofOutputRows(arena, BlockTensor.view(file, type, Shape.of(outputsAndInputs), offset));
     }
 
     private static void multiply(Compute cpu, PackedWeights weights, float[] x, float[] out, int tokens) {
@@ -271,7 +271,7 @@ class DropInTest {
     @Test
     void nestedArrays() {
         try (Arena arena = Arena.ofConfined()) {
-            MultiHeadAttention layer = MultiHeadAttention.initialise(MultiHeadConfig.of(24, 3), 1, arena);
+            MultiHeadAttention layer = MultiHeadAttention.initialize(arena, MultiHeadConfig.of(24, 3), 1);
             float[][][] x = new float[2][5][];
             Tensor flat = Tensor.of(new float[2 * 5 * 24], 2, 5, 24);
             for (int i = 0; i < 10; i++) {

@@ -9,6 +9,7 @@ import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.AttentionPass;
 import io.multihead.attention.ScoreOptions;
 import io.multihead.attention.ScoreStage;
+import io.multihead.cache.CacheFormat;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.compute.Compute;
 import io.multihead.gemm.Gemm;
@@ -104,12 +105,13 @@ class FreedMemoryTest {
             a = zeros(arena, 100, 300);
             b = zeros(arena, 300, 200);
             c = zeros(arena, 100, 200);
-            packed = PackedWeights.ofInputRows(b, arena);
+            packed = PackedWeights.ofInputRows(arena, b);
             x = zeros(arena, 2, 40, 64);
             y = zeros(arena, 2, 40, 64);
-            block = TransformerBlock.initialise(TransformerBlock.Config.of(64, 4, 128), 1, arena);
+            block = TransformerBlock.initialize(arena, TransformerBlock.Config.of(64, 4, 128), 1);
             // more keys than one split has, so that a decode step is divided
-            cache = KeyValueCache.contiguous(KeyValueCache.Config.of(1, 2, 64).withDtype(DType.I8), 1, 2100, arena);
+            cache = KeyValueCache.contiguous(
+                    arena, KeyValueCache.Config.of(1, 2, 64).withFormat(CacheFormat.I8), 1, 2100);
             token = zeros(arena, 1, 2, 2100, 64);
             tokenOut = zeros(arena, 1, 4, 1, 64);
         }
@@ -231,15 +233,15 @@ class FreedMemoryTest {
             Tensor matrix = Calls.zeros(operands, 300, 40);
             Tensor product = Calls.zeros(operands, 300, 300);
             for (DType dtype : new DType[] {DType.F32, DType.BF16, DType.F16, DType.I8}) {
-                KeyValueCache.Config config = KeyValueCache.Config.of(1, 2, 40).withDtype(dtype);
+                KeyValueCache.Config config = KeyValueCache.Config.of(1, 2, 40).withFormat(CacheFormat.of(dtype));
                 Consumer<Arena> use = arena -> {
-                    KeyValueCache contiguous = KeyValueCache.contiguous(config, 1, 1000, arena);
+                    KeyValueCache contiguous = KeyValueCache.contiguous(arena, config, 1, 1000);
                     fill(cpu, contiguous, 0, tokens, out);
-                    KeyValueCache paged = KeyValueCache.paged(config, 1 << 22, arena);
+                    KeyValueCache paged = KeyValueCache.paged(arena, config, 1 << 22);
                     int sequence = paged.open();
                     fill(cpu, paged, sequence, tokens, out);
                     fill(cpu, paged, paged.fork(sequence), tokens, out);
-                    PackedWeights weights = PackedWeights.ofOutputRows(matrix, arena);
+                    PackedWeights weights = PackedWeights.ofOutputRows(arena, matrix);
                     Gemm.multiply(cpu, matrix, weights, product, GemmOptions.DEFAULT);
                     kept.addAll(List.of(contiguous, paged, weights));
                 };

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import io.multihead.attention.Attention;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.AttentionOutputs;
+import io.multihead.cache.CacheFormat;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.compute.Compute;
 import io.multihead.gemm.Gemm;
@@ -49,7 +50,7 @@ class NativeMemoryTest {
     public static void main(String[] arguments) {
         trim();
         cache("cache F32", KeyValueCache.Config.of(2, 8, 128));
-        cache("cache I8", KeyValueCache.Config.of(2, 8, 64).withDtype(DType.I8));
+        cache("cache I8", KeyValueCache.Config.of(2, 8, 64).withFormat(CacheFormat.I8));
         abandon();
     }
 
@@ -58,7 +59,7 @@ class NativeMemoryTest {
         long tokens = 2048 * MIB / KeyValueCache.contiguous(config, 1, 1).bytesPerToken();
         try (Arena arena = Arena.ofShared();
                 Compute cpu = Compute.threads(2)) {
-            KeyValueCache cache = KeyValueCache.contiguous(config, 1, tokens, arena);
+            KeyValueCache cache = KeyValueCache.contiguous(arena, config, 1, tokens);
             Tensor token = Tensor.zeros(arena, DType.F32, 1, 8, 1, config.headDim());
             Tensor out = Tensor.zeros(arena, DType.F32, 1, 8, 1, config.headDim());
             token.memory().fill((byte) 63);

@@ -75,12 +75,12 @@ class OtherFileSystemTest {
         try (Arena arena = Arena.ofShared()) {
             assertArrayEquals(
                     matrix.toArray(),
-                    Safetensors.map(tensors, arena).get("matrix").toArray());
+                    Safetensors.map(arena, tensors).get("matrix").toArray());
             assertArrayEquals(
                     packed.panels().toArray(),
-                    PackedWeights.map(weights, arena).panels().toArray());
+                    PackedWeights.map(arena, weights).panels().toArray());
             IllegalArgumentException wrong =
-                    assertThrows(IllegalArgumentException.class, () -> PackedWeights.map(tensors, arena));
+                    assertThrows(IllegalArgumentException.class, () -> PackedWeights.map(arena, tensors));
             assertTrue(wrong.getMessage().startsWith(tensors + ": "), wrong.getMessage());
         }
     }

@@ -68,8 +68,8 @@ class SteadyStateTest {
             settles("attention", () -> Attention.forward(serial, q, k, k, out, AttentionOptions.CAUSAL));
             settles("masked attention", () -> Attention.forward(serial, q, k, k, out, masked));
             settles("threaded attention", () -> Attention.forward(threads, q, k, k, out, AttentionOptions.DEFAULT));
-            KeyValueCache cache = KeyValueCache.contiguous(
-                    KeyValueCache.Config.of(1, 2, 40).withDtype(DType.BF16).withRopes(rope), 2, 256);
+            KeyValueCache.Config narrow = KeyValueCache.Config.of(1, 2, 40).withFormat(CacheFormat.BF16);
+            KeyValueCache cache = KeyValueCache.contiguous(narrow.withRopes(rope), 2, 256);
             cache.append(serial, 0, new int[] {0, 1}, k, k);
             KeyValueView view = cache.view(0, 0, 1);
             AttentionOutputs outputs = AttentionOutputs.of(out);
@@ -137,8 +137,8 @@ class SteadyStateTest {
                 Compute threads = Compute.threads(2)) {
             Tensor x = Tensor.allocate(arena, DType.F32, Shape.of(2, 5, 70));
             Tensor y = Tensor.allocate(arena, DType.BF16, x.shape());
-            RmsNorm rms = RmsNorm.initialise(Shape.of(70), 1e-6, arena);
-            LayerNorm layer = LayerNorm.initialise(Shape.of(5, 70), 1e-5, arena);
+            RmsNorm rms = RmsNorm.initialize(arena, Shape.of(70), 1e-6);
+            LayerNorm layer = LayerNorm.initialize(arena, Shape.of(5, 70), 1e-5);
             Gelu gelu = Gelu.erf();
             Relu relu = Relu.of();
             for (Compute cpu : new Compute[] {serial, threads}) {

@@ -1,5 +1,6 @@
 package io.multihead.demo;
 
+import io.multihead.cache.CacheFormat;
 import io.multihead.compute.Compute;
 import io.multihead.decoder.GeneratedText;
 import io.multihead.decoder.GeneratedToken;
@@ -12,7 +13,6 @@ import io.multihead.demo.llama.Llama;
 import io.multihead.demo.llama.LlamaFile;
 import io.multihead.demo.llama.LlamaFile.Weights;
 import io.multihead.demo.llama.LlamaTraining;
-import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import io.multihead.text.Tokenizer;
 import java.io.IOException;
@@ -124,7 +124,7 @@ final class FableModel {
     Written written(Weights weights, Path file) throws IOException {
         LlamaFile.write(trained.model(), trained.pieces(), CONTEXT, weights, file);
         try (LanguageModel model = LanguageModel.load(cpu, file);
-                Sessions sessions = model.sessions(SessionOptions.DEFAULT.withCacheType(DType.F32));
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT.withCacheFormat(CacheFormat.F32));
                 Session session = sessions.open().append(PROMPT)) {
             float[] logits = session.nextLogits();
             GeneratedText text = session.generate(GenerationOptions.DEFAULT.withMaxTokens(LENGTH));

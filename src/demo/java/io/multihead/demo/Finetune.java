@@ -104,7 +104,7 @@ public final class Finetune implements Callable<Integer> {
         try (TrainingRun run = new TrainingRun();
                 Arena arena = Arena.ofShared();
                 Compute cpu = Compute.threads(Runtime.getRuntime().availableProcessors())) {
-            BertLayers encoder = BertLayers.load(from, arena).withDropout(dropout);
+            BertLayers encoder = BertLayers.load(arena, from).withDropout(dropout);
             to.printf(
                     "%d pairs to learn from, %d held out; recall at 1 of those: %s before%n",
                     data.trained().size(), data.heldOut().size(), percent(data.recall(cpu, encoder)));

@@ -191,12 +191,12 @@ final class LayerExhibits {
         private final Map<String, Tensor> gradients;
 
         TimedLayer(Arena arena, int heads, long length) {
-            layer = MultiHeadAttention.initialise(
-                    MultiHeadConfig.of(WIDE, heads).withOptions(AttentionOptions.DEFAULT), 1, arena);
+            layer = MultiHeadAttention.initialize(
+                    arena, MultiHeadConfig.of(WIDE, heads).withOptions(AttentionOptions.DEFAULT), 1);
             x = Tensors.normal(new SplittableRandom(1), 1, 1, length, WIDE);
             y = Tensor.allocate(arena, DType.F32, x.shape());
             dx = Tensor.allocate(arena, DType.F32, x.shape());
-            gradients = Gradients.zeros(layer, arena);
+            gradients = Gradients.zeros(arena, layer);
         }
 
         /** Returns the nanoseconds of recording and of backward. */

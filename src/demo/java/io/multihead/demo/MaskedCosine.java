@@ -1,7 +1,7 @@
 package io.multihead.demo;
 
 import io.multihead.compute.Compute;
-import io.multihead.encoder.Neighbour;
+import io.multihead.encoder.Neighbor;
 import io.multihead.model.Block;
 import io.multihead.model.Buffers;
 import io.multihead.model.TokenBatch;
@@ -146,8 +146,8 @@ final class MaskedCosine {
     }
 
     private static int nearestOther(float[][] vectors, int text) {
-        return Neighbour.nearest(vectors[text], vectors, 2).stream()
-                .mapToInt(Neighbour::index)
+        return Neighbor.nearest(vectors[text], vectors, 2).stream()
+                .mapToInt(Neighbor::index)
                 .filter(index -> index != text)
                 .findFirst()
                 .orElse(text);

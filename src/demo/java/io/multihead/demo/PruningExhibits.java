@@ -105,7 +105,7 @@ final class PruningExhibits {
                 result[i / HEADS][i % HEADS] += own[i / HEADS][i % HEADS];
             }
         }
-        return Arrays.stream(result).map(HeadImportance::normalised).toArray(double[][]::new);
+        return Arrays.stream(result).map(HeadImportance::normalized).toArray(double[][]::new);
     }
 
     private static boolean[][] all() {

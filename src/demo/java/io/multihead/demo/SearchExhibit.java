@@ -3,7 +3,7 @@ package io.multihead.demo;
 import static io.multihead.demo.HeadExhibits.format;
 
 import io.multihead.compute.Compute;
-import io.multihead.encoder.Neighbour;
+import io.multihead.encoder.Neighbor;
 import io.multihead.encoder.SentenceEncoder;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -55,14 +55,14 @@ final class SearchExhibit {
     }
 
     private Exhibit exhibit() throws IOException {
-        List<List<Neighbour>> found = new ArrayList<>();
+        List<List<Neighbor>> found = new ArrayList<>();
         for (float[] query : queries) {
-            found.add(Neighbour.nearest(query, vectors, FOUND));
+            found.add(Neighbor.nearest(query, vectors, FOUND));
         }
         int sameFable = 0;
         for (int i = 0; i < vectors.length; i++) {
             int self = i;
-            List<Neighbour> others = Neighbour.nearest(vectors[i], vectors, FOUND + 1).stream()
+            List<Neighbor> others = Neighbor.nearest(vectors[i], vectors, FOUND + 1).stream()
                     .filter(neighbour -> neighbour.index() != self)
                     .limit(FOUND)
                     .toList();
@@ -70,7 +70,7 @@ final class SearchExhibit {
             int nearest = others.getFirst().index();
             sameFable += corpus.titles().get(nearest).equals(corpus.titles().get(i)) ? 1 : 0;
         }
-        Neighbour first = found.getFirst().getFirst();
+        Neighbor first = found.getFirst().getFirst();
         return new Exhibit(
                 "Search by meaning",
                 format(
@@ -100,13 +100,13 @@ final class SearchExhibit {
         return pairs / vectors.length / (vectors.length - 1);
     }
 
-    private String panel(List<List<Neighbour>> found) throws IOException {
+    private String panel(List<List<Neighbor>> found) throws IOException {
         StringBuilder html =
                 new StringBuilder("<div class=\"search\"><label for=\"query\">Query</label> <select id=\"query\">");
         options(html, "Queries", QUERIES, 0);
         options(html, "Sentences of the corpus", corpus.sentences(), QUERIES.size());
         html.append("</select><p id=\"words\">").append(query(0)).append("</p><ol id=\"found\">");
-        for (Neighbour neighbour : found.getFirst()) {
+        for (Neighbor neighbour : found.getFirst()) {
             html.append(format(
                     "<li><b>%.2f</b> %s <i>%s</i></li>",
                     neighbour.similarity(),
@@ -145,9 +145,9 @@ final class SearchExhibit {
     }
 
     /** The sentences that a query finds, their similarities, and what in them answers it. */
-    private String nearest(int query, List<Neighbour> found) {
+    private String nearest(int query, List<Neighbor> found) {
         return array(found.size(), i -> {
-            Neighbour one = found.get(i);
+            Neighbor one = found.get(i);
             return format("[%d,\"%.2f\",%s]", one.index(), one.similarity(), answers(query, one.index()));
         });
     }

@@ -71,7 +71,7 @@ final class Subject {
 
     /** A layer with this number of heads, its weights drawn from the study's seed. */
     MultiHeadAttention layer(int heads) {
-        return MultiHeadAttention.initialise(MultiHeadConfig.of(EMBED_DIM, heads), seed, Arena.ofAuto());
+        return MultiHeadAttention.initialize(Arena.ofAuto(), MultiHeadConfig.of(EMBED_DIM, heads), seed);
     }
 
     /** The attention weights of every head, {@code [heads, tokens, tokens]}. */

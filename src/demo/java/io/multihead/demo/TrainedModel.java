@@ -1,8 +1,8 @@
 package io.multihead.demo;
 
 import io.multihead.compute.Compute;
-import io.multihead.encoder.Pooling;
 import io.multihead.encoder.SentenceEncoder;
+import io.multihead.model.Pooling;
 import java.io.BufferedInputStream;
 import java.io.FileNotFoundException;
 import java.io.IOException;

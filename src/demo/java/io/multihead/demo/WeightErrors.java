@@ -1,13 +1,13 @@
 package io.multihead.demo;
 
 import io.multihead.compute.Compute;
-import io.multihead.encoder.Pooling;
 import io.multihead.encoder.Reranker;
 import io.multihead.encoder.ScoreActivation;
 import io.multihead.encoder.SentenceEncoder;
 import io.multihead.format.OnnxWeights;
 import io.multihead.format.Safetensors;
 import io.multihead.gemm.WeightFormat;
+import io.multihead.model.Pooling;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.io.InputStream;

@@ -36,7 +36,7 @@ public final class HeadImportance {
      * @param importance of one layer's heads
      * @return a vector of length 1, or zeros if all are 0
      */
-    public static double[] normalised(double... importance) {
+    public static double[] normalized(double... importance) {
         double largest = 0;
         for (double value : Checks.notNull(importance, "importance")) {
             largest = Math.max(largest, Math.abs(value));

@@ -161,7 +161,7 @@ final class AppendCall extends Operation implements LoopBody {
     /** Divides {@code dim} elements of each row, from {@code from} on, by their scale, which is stored. */
     private static void scale(float[] rows, int from, int ld, int run, int dim, PanelMemory slab, int at) {
         for (int r = 0; r < run; r++) {
-            slab.storeScale(at + r, PanelFormat.quantise(rows, r * ld + from, dim));
+            slab.storeScale(at + r, PanelFormat.quantize(rows, r * ld + from, dim));
         }
     }
 

@@ -141,8 +141,8 @@ public final class CacheContents {
     private void requireStored(Compute cpu, StoredTokens tokens) {
         requireShape(Checks.notNull(tokens, "tokens").key(), "key", null);
         requireShape(tokens.value(), "value", tokens.key());
-        requireDType(tokens.key(), "key", cache.config().dtype());
-        requireDType(tokens.value(), "value", cache.config().dtype());
+        requireDType(tokens.key(), "key", cache.config().format().dtype());
+        requireDType(tokens.value(), "value", cache.config().format().dtype());
         cache.pool().requireAccess(cpu);
         TensorChecks.requireAccess(cpu, tokens.key(), "key");
         TensorChecks.requireAccess(cpu, tokens.value(), "value");
@@ -151,7 +151,7 @@ public final class CacheContents {
     }
 
     private void requireScale(Compute cpu, @Nullable Tensor scale, String argument, StoredPart part, Tensor key) {
-        boolean scaled = cache.config().dtype() == DType.I8;
+        boolean scaled = cache.config().format().dtype() == DType.I8;
         if (scale == null) {
             if (scaled) {
                 throw Checks.fail(argument, "null", "expected the scales of a cache in I8");
@@ -162,7 +162,7 @@ public final class CacheContents {
             throw Checks.fail(
                     argument,
                     scale.toString(),
-                    "expected null, as a cache in " + cache.config().dtype() + " has none");
+                    "expected null, as a cache in " + cache.config().format().dtype() + " has none");
         }
         Shape expected = part.shape(cache.config(), key.dim(1));
         if (!scale.shape().equals(expected)) {

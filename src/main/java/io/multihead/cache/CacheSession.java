@@ -111,7 +111,7 @@ public final class CacheSession {
         SessionParts parts = SessionParts.of(Checks.notNull(cache, "cache"));
         parts.requireAccess(cpu);
         try (Arena arena = Arena.ofShared()) {
-            Safetensors tensors = Safetensors.map(file, arena);
+            Safetensors tensors = Safetensors.map(arena, file);
             return Checks.in(file, () -> {
                 SessionChecksums checksums =
                         SessionHeader.hasChecksums(tensors) ? SessionChecksums.read(tensors) : null;

@@ -7,7 +7,6 @@ import io.multihead.internal.attention.keyvalue.KeyValueAccess;
 import io.multihead.internal.attention.keyvalue.KeyValueSpan;
 import io.multihead.internal.base.Checks;
 import io.multihead.position.Rope;
-import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.util.Arrays;
@@ -82,28 +81,12 @@ public final class KeyValueCache implements SequenceCache {
         }
 
         /**
-         * {@return this configuration with another element type}
-         *
-         * @param newDtype F32, BF16, F16 or I8
-         */
-        public Config withDtype(DType newDtype) {
-            return withFormat(CacheFormat.of(newDtype));
-        }
-
-        /**
          * {@return this configuration with elements stored in another way}
          *
          * @param newFormat element type and scales
          */
         public Config withFormat(CacheFormat newFormat) {
             return new Config(layers, heads, headDim, valueDim, newFormat, ropes);
-        }
-
-        /**
-         * {@return the type of the elements}
-         */
-        public DType dtype() {
-            return format.dtype();
         }
 
         /**
@@ -169,24 +152,24 @@ public final class KeyValueCache implements SequenceCache {
      * @throws OutOfMemoryError if all tokens need more than the JVM's direct memory
      */
     public static KeyValueCache contiguous(Config config, int sequences, long tokens) {
-        return contiguous(config, sequences, tokens, Arena.ofAuto());
+        return contiguous(Arena.ofAuto(), config, sequences, tokens);
     }
 
     /**
      * Creates a contiguous cache, as {@link #contiguous(Config, int, long)} does, in memory of an arena. The JVM's flags do not
      * limit it. The cache must not be used once the arena is closed.
      *
+     * @param arena allocates native memory, all of it now; a shared one if several threads are to use the cache
      * @param config sizes and element type
      * @param sequences number of sequences
      * @param tokens most tokens of each, rounded up to 256; a sequence that {@link #slide}s keeps up to 255 tokens that it dropped
      *     until it can free 256 at once, so a window needs 256 tokens more than it has
-     * @param arena allocates native memory, all of it now; a shared one if several threads are to use the cache
      * @return the cache
      * @throws IllegalArgumentException if a number is less than 1, 256 tokens have 2^31 elements or more in all layers and heads, or the
      *     heads of all pages of 256 tokens are 2^31 or more, or need more than half of the Java heap for their flags
      * @throws OutOfMemoryError if the system has too little memory
      */
-    public static KeyValueCache contiguous(Config config, int sequences, long tokens, Arena arena) {
+    public static KeyValueCache contiguous(Arena arena, Config config, int sequences, long tokens) {
         Checks.notNull(config, "config");
         Checks.notNull(arena, "arena");
         Checks.atLeast(sequences, 1, "sequences");
@@ -213,21 +196,21 @@ public final class KeyValueCache implements SequenceCache {
      *     than half of the Java heap for their flags
      */
     public static KeyValueCache paged(Config config, long budgetBytes) {
-        return paged(config, budgetBytes, Arena.ofAuto());
+        return paged(Arena.ofAuto(), config, budgetBytes);
     }
 
     /**
      * Creates a cache of pages, as {@link #paged(Config, long)} does, in memory of an arena. The JVM's flags do not limit it.
      * The cache must not be used once the arena is closed.
      *
+     * @param arena allocates native memory, as sequences grow; a shared one if several threads are to use the cache
      * @param config sizes and element type
      * @param budgetBytes most bytes of all pages together
-     * @param arena allocates native memory, as sequences grow; a shared one if several threads are to use the cache
      * @return the cache
      * @throws IllegalArgumentException if the budget does not hold one page, or the heads of all its pages are 2^31 or more, or need more
      *     than half of the Java heap for their flags
      */
-    public static KeyValueCache paged(Config config, long budgetBytes, Arena arena) {
+    public static KeyValueCache paged(Arena arena, Config config, long budgetBytes) {
         Checks.notNull(arena, "arena");
         long page = Checks.notNull(config, "config").layout().bytesPerToken() * KeyValueSpan.MIN_PANEL_KEYS;
         if (budgetBytes < page) {

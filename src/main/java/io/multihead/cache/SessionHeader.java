@@ -139,7 +139,7 @@ record SessionHeader(List<Entry> sequences) {
         fields.put("heads", String.valueOf(config.heads()));
         fields.put("headDim", String.valueOf(config.headDim()));
         fields.put("valueDim", String.valueOf(config.valueDim()));
-        fields.put("dtype", config.dtype().toString());
+        fields.put("dtype", config.format().dtype().toString());
         fields.put(SCALES, scales(config.keyScales()));
         return fields;
     }

@@ -182,7 +182,7 @@ final class SessionLoader implements SessionPart {
 
     /** Returns a block of zeros; scales of a page that has just been taken are zero already. */
     private Tensor zeros(int dim) {
-        return Tensor.allocate(Arena.ofAuto(), cache.config().dtype(), Shape.of(1, 1, 1))
+        return Tensor.allocate(Arena.ofAuto(), cache.config().format().dtype(), Shape.of(1, 1, 1))
                 .broadcast(pool.layout.heads(), SessionBlocks.TOKENS, dim);
     }
 

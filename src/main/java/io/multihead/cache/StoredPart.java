@@ -23,7 +23,7 @@ enum StoredPart {
 
     /** Returns whether caches of a configuration have it. */
     boolean isIn(Config config) {
-        return !scale || config.dtype() == DType.I8;
+        return !scale || config.format().dtype() == DType.I8;
     }
 
     /** Returns its name in a session file. */
@@ -32,7 +32,7 @@ enum StoredPart {
     }
 
     DType dtype(Config config) {
-        return scale ? DType.F32 : config.dtype();
+        return scale ? DType.F32 : config.format().dtype();
     }
 
     Shape shape(Config config, long tokens) {

@@ -18,7 +18,7 @@ final class DecoderLoader {
     private DecoderLoader() {}
 
     static LoadedDecoder gguf(Loading loading, Path path, LoadListener listener) throws IOException {
-        Gguf file = Gguf.map(path, loading.arena());
+        Gguf file = Gguf.map(loading.arena(), path);
         return Checks.in(path, () -> {
             DecoderFiles files = DecoderFiles.of(file, path, file.names().size());
             Weights weights = new Weights(loading, WeightSource.of(file));
@@ -31,7 +31,7 @@ final class DecoderLoader {
     static LoadedDecoder folder(Loading loading, Path folder, LoadListener listener, String expected)
             throws IOException {
         Checks.folderWith(folder, List.of(ModelFolder.CONFIG), expected);
-        SafetensorsFolder tensors = SafetensorsFolder.map(folder, loading.arena());
+        SafetensorsFolder tensors = SafetensorsFolder.map(loading.arena(), folder);
         DecoderFiles files = DecoderFiles.of(folder, tensors.names().size(), loading.arena());
         WeightSource source = Checks.in(tensors.path(), () -> files.family().source(WeightSource.of(tensors)));
         Weights weights = new Weights(loading, source, HuggingFaceNames.naming(source.names(), files.family()));

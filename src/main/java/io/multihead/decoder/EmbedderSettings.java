@@ -6,6 +6,7 @@ import io.multihead.internal.load.ModelFolder;
 import io.multihead.internal.load.PoolingSettings;
 import io.multihead.internal.load.TextLength;
 import io.multihead.internal.load.TextModules;
+import io.multihead.model.Pooling;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Map;
@@ -52,7 +53,7 @@ record EmbedderSettings(
         return new EmbedderSettings(newPooling, normalised, mostTokens, prompts, prompt);
     }
 
-    EmbedderSettings withNormalised(boolean newNormalised) {
+    EmbedderSettings withNormalized(boolean newNormalised) {
         return new EmbedderSettings(pooling, newNormalised, mostTokens, prompts, prompt);
     }
 

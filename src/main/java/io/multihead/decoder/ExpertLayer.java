@@ -44,7 +44,7 @@ final class ExpertLayer {
         PackedLinear logits =
                 weights.linear(at + "ffn_gate_inp", rule.count(), dim, weights.has(at + "ffn_gate_inp.bias"));
         Router router = Router.of(logits, rule.used())
-                .withNormalised(rule.normalised())
+                .withNormalized(rule.normalised())
                 .withScale(config.norms().residualScale());
         boolean whole = weights.has(name("gate_exps"));
         boolean joined = weights.has(name("gate_up_exps"));

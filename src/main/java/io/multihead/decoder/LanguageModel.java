@@ -258,7 +258,7 @@ public final class LanguageModel implements AutoCloseable {
         long pages = Math.ceilDiv(tokens, SessionCache.PAGE) + SPARE_PAGES;
         try {
             long all = Math.multiplyExact(Math.multiplyExact(pages, SessionCache.PAGE), (long) options.sessions());
-            return model.cache(options.cacheFormat(), all, arena);
+            return model.cache(arena, options.cacheFormat(), all);
         } catch (ArithmeticException | IllegalArgumentException tooLarge) {
             String all = options.sessions() + " of " + tokens + " tokens";
             throw new IllegalArgumentException(

@@ -2,7 +2,6 @@ package io.multihead.decoder;
 
 import io.multihead.cache.CacheFormat;
 import io.multihead.internal.base.Checks;
-import io.multihead.tensor.DType;
 import java.time.Duration;
 
 /**
@@ -70,30 +69,10 @@ public record SessionOptions(
     }
 
     /**
-     * {@return the element type of keys and values}
-     */
-    public DType cacheType() {
-        return cacheFormat.dtype();
-    }
-
-    /**
-     * {@return these options with another element type of keys and values; I8 has a scale per key}
-     *
-     * @param newCacheType F32, F16, BF16 or I8
-     * @throws IllegalArgumentException if it is F64
-     */
-    public SessionOptions withCacheType(DType newCacheType) {
-        if (Checks.notNull(newCacheType, "cacheType") == DType.F64) {
-            throw Checks.fail("cacheType", "F64", "expected F32, F16, BF16 or I8");
-        }
-        return withCacheFormat(CacheFormat.of(newCacheType));
-    }
-
-    /**
      * {@return these options with keys and values stored otherwise}
      *
-     * @param newCacheFormat one that {@link #withCacheType} has, or {@link CacheFormat#I8_BLOCKS}, for models with keys of which some channels
-     *     are far larger than others
+     * @param newCacheFormat the element type, of which I8 has a scale per key, or {@link CacheFormat#I8_BLOCKS}, for models with keys of which
+     *     some channels are far larger than others
      */
     public SessionOptions withCacheFormat(CacheFormat newCacheFormat) {
         return new SessionOptions(contextTokens, sessions, newCacheFormat, maxWait, keepsPrefixes);

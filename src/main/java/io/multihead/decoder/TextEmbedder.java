@@ -2,6 +2,8 @@ package io.multihead.decoder;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
+import io.multihead.model.Embedder;
+import io.multihead.model.Pooling;
 import io.multihead.text.Tokenizer;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -17,7 +19,8 @@ import java.util.Map;
  * bits alone and in any batch, and on any number of threads. Thread-safe; embedders of one model compute one call at a time, and share
  * scratch memory, which is allocated by the first. Belongs to its model, with whose {@link LanguageModel#close} it ends.
  */
-public final class TextEmbedder {
+public final class TextEmbedder implements Embedder {
+    private static final List<Pooling> POOLINGS = List.of(Pooling.LAST, Pooling.MEAN, Pooling.CLS);
     private static final String QUERY = "query";
     private static final List<String> DOCUMENT = List.of("document", "passage", "corpus");
 
@@ -57,19 +60,24 @@ public final class TextEmbedder {
     /**
      * {@return an embedder of the same model with another way from states to a vector}
      *
-     * @param newPooling the way
+     * @param newPooling one of {@link Pooling#LAST}, {@link Pooling#MEAN} and {@link Pooling#CLS}
+     * @throws IllegalArgumentException if it is another one
      */
     public TextEmbedder withPooling(Pooling newPooling) {
-        return with(settings.with(Checks.notNull(newPooling, "pooling")));
+        if (!POOLINGS.contains(Checks.notNull(newPooling, "pooling"))) {
+            throw Checks.fail("pooling", newPooling.toString(), "expected one of " + POOLINGS);
+        }
+        return with(settings.with(newPooling));
     }
 
     /**
      * {@return an embedder of the same model with vectors of length 1, or as they are}
      *
-     * @param newNormalised whether vectors have length 1
+     * @param normalized whether vectors have length 1
      */
-    public TextEmbedder withNormalization(boolean newNormalised) {
-        return with(settings.withNormalised(newNormalised));
+    @Override
+    public TextEmbedder withNormalization(boolean normalized) {
+        return with(settings.withNormalized(normalized));
     }
 
     /**
@@ -77,6 +85,7 @@ public final class TextEmbedder {
      *
      * @param prompt the text, empty for nothing; its tokens count as those of the text do
      */
+    @Override
     public TextEmbedder withPrompt(String prompt) {
         return with(settings.withPrompt(Checks.notNull(prompt, "prompt")));
     }
@@ -84,6 +93,7 @@ public final class TextEmbedder {
     /**
      * {@return an embedder of the same model with the prompt that its folder has for queries; without one, with its default prompt}
      */
+    @Override
     public TextEmbedder forQueries() {
         return withPrompt(prompts().getOrDefault(QUERY, defaultPrompt));
     }
@@ -92,6 +102,7 @@ public final class TextEmbedder {
      * {@return an embedder of the same model with the prompt that its folder has for documents, by the name {@code document},
      * {@code passage} or {@code corpus}; without one, with its default prompt}
      */
+    @Override
     public TextEmbedder forDocuments() {
         return withPrompt(DOCUMENT.stream()
                 .filter(prompts()::containsKey)
@@ -103,6 +114,7 @@ public final class TextEmbedder {
     /**
      * {@return the prompts of the model's folder by name, empty where it has none}
      */
+    @Override
     public Map<String, String> prompts() {
         return settings.prompts();
     }
@@ -110,6 +122,7 @@ public final class TextEmbedder {
     /**
      * {@return the elements of a vector}
      */
+    @Override
     public int dimension() {
         return states.dim();
     }
@@ -117,6 +130,7 @@ public final class TextEmbedder {
     /**
      * {@return most tokens of a text, those of its prompt and those around it included: the model's context, or fewer, as its folder says}
      */
+    @Override
     public int maxTokens() {
         return settings.mostTokens() == 0 ? contextTokens : Math.min(contextTokens, settings.mostTokens());
     }
@@ -139,6 +153,7 @@ public final class TextEmbedder {
      * @throws IllegalArgumentException if the text has no token, or more than {@link #maxTokens}
      * @throws ArithmeticException if its vector is not finite
      */
+    @Override
     public float[] embed(String text) {
         return embed(List.of(Checks.notNull(text, "text")), "text")[0];
     }
@@ -151,6 +166,7 @@ public final class TextEmbedder {
      * @throws IllegalArgumentException if a text has no token, or more than {@link #maxTokens}; none is computed then
      * @throws ArithmeticException if a vector is not finite; the message names the first such text, and those of others are as without it
      */
+    @Override
     public float[][] embed(List<String> texts) {
         return embed(Checks.noNulls(texts, "texts"), "texts[%]");
     }

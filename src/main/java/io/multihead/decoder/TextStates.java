@@ -2,6 +2,7 @@ package io.multihead.decoder;
 
 import io.multihead.compute.Compute;
 import io.multihead.model.Buffers;
+import io.multihead.model.Pooling;
 import io.multihead.model.TokenBatch;
 import io.multihead.model.Transformer;
 import io.multihead.tensor.DType;

@@ -55,7 +55,7 @@ final class Checkpoint {
     /** Returns what is copied of the weights of a folder; messages begin with their path. Nothing refers to their files afterwards. */
     static <T> T copy(Path folder, Function<SafetensorsFolder, T> copying) throws IOException {
         try (Arena arena = Arena.ofShared()) {
-            SafetensorsFolder files = SafetensorsFolder.map(folder, arena);
+            SafetensorsFolder files = SafetensorsFolder.map(arena, folder);
             return Checks.in(files.path(), () -> copying.apply(files));
         }
     }
@@ -69,7 +69,7 @@ final class Checkpoint {
     /** Takes every weight of the encoder. */
     private static EncoderModel model(Loading loading, Path folder, EncoderConfig config, int labels)
             throws IOException {
-        SafetensorsFolder files = SafetensorsFolder.map(folder, loading.arena());
+        SafetensorsFolder files = SafetensorsFolder.map(loading.arena(), folder);
         return Checks.in(files.path(), () -> {
             Checkpoint checkpoint = new Checkpoint(files.names(), config.names(labels > 0));
             Weights.Naming naming =

@@ -2,6 +2,7 @@ package io.multihead.encoder;
 
 import io.multihead.internal.base.Checks;
 import io.multihead.model.Buffers;
+import io.multihead.model.Pooling;
 import io.multihead.model.TokenBatch;
 import java.util.List;
 import org.jspecify.annotations.Nullable;

@@ -4,6 +4,7 @@ import io.multihead.compute.Compute;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.internal.load.Loading;
 import io.multihead.internal.load.PackedFile;
+import io.multihead.model.Pooling;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Arrays;

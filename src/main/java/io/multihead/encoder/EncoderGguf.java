@@ -41,7 +41,7 @@ final class EncoderGguf {
     /** Reads an encoder; vectors have length 1, as llama.cpp's. */
     static LoadedEncoder load(Loading loading, Path path) throws IOException {
         return EncoderCore.orClose(loading::close, () -> {
-            Gguf file = Gguf.map(path, loading.arena());
+            Gguf file = Gguf.map(loading.arena(), path);
             return Checks.in(path, () -> load(loading, path, file));
         });
     }
@@ -63,7 +63,7 @@ final class EncoderGguf {
     /** Reads a cross-encoder; what outputs become is what sentence-transformers takes by default. */
     static RerankerFolder.Loaded loadReranker(Loading loading, Path path) throws IOException {
         return EncoderCore.orClose(loading::close, () -> {
-            Gguf file = Gguf.map(path, loading.arena());
+            Gguf file = Gguf.map(loading.arena(), path);
             return Checks.in(path, () -> loadReranker(loading, path, file));
         });
     }

@@ -1,6 +1,7 @@
 package io.multihead.encoder;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.model.Pooling;
 import java.util.List;
 
 /**

@@ -9,6 +9,7 @@ import io.multihead.format.Gguf;
 import io.multihead.format.GgufValue;
 import io.multihead.gemm.Activation;
 import io.multihead.internal.base.Checks;
+import io.multihead.model.Pooling;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.List;

@@ -2,6 +2,7 @@ package io.multihead.encoder;
 
 import io.multihead.internal.base.Checks;
 import io.multihead.model.Buffers;
+import io.multihead.model.Pooling;
 import java.util.Arrays;
 import java.util.List;
 

@@ -1,6 +1,7 @@
 package io.multihead.encoder;
 
 import io.multihead.internal.load.PoolingSettings;
+import io.multihead.model.Pooling;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;

@@ -4,6 +4,8 @@ import io.multihead.compute.Compute;
 import io.multihead.gemm.WeightFormat;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.load.Loading;
+import io.multihead.model.Embedder;
+import io.multihead.model.Pooling;
 import io.multihead.model.Transformer;
 import io.multihead.text.EncoderTokenizer;
 import io.multihead.text.Tokenizers;
@@ -30,7 +32,7 @@ import java.util.function.IntConsumer;
  * threads. {@link #close} frees the weights of all of them; the {@link Compute} stays the caller's. An encoder that nobody closes keeps
  * its memory until the process ends.
  */
-public final class SentenceEncoder implements AutoCloseable {
+public final class SentenceEncoder implements Embedder, AutoCloseable {
     private static final String QUERY = "query";
     private static final List<String> DOCUMENT = List.of("document", "passage", "corpus");
 
@@ -215,6 +217,7 @@ public final class SentenceEncoder implements AutoCloseable {
      * @param normalized whether vectors have length 1
      * @return a view that shares the weights: closing either closes both
      */
+    @Override
     public SentenceEncoder withNormalization(boolean normalized) {
         return with(options.withNormalization(normalized ? Normalization.CUT : Normalization.NONE));
     }
@@ -265,6 +268,7 @@ public final class SentenceEncoder implements AutoCloseable {
      * @param prompt the text, empty for nothing
      * @return a view that shares the weights: closing either closes both
      */
+    @Override
     public SentenceEncoder withPrompt(String prompt) {
         return with(options.withPrompt(prompt));
     }
@@ -275,6 +279,7 @@ public final class SentenceEncoder implements AutoCloseable {
      *
      * @return a view that shares the weights: closing either closes both
      */
+    @Override
     public SentenceEncoder forQueries() {
         return withPrompt(prompts().getOrDefault(QUERY, loaded.defaultPrompt()));
     }
@@ -285,6 +290,7 @@ public final class SentenceEncoder implements AutoCloseable {
      *
      * @return a view that shares the weights: closing either closes both
      */
+    @Override
     public SentenceEncoder forDocuments() {
         return withPrompt(DOCUMENT.stream()
                 .filter(prompts()::containsKey)
@@ -297,11 +303,7 @@ public final class SentenceEncoder implements AutoCloseable {
         return new SentenceEncoder(loaded, changed, runs);
     }
 
-    /**
-     * Returns the number of elements of a vector.
-     *
-     * @return at least 1
-     */
+    @Override
     public int dimension() {
         return Math.min(options.dimension(), elements());
     }
@@ -317,6 +319,7 @@ public final class SentenceEncoder implements AutoCloseable {
      *
      * @return at least 3; {@link Integer#MAX_VALUE} without a limit
      */
+    @Override
     public int maxTokens() {
         return options.maxTokens();
     }
@@ -340,11 +343,7 @@ public final class SentenceEncoder implements AutoCloseable {
         return core.tokenizer;
     }
 
-    /**
-     * Returns the model's prompts by name.
-     *
-     * @return an unmodifiable map, empty where it has none
-     */
+    @Override
     public Map<String, String> prompts() {
         return loaded.prompts();
     }
@@ -376,6 +375,7 @@ public final class SentenceEncoder implements AutoCloseable {
      * @throws IllegalArgumentException if the text is too long and {@link LongTexts#FAIL} was chosen
      * @throws IllegalStateException if the encoder or its Compute is closed
      */
+    @Override
     public float[] embed(String text) {
         return embed(List.of(Checks.notNull(text, "text")))[0];
     }
@@ -388,6 +388,7 @@ public final class SentenceEncoder implements AutoCloseable {
      * @throws IllegalArgumentException if a text is too long and {@link LongTexts#FAIL} was chosen
      * @throws IllegalStateException if the encoder or its Compute is closed
      */
+    @Override
     public float[][] embed(List<String> texts) {
         return embed(texts, done -> {});
     }

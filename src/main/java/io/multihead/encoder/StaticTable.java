@@ -79,7 +79,7 @@ final class StaticTable {
     /** Reads the table of a module's folder, and its tokenizer. */
     static EncoderCore load(Loading loading, Path folder) throws IOException {
         return EncoderCore.orClose(loading::close, () -> {
-            SafetensorsFolder files = SafetensorsFolder.map(folder, loading.arena());
+            SafetensorsFolder files = SafetensorsFolder.map(loading.arena(), folder);
             StaticTable table = Checks.in(files.path(), () -> new StaticTable(files, folder, loading));
             return ModelLoader.load(loading, table::model, table::tokenizer);
         });

@@ -55,14 +55,14 @@ public final class Gguf {
      * Maps a file, and the others of a model that is split into {@code NAME-00001-of-0000N.gguf}; those of another file system than the
      * default, such as an archive's, are read into native memory instead.
      *
-     * @param file the file; of several, the first, which has the metadata
      * @param arena owns the mapping or the memory; closing it ends every tensor and all metadata of this file
+     * @param file the file; of several, the first, which has the metadata
      * @return the file
      * @throws IOException if the file cannot be read
      * @throws IllegalArgumentException if it is not a well-formed GGUF file, or the files do not belong together; the message names the
      *     file and the field
      */
-    public static Gguf map(Path file, Arena arena) throws IOException {
+    public static Gguf map(Arena arena, Path file) throws IOException {
         Checks.notNull(file, "file");
         Checks.notNull(arena, "arena");
         MemorySegment memory = FileMemory.of(file, arena);

@@ -108,7 +108,7 @@ public final class GgufWriter {
     }
 
     /**
-     * Adds a quantised tensor that is made when the file is written, such as by {@link BlockTensor#quantise}.
+     * Adds a quantised tensor that is made when the file is written, such as by {@link BlockTensor#quantize}.
      *
      * @param name as that of {@link #tensor(String, Tensor)}
      * @param type how its blocks are stored

@@ -54,13 +54,13 @@ public final class Safetensors {
     /**
      * Maps a file; one of another file system than the default, such as an archive's, is read into native memory instead.
      *
-     * @param file the file
      * @param arena owns the mapping or the memory; closing it ends every tensor of this file
+     * @param file the file
      * @return the file's tensors
      * @throws IOException if the file cannot be read
      * @throws IllegalArgumentException if it is not a well-formed safetensors file; the message names the file
      */
-    public static Safetensors map(Path file, Arena arena) throws IOException {
+    public static Safetensors map(Arena arena, Path file) throws IOException {
         Checks.notNull(file, "file");
         Checks.notNull(arena, "arena");
         MemorySegment memory = FileMemory.of(file, arena);

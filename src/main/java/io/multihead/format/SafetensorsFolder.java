@@ -39,19 +39,19 @@ public final class SafetensorsFolder {
     /**
      * Maps the files of a folder.
      *
-     * @param folder the folder
      * @param arena owns the mappings
+     * @param folder the folder
      * @return the weights
      * @throws IOException if there is neither file, or one cannot be read
      * @throws IllegalArgumentException if a file is malformed, the index names a file that is not beside it, a file has not what the index
      *     says, or two files have a tensor of the same name; the message names the file
      */
-    public static SafetensorsFolder map(Path folder, Arena arena) throws IOException {
+    public static SafetensorsFolder map(Arena arena, Path folder) throws IOException {
         Path single = Checks.notNull(folder, "folder").resolve(FILE);
         Path index = folder.resolve(FILE + ".index.json");
         if (Files.exists(single) || !Files.exists(index)) {
             Map<String, Safetensors> all = new LinkedHashMap<>();
-            add(Safetensors.map(single, arena), all);
+            add(Safetensors.map(arena, single), all);
             return new SafetensorsFolder(single, all);
         }
         Map<String, String> parts =
@@ -60,7 +60,7 @@ public final class SafetensorsFolder {
                         .texts());
         Map<String, Safetensors> files = new LinkedHashMap<>();
         for (String part : new TreeSet<>(parts.values())) {
-            files.put(part, Safetensors.map(Checks.in(index, () -> within(folder, part)), arena));
+            files.put(part, Safetensors.map(arena, Checks.in(index, () -> within(folder, part))));
         }
         return Checks.in(index, () -> {
             parts.forEach((name, part) -> requireStored(name, part, files));

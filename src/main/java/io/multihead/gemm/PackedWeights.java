@@ -61,20 +61,20 @@ public final class PackedWeights {
      * @throws OutOfMemoryError if the JVM has too little direct memory
      */
     public static PackedWeights ofInputRows(Tensor matrix) {
-        return ofInputRows(matrix, WeightFormat.F32, Arena.ofAuto());
+        return ofInputRows(Arena.ofAuto(), matrix, WeightFormat.F32);
     }
 
     /**
      * Packs a matrix whose rows are inputs, as f32 into memory of an arena.
      *
-     * @param matrix {@code [inputs, outputs]}, any element type and strides
      * @param arena allocates native memory; a shared one if several threads are to multiply
+     * @param matrix {@code [inputs, outputs]}, any element type and strides
      * @return the packed copy
      * @throws IllegalArgumentException as {@link #ofInputRows(Tensor)} does
      * @throws OutOfMemoryError if the system has too little memory
      */
-    public static PackedWeights ofInputRows(Tensor matrix, Arena arena) {
-        return ofInputRows(matrix, WeightFormat.F32, arena);
+    public static PackedWeights ofInputRows(Arena arena, Tensor matrix) {
+        return ofInputRows(arena, matrix, WeightFormat.F32);
     }
 
     /**
@@ -82,30 +82,30 @@ public final class PackedWeights {
      * rounded to the nearest of the format, ties to even; one of f64 to f32 first. Nothing is lost where the matrix has the format's type.
      * The weights must not be used once the arena is closed.
      *
-     * @param matrix {@code [inputs, outputs]}, any element type and strides
-     * @param format how elements are stored; blocks are rounded by {@link BlockTensor#quantise}
      * @param arena allocates native memory; a shared one if several threads are to multiply
+     * @param matrix {@code [inputs, outputs]}, any element type and strides
+     * @param format how elements are stored; blocks are rounded by {@link BlockTensor#quantize}
      * @return the packed copy
      * @throws IllegalArgumentException if the matrix has not two axes, 512 of its rows have more than 2^31 elements, it has more than 2^40
      *     rows or no whole number of blocks of them, or the format cannot hold an element: F16 and blocks hold finite ones alone
      * @throws OutOfMemoryError if the system has too little memory
      */
-    public static PackedWeights ofInputRows(Tensor matrix, WeightFormat format, Arena arena) {
+    public static PackedWeights ofInputRows(Arena arena, Tensor matrix, WeightFormat format) {
         return of(requireMatrix(matrix, "[inputs, outputs]"), format, arena, PackedMatrix.Loop.SERIAL);
     }
 
     /**
-     * Packs a matrix as {@link #ofInputRows(Tensor, WeightFormat, Arena)} does, with the same bits, on the threads of a Compute.
+     * Packs a matrix as {@link #ofInputRows(Arena, Tensor, WeightFormat)} does, with the same bits, on the threads of a Compute.
      *
      * @param cpu threads
+     * @param arena allocates native memory; a shared or automatic one, if the Compute has several threads
      * @param matrix {@code [inputs, outputs]}, any element type and strides, in memory that all threads may read
      * @param format how elements are stored
-     * @param arena allocates native memory; a shared or automatic one, if the Compute has several threads
      * @return the packed copy
      * @throws IllegalArgumentException as that method does, or if the matrix or the arena is confined to this thread and there are several
      * @throws OutOfMemoryError if the system has too little memory
      */
-    public static PackedWeights ofInputRows(Compute cpu, Tensor matrix, WeightFormat format, Arena arena) {
+    public static PackedWeights ofInputRows(Compute cpu, Arena arena, Tensor matrix, WeightFormat format) {
         requireAccess(cpu, Checks.notNull(matrix, "matrix").memory(), "matrix", arena);
         return of(requireMatrix(matrix, "[inputs, outputs]"), format, arena, on(cpu));
     }
@@ -120,49 +120,49 @@ public final class PackedWeights {
      * @throws OutOfMemoryError if the JVM has too little direct memory
      */
     public static PackedWeights ofOutputRows(Tensor matrix) {
-        return ofOutputRows(matrix, WeightFormat.F32, Arena.ofAuto());
+        return ofOutputRows(Arena.ofAuto(), matrix, WeightFormat.F32);
     }
 
     /**
      * Packs a matrix whose rows are outputs, as f32 into memory of an arena.
      *
-     * @param matrix {@code [outputs, inputs]}, any element type and strides
      * @param arena allocates native memory; a shared one if several threads are to multiply
+     * @param matrix {@code [outputs, inputs]}, any element type and strides
      * @return the packed copy
      * @throws IllegalArgumentException as {@link #ofOutputRows(Tensor)} does
      * @throws OutOfMemoryError if the system has too little memory
      */
-    public static PackedWeights ofOutputRows(Tensor matrix, Arena arena) {
-        return ofOutputRows(matrix, WeightFormat.F32, arena);
+    public static PackedWeights ofOutputRows(Arena arena, Tensor matrix) {
+        return ofOutputRows(arena, matrix, WeightFormat.F32);
     }
 
     /**
      * Packs a matrix whose rows are outputs, in a format, into memory of an arena, as
-     * {@link #ofInputRows(Tensor, WeightFormat, Arena) ofInputRows(matrix.permute(1, 0), format, arena)} does.
+     * {@link #ofInputRows(Arena, Tensor, WeightFormat) ofInputRows(matrix.permute(1, 0), format, arena)} does.
      *
+     * @param arena allocates native memory; a shared one if several threads are to multiply
      * @param matrix {@code [outputs, inputs]}, any element type and strides
      * @param format how elements are stored
-     * @param arena allocates native memory; a shared one if several threads are to multiply
      * @return the packed copy
      * @throws IllegalArgumentException as that method does
      * @throws OutOfMemoryError if the system has too little memory
      */
-    public static PackedWeights ofOutputRows(Tensor matrix, WeightFormat format, Arena arena) {
+    public static PackedWeights ofOutputRows(Arena arena, Tensor matrix, WeightFormat format) {
         return of(requireMatrix(matrix, OUTPUT_ROWS).permute(1, 0), format, arena, PackedMatrix.Loop.SERIAL);
     }
 
     /**
-     * Packs a matrix as {@link #ofOutputRows(Tensor, WeightFormat, Arena)} does, with the same bits, on the threads of a Compute.
+     * Packs a matrix as {@link #ofOutputRows(Arena, Tensor, WeightFormat)} does, with the same bits, on the threads of a Compute.
      *
      * @param cpu threads
+     * @param arena allocates native memory; a shared or automatic one, if the Compute has several threads
      * @param matrix {@code [outputs, inputs]}, any element type and strides, in memory that all threads may read
      * @param format how elements are stored
-     * @param arena allocates native memory; a shared or automatic one, if the Compute has several threads
      * @return the packed copy
      * @throws IllegalArgumentException as that method does, or if the matrix or the arena is confined to this thread and there are several
      * @throws OutOfMemoryError if the system has too little memory
      */
-    public static PackedWeights ofOutputRows(Compute cpu, Tensor matrix, WeightFormat format, Arena arena) {
+    public static PackedWeights ofOutputRows(Compute cpu, Arena arena, Tensor matrix, WeightFormat format) {
         requireAccess(cpu, Checks.notNull(matrix, "matrix").memory(), "matrix", arena);
         return of(requireMatrix(matrix, OUTPUT_ROWS).permute(1, 0), format, arena, on(cpu));
     }
@@ -171,27 +171,27 @@ public final class PackedWeights {
      * Packs quantised blocks without loss: rows of blocks are outputs, as GGUF has them. The blocks may be in mapped memory, and are
      * not used after the call. The weights must not be used once the arena is closed.
      *
-     * @param blocks {@code [outputs, inputs]}
      * @param arena allocates native memory; a shared one if several threads are to multiply
+     * @param blocks {@code [outputs, inputs]}
      * @return the packed copy
      * @throws IllegalArgumentException if the tensor has not two axes, 512 times its rows are more than 2^31, or a scale is not finite
      * @throws OutOfMemoryError if the system has too little memory
      */
-    public static PackedWeights ofOutputRows(BlockTensor blocks, Arena arena) {
+    public static PackedWeights ofOutputRows(Arena arena, BlockTensor blocks) {
         return of(blocks, arena, PackedMatrix.Loop.SERIAL);
     }
 
     /**
-     * Packs quantised blocks as {@link #ofOutputRows(BlockTensor, Arena)} does, on the threads of a Compute.
+     * Packs quantised blocks as {@link #ofOutputRows(Arena, BlockTensor)} does, on the threads of a Compute.
      *
      * @param cpu threads
-     * @param blocks {@code [outputs, inputs]}, in memory that all threads may read: of a shared or automatic arena, or on the heap
      * @param arena allocates native memory; a shared or automatic one, if the Compute has several threads
+     * @param blocks {@code [outputs, inputs]}, in memory that all threads may read: of a shared or automatic arena, or on the heap
      * @return the packed copy
      * @throws IllegalArgumentException as that method does, or if the blocks or the arena are confined to this thread and there are several
      * @throws OutOfMemoryError if the system has too little memory
      */
-    public static PackedWeights ofOutputRows(Compute cpu, BlockTensor blocks, Arena arena) {
+    public static PackedWeights ofOutputRows(Compute cpu, Arena arena, BlockTensor blocks) {
         requireAccess(cpu, Checks.notNull(blocks, "blocks").memory(), "blocks", arena);
         return of(blocks, arena, on(cpu));
     }
@@ -299,7 +299,7 @@ public final class PackedWeights {
     }
 
     /**
-     * Returns the elements, which f32 holds without loss; those of Q4_1, Q5_1, Q4_K and Q5_K are rounded once, as {@link BlockTensor#dequantise} does.
+     * Returns the elements, which f32 holds without loss; those of Q4_1, Q5_1, Q4_K and Q5_K are rounded once, as {@link BlockTensor#dequantize} does.
      *
      * @param arena owns the copy
      * @return {@code [inputs, outputs]}, dense f32
@@ -328,14 +328,14 @@ public final class PackedWeights {
      * with, and shared by all processes that map it. The file must not be changed in place while it is mapped; {@link #write}
      * replaces it. A file of another file system than the default, such as an archive's, is read into native memory instead.
      *
-     * @param file the file
      * @param arena owns the mapping or the memory; a shared or automatic one if several threads are to multiply
+     * @param file the file
      * @return the weights
      * @throws IOException if the file cannot be read
      * @throws IllegalArgumentException if its header is of another layout, or its sizes are not those of the file; the message
      *     names the file and the field
      */
-    public static PackedWeights map(Path file, Arena arena) throws IOException {
+    public static PackedWeights map(Arena arena, Path file) throws IOException {
         VectorApiCheck.requireVectorModule();
         return new PackedWeights(PackedFile.map(file, arena));
     }

@@ -31,7 +31,7 @@ public final class EmbeddingTables {
             if (blocks == null) {
                 EmbeddingTables.read(packer, Checks.notNull(numbers, "words"), id, dim, row);
             } else {
-                blocks.dequantiseRow(id, row, 0);
+                blocks.dequantizeRow(id, row, 0);
                 Arrays.fill(row, dim, Lanes.roundUp(dim, Lanes.PANEL), 0f);
             }
         }

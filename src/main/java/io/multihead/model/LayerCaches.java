@@ -88,7 +88,7 @@ final class LayerCaches {
                 caches.add(RecurrentCache.of(floats(layers)));
             } else {
                 KeyValueCache.Config config = config(sizes, of.size()).withFormat(format);
-                caches.add(KeyValueCache.paged(config, Math.multiplyExact(config.bytesPerToken(), whole), arena));
+                caches.add(KeyValueCache.paged(arena, config, Math.multiplyExact(config.bytesPerToken(), whole)));
             }
         });
         return caches.size() == 1 ? caches.get(0) : HybridCache.of(caches, partOf);

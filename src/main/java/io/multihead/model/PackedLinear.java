@@ -125,7 +125,7 @@ public final class PackedLinear {
     /** Returns this layer with a copy of its weights in f32. */
     PackedLinear widened(Arena arena) {
         try (Arena temporary = Arena.ofConfined()) {
-            return new PackedLinear(PackedWeights.ofInputRows(weights.unpack(temporary), arena), options);
+            return new PackedLinear(PackedWeights.ofInputRows(arena, weights.unpack(temporary)), options);
         }
     }
 

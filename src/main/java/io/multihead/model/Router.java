@@ -58,7 +58,7 @@ public final class Router {
      *
      * @param divided whether they are; else they are the scores
      */
-    public Router withNormalised(boolean divided) {
+    public Router withNormalized(boolean divided) {
         return new Router(logits, used, sigmoid, divided, scale, bias);
     }
 

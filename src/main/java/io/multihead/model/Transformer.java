@@ -189,7 +189,7 @@ public final class Transformer {
     }
 
     /**
-     * Returns the configuration of a cache for this model, in f32; {@link KeyValueCache.Config#withDtype} makes it narrower.
+     * Returns the configuration of a cache for this model, in f32; {@link KeyValueCache.Config#withFormat} makes it narrower.
      *
      * @return as many layers as there are parts with attention, without ropes, since the model rotates keys itself
      * @throws IllegalStateException if they differ in the heads or sizes of their keys and values, there are none, or a part has a recurrent
@@ -202,16 +202,16 @@ public final class Transformer {
     /**
      * Creates a cache for what all parts keep: pages of keys and values, as those of {@link KeyValueCache#paged}, and recurrent states.
      *
-     * @param format how keys and values are stored
-     * @param tokens most tokens of all sequences together, rounded up to 64
      * @param arena allocates native memory for keys and values, as sequences grow; a shared one if several threads are to use the cache.
      *     Recurrent states are on the heap
+     * @param format how keys and values are stored
+     * @param tokens most tokens of all sequences together, rounded up to 64
      * @return a cache without sequences
      * @throws IllegalArgumentException if there are less than one, or more than a cache can count
      * @throws ArithmeticException if their bytes are 2^63 or more
      * @throws IllegalStateException if no part keeps anything
      */
-    public SequenceCache cache(CacheFormat format, long tokens, Arena arena) {
+    public SequenceCache cache(Arena arena, CacheFormat format, long tokens) {
         Checks.notNull(format, "format");
         Checks.atLeast(tokens, 1, "tokens");
         return LayerCaches.paged(states, format, tokens, Checks.notNull(arena, "arena"));

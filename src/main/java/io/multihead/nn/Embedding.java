@@ -53,13 +53,13 @@ public final class Embedding {
     /**
      * {@return an embedding by a fresh f32 table from PyTorch's distribution: standard normal numbers, drawn with SplitMix64}
      *
+     * @param arena owns the table; must stay open while the embedding is used
      * @param vocabulary how many ids there are
      * @param dim elements of a row
      * @param seed any number; the same one gives the same table
-     * @param arena owns the table; must stay open while the embedding is used
      * @throws IllegalArgumentException if a size is below 1
      */
-    public static Embedding initialise(long vocabulary, long dim, long seed, Arena arena) {
+    public static Embedding initialize(Arena arena, long vocabulary, long dim, long seed) {
         Checks.atLeast(vocabulary, 1, "vocabulary");
         Checks.atLeast(dim, 1, "dim");
         RowView.requireLength(dim, 1, "dim");

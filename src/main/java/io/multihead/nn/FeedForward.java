@@ -84,17 +84,17 @@ public final class FeedForward extends ComposedLayer {
      * Returns a network with fresh f32 parameters from PyTorch's distribution: each linear layer uniform within
      * {@code 1 / sqrt(inputs)}, biases too, drawn with SplitMix64.
      *
+     * @param arena owns the parameters; must stay open while the network is used
      * @param embedDim features that come in and go out
      * @param hidden features in between
      * @param activation the function between the linear layers
      * @param dropout rate behind the activation, in training
      * @param seed any number; the same one gives the same parameters
-     * @param arena owns the parameters; must stay open while the network is used
      * @return the network
      * @throws IllegalArgumentException if a size is below 1 or the rate is no probability
      */
-    public static FeedForward initialise(
-            long embedDim, long hidden, Activation activation, double dropout, long seed, Arena arena) {
+    public static FeedForward initialize(
+            Arena arena, long embedDim, long hidden, Activation activation, double dropout, long seed) {
         requireSettings(embedDim, hidden, activation, dropout);
         InitialTensors random = new InitialTensors(seed, Checks.notNull(arena, "arena"));
         return of(embedDim, hidden, activation, dropout, random.feedForward(embedDim, hidden)::get);

@@ -18,11 +18,11 @@ public final class Gradients {
     /**
      * Returns room for the gradient of every parameter.
      *
-     * @param layer whose parameters
      * @param arena owns the memory
+     * @param layer whose parameters
      * @return dense f32 zeros of each parameter's shape, in the layer's order, unmodifiable
      */
-    public static Map<String, Tensor> zeros(Layer layer, Arena arena) {
+    public static Map<String, Tensor> zeros(Arena arena, Layer layer) {
         Checks.notNull(arena, "arena");
         Map<String, Tensor> zeros = new LinkedHashMap<>();
         Checks.notNull(layer, "layer")

@@ -38,12 +38,12 @@ public final class LayerNorm extends NormLayer {
     /**
      * {@return a layer with fresh f32 parameters, as PyTorch's: weight 1, bias 0}
      *
+     * @param arena owns the parameters; must stay open while the layer is used
      * @param normalized sizes of the last axes, which are normalised together
      * @param epsilon added to the variance; at least 0 (PyTorch's default is 1e-5)
-     * @param arena owns the parameters; must stay open while the layer is used
      * @throws IllegalArgumentException if the shape or epsilon does not fit
      */
-    public static LayerNorm initialise(Shape normalized, double epsilon, Arena arena) {
+    public static LayerNorm initialize(Arena arena, Shape normalized, double epsilon) {
         requireSettings(normalized, epsilon);
         Checks.notNull(arena, "arena");
         return of(

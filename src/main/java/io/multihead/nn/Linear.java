@@ -111,28 +111,28 @@ public final class Linear implements Layer {
      * Returns a layer with fresh f32 parameters from PyTorch's distribution: weight and bias uniform within
      * {@code 1 / sqrt(inputs)}, drawn with SplitMix64.
      *
+     * @param arena owns the parameters; must stay open while the layer is used
      * @param inputs features of an input
      * @param outputs features of an output
      * @param seed any number; the same one gives the same parameters
-     * @param arena owns the parameters; must stay open while the layer is used
      * @return the layer, with a bias
      * @throws IllegalArgumentException if a size is below 1
      */
-    public static Linear initialise(long inputs, long outputs, long seed, Arena arena) {
-        return initialise(inputs, outputs, true, seed, arena);
+    public static Linear initialize(Arena arena, long inputs, long outputs, long seed) {
+        return initialize(arena, inputs, outputs, true, seed);
     }
 
     /**
      * {@return a layer with fresh f32 parameters from PyTorch's distribution, with or without a bias; the weight is the same}
      *
+     * @param arena owns the parameters; must stay open while the layer is used
      * @param inputs features of an input
      * @param outputs features of an output
      * @param bias whether there is a bias
      * @param seed any number; the same one gives the same parameters
-     * @param arena owns the parameters; must stay open while the layer is used
      * @throws IllegalArgumentException if a size is below 1
      */
-    public static Linear initialise(long inputs, long outputs, boolean bias, long seed, Arena arena) {
+    public static Linear initialize(Arena arena, long inputs, long outputs, boolean bias, long seed) {
         Checks.atLeast(inputs, 1, "inputs");
         Checks.atLeast(outputs, 1, "outputs");
         InitialTensors random = new InitialTensors(seed, Checks.notNull(arena, "arena"));

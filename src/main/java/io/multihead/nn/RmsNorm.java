@@ -35,12 +35,12 @@ public final class RmsNorm extends NormLayer {
     /**
      * {@return a layer with a fresh f32 parameter, as PyTorch's: weight 1}
      *
+     * @param arena owns the parameter; must stay open while the layer is used
      * @param normalized sizes of the last axes, which are normalised together
      * @param epsilon added to the mean square; at least 0
-     * @param arena owns the parameter; must stay open while the layer is used
      * @throws IllegalArgumentException if the shape or epsilon does not fit
      */
-    public static RmsNorm initialise(Shape normalized, double epsilon, Arena arena) {
+    public static RmsNorm initialize(Arena arena, Shape normalized, double epsilon) {
         requireSettings(normalized, epsilon);
         return of(normalized, epsilon, InitialTensors.constant(1, normalized, Checks.notNull(arena, "arena")));
     }

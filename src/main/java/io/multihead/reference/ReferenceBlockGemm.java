@@ -23,7 +23,7 @@ public final class ReferenceBlockGemm {
     public static ReferenceGemm.Result multiply(Tensor a, BlockTensor weights) {
         Values.requireShape(a, "a", -1, Checks.notNull(weights, "weights").columns());
         double[] left = Values.of(a, "a");
-        double[] right = ReferenceBlocks.dequantise(weights);
+        double[] right = ReferenceBlocks.dequantize(weights);
         int rows = (int) a.dim(0);
         int columns = (int) weights.shape().dim(0);
         ReferenceGemm.Result result = new ReferenceGemm.Result(new double[rows * columns], new double[rows * columns]);
@@ -47,7 +47,7 @@ public final class ReferenceBlockGemm {
     public static ReferenceGemm.Result multiplyRounded(Tensor a, BlockTensor weights) {
         Values.requireShape(a, "a", -1, Checks.notNull(weights, "weights").columns());
         double[] left = rounded(Values.of(a, "a"));
-        double[] right = ReferenceBlocks.dequantise(weights);
+        double[] right = ReferenceBlocks.dequantize(weights);
         int depth = (int) weights.columns();
         int rows = (int) a.dim(0);
         int columns = (int) weights.shape().dim(0);

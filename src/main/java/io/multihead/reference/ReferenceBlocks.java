@@ -23,7 +23,7 @@ public final class ReferenceBlocks {
      * @return the values, row-major, as a new array
      * @throws IllegalArgumentException if there are too many for an array
      */
-    public static double[] dequantise(BlockTensor weights) {
+    public static double[] dequantize(BlockTensor weights) {
         long elements = Checks.notNull(weights, "weights").shape().elements();
         double[] values = new double[Checks.fitsInt(elements, "elements")];
         int block = weights.type().elements();

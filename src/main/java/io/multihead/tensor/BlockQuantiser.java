@@ -27,7 +27,7 @@ final class BlockQuantiser {
     private final int[] quants = new int[256];
 
     /** Rounds the weights of one block, which are finite, and stores its bytes. */
-    void quantise(BlockType type, float[] x, int at, MemorySegment to, long offset) {
+    void quantize(BlockType type, float[] x, int at, MemorySegment to, long offset) {
         float largest = BlockRounding.largest(x, at, type.elements());
         if (type != BlockType.MXFP4 && Math.abs(largest) > MOST) {
             throw tooLarge("weights as large as " + largest);

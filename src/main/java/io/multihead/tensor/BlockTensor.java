@@ -61,15 +61,15 @@ public final class BlockTensor {
      * with the least weighted square error. The root mean square error of normally distributed weights, in parts of theirs: Q8_0 0.53 %,
      * Q6_K 1.8 %, Q5_K 3.6 %, Q5_1 3.8 %, Q5_0 4.3 %, Q4_K 7.1 %, Q4_1 7.8 %, Q4_0 8.6 %.
      *
+     * @param arena owns the memory of the blocks, aligned to 64 bytes
      * @param from the weights, at least one axis, any strides; the last size is a multiple of {@link BlockType#elements}; F64 is rounded to
      *     f32 first
      * @param type how blocks are stored
-     * @param arena owns the memory of the blocks, aligned to 64 bytes
      * @return the blocks
      * @throws IllegalArgumentException if a row is no whole number of blocks, a weight is NaN or infinite, or a block needs a scale or a
      *     minimum that f16 does not hold, which weights below 500,000 do not, or below 65,504 in Q4_1 and Q5_1
      */
-    public static BlockTensor quantise(Tensor from, BlockType type, Arena arena) {
+    public static BlockTensor quantize(Arena arena, Tensor from, BlockType type) {
         Checks.notNull(from, "from");
         Checks.notNull(type, "type");
         Checks.notNull(arena, "arena");
@@ -83,17 +83,17 @@ public final class BlockTensor {
         MemorySegment memory = arena.allocate(rows * rowBytes, 64);
         BlockTensor blocks = new BlockTensor(memory, type, from.shape(), 0, rowBytes);
         if (from.shape().elements() > 0) {
-            quantise(from, 0, blocks, new BlockQuantiser(), new float[columns]);
+            quantize(from, 0, blocks, new BlockQuantiser(), new float[columns]);
         }
         return blocks;
     }
 
     /** Rounds the rows of a tensor into those from {@code row} on, through an array of one row. */
-    private static long quantise(Tensor from, long row, BlockTensor to, BlockQuantiser quantiser, float[] values) {
+    private static long quantize(Tensor from, long row, BlockTensor to, BlockQuantiser quantiser, float[] values) {
         if (from.rank() > 1) {
             long next = row;
             for (long i = 0; i < from.dim(0); i++) {
-                next = quantise(from.select(0, i), next, to, quantiser, values);
+                next = quantize(from.select(0, i), next, to, quantiser, values);
             }
             return next;
         }
@@ -105,7 +105,7 @@ public final class BlockTensor {
         }
         long block = row * to.rowBytes;
         for (int i = 0; i < values.length; i += to.type.elements()) {
-            quantiser.quantise(to.type, values, i, to.memory, block);
+            quantiser.quantize(to.type, values, i, to.memory, block);
             block += to.type.bytes();
         }
         return row + 1;
@@ -221,7 +221,7 @@ public final class BlockTensor {
      * @throws IllegalArgumentException if the shape differs, the memory overlaps the blocks or is read-only, or elements share storage;
      *     nothing has been written then
      */
-    public void dequantise(Tensor to) {
+    public void dequantize(Tensor to) {
         if (!Checks.notNull(to, "to").shape().equals(shape)) {
             throw TensorFaults.shape("to", to.shape(), shape);
         }
@@ -235,20 +235,20 @@ public final class BlockTensor {
             throw TensorFaults.overlap("to", to, "the blocks");
         }
         if (shape.elements() > 0) {
-            dequantise(to, 0, Tensor.of(new float[Checks.fitsInt(columns(), "columns")]));
+            dequantize(to, 0, Tensor.of(new float[Checks.fitsInt(columns(), "columns")]));
         }
     }
 
     /** Stores the rows from {@code row} on, as many as the tensor has, through an array of one row. */
-    private long dequantise(Tensor to, long row, Tensor values) {
+    private long dequantize(Tensor to, long row, Tensor values) {
         if (to.rank() == 1) {
-            dequantiseRow(row, (float[]) values.memory().heapBase().orElseThrow(), 0);
+            dequantizeRow(row, (float[]) values.memory().heapBase().orElseThrow(), 0);
             values.copyTo(to);
             return row + 1;
         }
         long next = row;
         for (long i = 0; i < to.dim(0); i++) {
-            next = dequantise(to.select(0, i), next, values);
+            next = dequantize(to.select(0, i), next, values);
         }
         return next;
     }
@@ -261,7 +261,7 @@ public final class BlockTensor {
      * @param at index of the first of them
      * @throws IllegalArgumentException if there is no such row, or the array has too few elements
      */
-    public void dequantiseRow(long row, float[] to, int at) {
+    public void dequantizeRow(long row, float[] to, int at) {
         Checks.index(row, rows(), "row");
         long room = Checks.notNull(to, "to").length - Checks.atLeast(at, 0, "at");
         if (room < columns()) {

@@ -88,18 +88,18 @@ public final class BertLayers {
      * Loads the encoder of a folder: {@code config.json} of model type {@code bert}, weights in safetensors, and the tokenizer. Where there is a
      * {@code modules.json}, vectors must be means of tokens, perhaps normalised.
      *
-     * @param folder what transformers or sentence-transformers wrote; {@link #save} copies its other files
      * @param arena owns the parameters, which must stay open
+     * @param folder what transformers or sentence-transformers wrote; {@link #save} copies its other files
      * @return the encoder
      * @throws IOException if a file cannot be read
      * @throws IllegalArgumentException if the folder has another kind of model, or a setting that these layers do not have; the message names
      *     the file and the setting
      */
-    public static BertLayers load(Path folder, Arena arena) throws IOException {
+    public static BertLayers load(Arena arena, Path folder) throws IOException {
         Checks.notNull(arena, "arena");
         BertFolder files = BertFolder.read(Checks.notNull(folder, "folder"));
         try (Arena mapped = Arena.ofConfined()) {
-            SafetensorsFolder weights = SafetensorsFolder.map(folder, mapped);
+            SafetensorsFolder weights = SafetensorsFolder.map(mapped, folder);
             return Checks.in(folder, () -> {
                 String prefix = weights.names().contains(BertSizes.WORDS) ? "" : "bert.";
                 Function<String, @Nullable Tensor> source =
@@ -172,11 +172,11 @@ public final class BertLayers {
     /**
      * Returns gradients of zeros for all parameters, or for those of some names: parameters without a gradient stay as they are.
      *
-     * @param trained tells which parameters are trained, by name
      * @param arena owns the memory
+     * @param trained tells which parameters are trained, by name
      * @return an unmodifiable map
      */
-    public Map<String, Tensor> gradients(Predicate<String> trained, Arena arena) {
+    public Map<String, Tensor> gradients(Arena arena, Predicate<String> trained) {
         Checks.notNull(trained, "trained");
         Map<String, Tensor> zeros = new LinkedHashMap<>();
         parameters.forEach((name, tensor) -> {

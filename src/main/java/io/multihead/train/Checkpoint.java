@@ -64,7 +64,7 @@ public final class Checkpoint {
         Checks.notNull(model, MODEL);
         Map<String, Tensor> expected = tensors(parameters, optimizer);
         try (Arena arena = Arena.ofConfined()) {
-            Safetensors saved = Safetensors.map(Checks.notNull(file, "file"), arena);
+            Safetensors saved = Safetensors.map(arena, Checks.notNull(file, "file"));
             return Checks.in(file, () -> {
                 Map<String, Long> counters = counters(saved);
                 String found = saved.metadata().get(MODEL);
@@ -91,7 +91,7 @@ public final class Checkpoint {
      */
     public static Map<String, Long> counters(Path file) throws IOException {
         try (Arena arena = Arena.ofConfined()) {
-            Safetensors saved = Safetensors.map(Checks.notNull(file, "file"), arena);
+            Safetensors saved = Safetensors.map(arena, Checks.notNull(file, "file"));
             return Checks.in(file, () -> counters(saved));
         }
     }

@@ -141,10 +141,10 @@ class HeadPruningTest {
     void importanceIsTheMeanAbsoluteGradient() {
         Tensor gradients = Tensor.of(new float[] {1, -2, 0, -3, 2, 0}, 2, 3);
         assertArrayEquals(new double[] {2, 2, 0}, HeadImportance.of(gradients), 1e-12);
-        assertArrayEquals(new double[] {Math.sqrt(0.5), Math.sqrt(0.5), 0}, HeadImportance.normalised(2, 2, 0), 1e-12);
-        assertArrayEquals(new double[] {0, 0}, HeadImportance.normalised(0, 0));
-        assertArrayEquals(new double[] {0.6, 0.8}, HeadImportance.normalised(3e-170, 4e-170), 1e-15);
-        assertArrayEquals(new double[] {1, 0}, HeadImportance.normalised(1e200, 0));
+        assertArrayEquals(new double[] {Math.sqrt(0.5), Math.sqrt(0.5), 0}, HeadImportance.normalized(2, 2, 0), 1e-12);
+        assertArrayEquals(new double[] {0, 0}, HeadImportance.normalized(0, 0));
+        assertArrayEquals(new double[] {0.6, 0.8}, HeadImportance.normalized(3e-170, 4e-170), 1e-15);
+        assertArrayEquals(new double[] {1, 0}, HeadImportance.normalized(1e200, 0));
         assertThrows(IllegalArgumentException.class, () -> HeadImportance.of(gradients.reshape(6)));
     }
 

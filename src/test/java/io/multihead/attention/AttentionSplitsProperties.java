@@ -3,6 +3,7 @@ package io.multihead.attention;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.multihead.cache.CacheFormat;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.compute.Compute;
 import io.multihead.reference.ReferenceAttention;
@@ -306,7 +307,7 @@ class AttentionSplitsProperties {
         KeyValueView cache(DType dtype, boolean paged, long from, long to) {
             KeyValueCache.Config config = KeyValueCache.Config.of(1, sizes.kvHeads, sizes.headDim)
                     .withValueDim(sizes.valueDim)
-                    .withDtype(dtype);
+                    .withFormat(CacheFormat.of(dtype));
             int tokens = (int) Math.max(1, to - from);
             KeyValueCache cache =
                     paged ? KeyValueCache.paged(config, 1 << 24) : KeyValueCache.contiguous(config, 1, tokens);

@@ -105,7 +105,7 @@ final class LayerBits {
         HeadStatistics statistics = HeadStatistics.of(bits.flags(0.5, 3, 4, 5));
         bits.add("statistics", statistics.entropy());
         bits.add("statistics", statistics.deviationAcrossHeads());
-        bits.add("importance", HeadImportance.normalised(HeadImportance.of(bits.normal(5, 3))));
+        bits.add("importance", HeadImportance.normalized(HeadImportance.of(bits.normal(5, 3))));
     }
 
     private static void blocks(Bits bits, Trainer trainer) {
@@ -116,7 +116,7 @@ final class LayerBits {
                         .withActivation(activation)
                         .withNormFirst(normFirst)
                         .withDropout(kind % 3 == 1 ? 0.2 : 0);
-                TransformerBlock block = TransformerBlock.initialise(config, kind, bits.arena());
+                TransformerBlock block = TransformerBlock.initialize(bits.arena(), config, kind);
                 bits.add("initial block", block.parameters().values().toArray(Tensor[]::new));
                 Tensor x = trainer.numbers(2, 11, 24);
                 trainer.layer("block " + kind, block, x);

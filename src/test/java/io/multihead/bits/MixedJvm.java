@@ -7,6 +7,7 @@ import io.multihead.attention.KeyValueView;
 import io.multihead.attention.Mask;
 import io.multihead.attention.ScoreOptions;
 import io.multihead.attention.Softmax;
+import io.multihead.cache.CacheFormat;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.compute.Compute;
 import io.multihead.gemm.Gemm;
@@ -122,7 +123,7 @@ final class MixedJvm {
 
     private static Runnable decode(Compute cpu, DType dtype, Tensor key, Tensor query, Tensor output) {
         KeyValueCache cache =
-                KeyValueCache.contiguous(KeyValueCache.Config.of(1, 2, 64).withDtype(dtype), 1, 512);
+                KeyValueCache.contiguous(KeyValueCache.Config.of(1, 2, 64).withFormat(CacheFormat.of(dtype)), 1, 512);
         for (int i = 0; i < 4; i++) {
             cache.append(cpu, 0, 0, key, key);
         }

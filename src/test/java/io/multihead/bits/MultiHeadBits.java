@@ -151,7 +151,7 @@ final class MultiHeadBits {
     }
 
     private static MultiHeadAttention layer(Bits bits, MultiHeadConfig config, int seed) {
-        MultiHeadAttention layer = MultiHeadAttention.initialise(config, seed, bits.arena());
+        MultiHeadAttention layer = MultiHeadAttention.initialize(bits.arena(), config, seed);
         bits.add("initial " + seed, layer.parameters().values().toArray(Tensor[]::new));
         return layer;
     }

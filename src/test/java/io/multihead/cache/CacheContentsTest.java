@@ -31,7 +31,7 @@ import net.jqwik.api.Tag;
 class CacheContentsTest {
     private static final Compute CPU = Compute.serial();
     private static final Config SMALL =
-            Config.of(2, 2, 4).withValueDim(3).withDtype(DType.I8).withRopes(Rope.of(Rope.Config.of(4)));
+            Config.of(2, 2, 4).withValueDim(3).withFormat(CacheFormat.I8).withRopes(Rope.of(Rope.Config.of(4)));
 
     @Property(tries = 100, edgeCases = EdgeCasesMode.NONE)
     void readsWhatWasAppended(
@@ -63,7 +63,7 @@ class CacheContentsTest {
         int dim = keys ? config.headDim() : config.valueDim();
         float[] values = CacheModel.tensor(tokens, keys, config.heads(), dim, config.format())
                 .toArray();
-        for (int i = 0; config.dtype() == DType.I8 && i < values.length; i++) {
+        for (int i = 0; config.format().dtype() == DType.I8 && i < values.length; i++) {
             values[i] += 0f; // integers have no negative zero
         }
         return values;
@@ -101,7 +101,7 @@ class CacheContentsTest {
     /** The largest scale of which 127 multiples are finite, times the one byte that append does not store. */
     @Example
     void aValueThatOverflowsWhenItIsWidenedReachesOnlyRowsThatSeeIt() {
-        Config config = Config.of(1, 1, 4).withDtype(DType.I8);
+        Config config = Config.of(1, 1, 4).withFormat(CacheFormat.I8);
         KeyValueCache cache = KeyValueCache.paged(config, 1L << 16);
         int sequence = cache.open();
         StoredTokens stored = StoredTokens.allocate(Arena.ofAuto(), config, 70);
@@ -186,7 +186,7 @@ class CacheContentsTest {
         StoredTokens many = StoredTokens.allocate(Arena.ofAuto(), SMALL, 55);
         assertThrows(CacheFullException.class, () -> CacheContents.of(tiny).appendStored(CPU, 0, other, many));
         assertEquals(10, tiny.length(0, other));
-        named("keyScale", () -> CacheContents.of(KeyValueCache.contiguous(SMALL.withDtype(DType.F32), 1, 1))
+        named("keyScale", () -> CacheContents.of(KeyValueCache.contiguous(SMALL.withFormat(CacheFormat.F32), 1, 1))
                 .appendStored(CPU, 0, 0, new StoredTokens(k, v, k.select(2, 0), v.select(2, 0))));
     }
 }

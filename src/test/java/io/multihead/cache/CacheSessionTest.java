@@ -32,7 +32,7 @@ import org.junit.jupiter.api.io.TempDir;
 class CacheSessionTest {
     private static final Compute CPU = Compute.serial();
     private static final Config CONFIG =
-            Config.of(2, 2, 8).withValueDim(6).withDtype(DType.I8).withRopes(rope(500));
+            Config.of(2, 2, 8).withValueDim(6).withFormat(CacheFormat.I8).withRopes(rope(500));
 
     @TempDir
     Path folder;
@@ -42,7 +42,7 @@ class CacheSessionTest {
     }
 
     private static Config config(DType dtype) {
-        return CONFIG.withDtype(dtype);
+        return CONFIG.withFormat(CacheFormat.of(dtype));
     }
 
     /** Returns a cache with a prefix of 300 tokens, and a fork of it that has 30 more and has dropped some. */
@@ -105,7 +105,7 @@ class CacheSessionTest {
         CacheSession.save(CPU, cache, file, 0, 1);
         try (Arena arena = Arena.ofConfined()) {
             // five blocks of 300 tokens, of which the fork shares none but that before its first token; two of its own
-            Tensor key = Safetensors.map(file, arena).get("layer.1.key");
+            Tensor key = Safetensors.map(arena, file).get("layer.1.key");
             assertEquals(
                     List.of(2L, 7L * 64, 8L),
                     Arrays.stream(key.shape().toArray()).boxed().toList());
@@ -113,7 +113,7 @@ class CacheSessionTest {
         cache.slide(0, 290);
         CacheSession.save(CPU, cache, file, 0);
         try (Arena arena = Arena.ofConfined()) {
-            Tensor key = Safetensors.map(file, arena).get("layer.0.key");
+            Tensor key = Safetensors.map(arena, file).get("layer.0.key");
             assertEquals(64, key.dim(1));
             assertEquals(0, key.get(0, 290 % 64 - 1, 0));
             assertTrue(key.get(0, 290 % 64, 0) != 0 && key.get(0, 299 % 64, 0) != 0);
@@ -134,7 +134,7 @@ class CacheSessionTest {
         Path file = folder.resolve("session");
         CacheSession.save(CPU, cache, file, start, end);
         try (Arena arena = Arena.ofConfined()) {
-            Safetensors saved = Safetensors.map(file, arena);
+            Safetensors saved = Safetensors.map(arena, file);
             for (String name : List.of("layer.0.key", "layer.1.key", "layer.0.value", "layer.1.value")) {
                 Tensor tensor = saved.get(name);
                 for (int token = 0; token < 64; token++) {
@@ -158,7 +158,7 @@ class CacheSessionTest {
         Path file = folder.resolve("short");
         CacheSession.save(CPU, cache, file, 0);
         try (Arena arena = Arena.ofConfined()) {
-            Tensor key = Safetensors.map(file, arena).get("layer.1.key");
+            Tensor key = Safetensors.map(arena, file).get("layer.1.key");
             assertEquals(64, key.dim(1));
             assertTrue(key.get(1, 9, 0) != 0);
             assertEquals(0, key.get(1, 10, 0));
@@ -185,19 +185,19 @@ class CacheSessionTest {
         Path file = folder.resolve("session");
         CacheSession.save(CPU, filled(CONFIG), file, 0);
         rejected(
-                Config.of(3, 2, 8).withValueDim(6).withDtype(DType.I8).withRopes(rope(500)),
+                Config.of(3, 2, 8).withValueDim(6).withFormat(CacheFormat.I8).withRopes(rope(500)),
                 file,
                 "layers: 2; expected 3");
         rejected(
-                Config.of(2, 1, 8).withValueDim(6).withDtype(DType.I8).withRopes(rope(500)),
+                Config.of(2, 1, 8).withValueDim(6).withFormat(CacheFormat.I8).withRopes(rope(500)),
                 file,
                 "heads: 2; expected 1");
         rejected(
-                Config.of(2, 2, 9).withValueDim(6).withDtype(DType.I8).withRopes(rope(500)),
+                Config.of(2, 2, 9).withValueDim(6).withFormat(CacheFormat.I8).withRopes(rope(500)),
                 file,
                 "headDim: 8; expected 9");
         rejected(CONFIG.withValueDim(7), file, "valueDim: 6; expected 7");
-        rejected(CONFIG.withDtype(DType.F16), file, "dtype: I8; expected F16");
+        rejected(CONFIG.withFormat(CacheFormat.F16), file, "dtype: I8; expected F16");
         rejected(CONFIG.withRopes(), file, "ropes: {rotaryDims=8, theta=500.0");
         rejected(CONFIG.withRopes(rope(500), rope(501)), file, "\"theta\":501.0");
         KeyValueCache same = KeyValueCache.paged(CONFIG.withRopes(rope(500), rope(500)), 1L << 20);
@@ -281,7 +281,7 @@ class CacheSessionTest {
     /** Rewrites a file with some tensors changed. */
     private static void changed(Path file, Path to, BiFunction<String, Tensor, Tensor> change) throws IOException {
         try (Arena arena = Arena.ofShared()) {
-            Safetensors read = Safetensors.map(file, arena);
+            Safetensors read = Safetensors.map(arena, file);
             Map<String, Tensor> tensors = new LinkedHashMap<>();
             read.names().forEach(name -> tensors.put(name, read.get(name)));
             Map<String, String> metadata = new LinkedHashMap<>(read.metadata());
@@ -295,7 +295,7 @@ class CacheSessionTest {
     private void broken(Path file, String field, String value, String message) throws IOException {
         Path changed = folder.resolve("changed");
         try (Arena arena = Arena.ofShared()) {
-            Safetensors read = Safetensors.map(file, arena);
+            Safetensors read = Safetensors.map(arena, file);
             Map<String, String> metadata = new LinkedHashMap<>(read.metadata());
             Map<String, Tensor> tensors = new LinkedHashMap<>();
             read.names().forEach(name -> tensors.put(name, read.get(name)));
@@ -351,7 +351,7 @@ class CacheSessionTest {
     void aConfinedCacheIsRefusedBeforeAFileIsBegun() throws IOException {
         try (Arena confined = Arena.ofConfined();
                 Compute cpu = Compute.threads(2)) {
-            KeyValueCache cache = KeyValueCache.paged(CONFIG, 1L << 20, confined);
+            KeyValueCache cache = KeyValueCache.paged(confined, CONFIG, 1L << 20);
             int sequence = cache.open();
             append(cache, sequence, 200, 1);
             // the folder is missing, so that a file that is begun is another error

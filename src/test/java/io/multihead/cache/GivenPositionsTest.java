@@ -111,7 +111,8 @@ class GivenPositionsTest {
     }
 
     private static KeyValueCache open(DType dtype, Rope... ropes) {
-        Config config = Config.of(1, KV_HEADS, DIM).withDtype(dtype).withRopes(ropes);
+        Config config =
+                Config.of(1, KV_HEADS, DIM).withFormat(CacheFormat.of(dtype)).withRopes(ropes);
         return KeyValueCache.contiguous(config, 2, KEYS);
     }
 

@@ -222,7 +222,7 @@ class KeyValueCacheProperties {
                 assertArrayEquals(
                         attend(plain, window(tokens.first(), expected.size())),
                         attend(cache.view(layer, sequence), AttentionOptions.DEFAULT),
-                        config.dtype() == DType.I8 ? I8_APART : 0f);
+                        config.format().dtype() == DType.I8 ? I8_APART : 0f);
             }
         }
 

@@ -25,7 +25,7 @@ class PagePoolMemoryTest {
 
     private final Arena memory = Arena.ofConfined();
     private final SmallArena small = new SmallArena(memory, SLAB + (1 << 20), SLAB + (1 << 20));
-    private final KeyValueCache cache = KeyValueCache.paged(Config.of(1, 8, 128), 8 * SLAB, small);
+    private final KeyValueCache cache = KeyValueCache.paged(small, Config.of(1, 8, 128), 8 * SLAB);
 
     @AfterEach
     void close() {
@@ -47,12 +47,12 @@ class PagePoolMemoryTest {
     @ParameterizedTest
     @EnumSource(names = {"F32", "BF16", "F16", "I8"})
     void theArenaIsAskedForTheBytesOfAllTokens(DType dtype) {
-        Config config = Config.of(1, 3, 6).withValueDim(40).withDtype(dtype);
+        Config config = Config.of(1, 3, 6).withValueDim(40).withFormat(CacheFormat.of(dtype));
         long bytes = 512 * KeyValueCache.contiguous(config, 1, 1).bytesPerToken();
         SmallArena all = new SmallArena(memory, bytes, bytes);
-        KeyValueCache.contiguous(config, 2, 256, all);
+        KeyValueCache.contiguous(all, config, 2, 256);
         SmallArena steps = new SmallArena(memory, bytes, bytes);
-        KeyValueCache paged = KeyValueCache.paged(config, bytes, steps);
+        KeyValueCache paged = KeyValueCache.paged(steps, config, bytes);
         paged.append(
                 SERIAL,
                 0,
@@ -77,7 +77,7 @@ class PagePoolMemoryTest {
     @ParameterizedTest
     @EnumSource(names = {"F32", "F16", "I8"})
     void slabsOfAnySizeHaveTheSameBits(DType dtype) {
-        Config config = Config.of(2, 4, 128).withValueDim(96).withDtype(dtype);
+        Config config = Config.of(2, 4, 128).withValueDim(96).withFormat(CacheFormat.of(dtype));
         KeyValueCache paged = KeyValueCache.paged(config, 8 * SLAB);
         KeyValueCache contiguous = KeyValueCache.contiguous(config, 2, 2560);
         paged.open();

@@ -38,7 +38,7 @@ class RecurrentCacheProperties {
             return states;
         }
         KeyValueCache.Config config = KeyValueCache.Config.of(1, 1, 4);
-        KeyValueCache keys = KeyValueCache.paged(config, 64L * 64 * config.bytesPerToken(), Arena.ofAuto());
+        KeyValueCache keys = KeyValueCache.paged(Arena.ofAuto(), config, 64L * 64 * config.bytesPerToken());
         return HybridCache.of(List.of(states, keys), 0, 1, 0);
     }
 

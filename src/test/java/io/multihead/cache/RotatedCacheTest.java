@@ -48,7 +48,7 @@ class RotatedCacheTest {
             value = DType.class,
             names = {"F32", "BF16", "F16", "I8"})
     void rotationOnTheWayInHasTheBitsOfAPassBefore(DType dtype) {
-        Config plain = Config.of(2, KV_HEADS, DIM).withDtype(dtype);
+        Config plain = Config.of(2, KV_HEADS, DIM).withFormat(CacheFormat.of(dtype));
         KeyValueCache expected = KeyValueCache.paged(plain, 1L << 23);
         KeyValueCache actual = KeyValueCache.paged(plain.withRopes(PARTIAL, WHOLE), 1L << 23);
         expected.open();

@@ -250,7 +250,7 @@ class SessionFormatTest {
 
     private static Map<String, String> metadata(Path file) throws IOException {
         try (Arena arena = Arena.ofConfined()) {
-            return Safetensors.map(file, arena).metadata();
+            return Safetensors.map(arena, file).metadata();
         }
     }
 
@@ -258,7 +258,7 @@ class SessionFormatTest {
     private Path changed(Path file, String field, UnaryOperator<String> change) throws IOException {
         Path copy = Files.createTempFile(folder, "changed", "");
         try (Arena arena = Arena.ofShared()) {
-            Safetensors read = Safetensors.map(file, arena);
+            Safetensors read = Safetensors.map(arena, file);
             Map<String, String> metadata = new LinkedHashMap<>(read.metadata());
             Map<String, Tensor> tensors = new LinkedHashMap<>();
             read.names().forEach(name -> tensors.put(name, read.get(name)));

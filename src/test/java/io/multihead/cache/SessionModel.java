@@ -6,7 +6,6 @@ import io.multihead.position.Rope;
 import io.multihead.position.RopeScaling;
 import io.multihead.position.RopeSections;
 import io.multihead.support.Tokens;
-import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.List;
@@ -36,7 +35,10 @@ final class SessionModel {
         Rope plain = Rope.of(Rope.Config.of(8));
         ropes.add(plain.withSections(RopeSections.consecutive(2, 1, 1)));
         ropes.add(plain.withSections(RopeSections.interleaved(2, 1, 1)));
-        return Config.of(ropes.size(), 1, 8).withValueDim(4).withDtype(DType.I8).withRopes(ropes.toArray(Rope[]::new));
+        return Config.of(ropes.size(), 1, 8)
+                .withValueDim(4)
+                .withFormat(CacheFormat.I8)
+                .withRopes(ropes.toArray(Rope[]::new));
     }
 
     /** Returns a cache of two sequences: 40 tokens, and the first 30 of them with ten others. */

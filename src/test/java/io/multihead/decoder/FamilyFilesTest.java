@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.multihead.cache.CacheFormat;
 import io.multihead.compute.Compute;
 import io.multihead.decoder.FamilyFile.Kind;
 import io.multihead.format.GgufWriter;
@@ -154,7 +155,7 @@ class FamilyFilesTest {
                 expected = model.embedder().embed("A text.");
             }
             Path weights = folder.resolve("model.safetensors");
-            Safetensors whole = Safetensors.map(weights, arena);
+            Safetensors whole = Safetensors.map(arena, weights);
             Map<String, Tensor> stack = new LinkedHashMap<>();
             whole.names().forEach(name -> stack.put(name.substring("model.".length()), whole.get(name)));
             Path written = folder.resolve("written");
@@ -231,7 +232,7 @@ class FamilyFilesTest {
     void eightBitInputsChangeNumbersAndNoPromise() throws IOException {
         Path path = quantised(new FamilyFile(Kind.WIDE, 6), BlockType.Q4_K);
         int[] ids = {5, 60, 70, 80, 90, 100, 110, 120, 130};
-        SessionOptions options = SessionOptions.DEFAULT.withCacheType(DType.F32);
+        SessionOptions options = SessionOptions.DEFAULT.withCacheFormat(CacheFormat.F32);
         try (Compute serial = Compute.serial();
                 Compute threads = Compute.threads(3);
                 LanguageModel exact = LanguageModel.load(serial, path);
@@ -301,7 +302,8 @@ class FamilyFilesTest {
         Path path = folder.resolve("model.gguf");
         FamilyFile file = new FamilyFile(Kind.PHI_4, 5).withShortContext();
         file.write(path);
-        SessionOptions few = SessionOptions.DEFAULT.withCacheType(DType.F32).withContextTokens(FamilyFile.ORIGINAL);
+        SessionOptions few =
+                SessionOptions.DEFAULT.withCacheFormat(CacheFormat.F32).withContextTokens(FamilyFile.ORIGINAL);
         assertClose(file, path, few);
         file.writeFolder(folder, tokenizerJson());
         assertClose(file, folder, few);
@@ -329,7 +331,7 @@ class FamilyFilesTest {
 
     /** Compares the logarithms of probability of a text's tokens, which are drawn so that they differ. */
     static void assertClose(FamilyFile file, Path path) throws IOException {
-        assertClose(file, path, SessionOptions.DEFAULT.withCacheType(DType.F32));
+        assertClose(file, path, SessionOptions.DEFAULT.withCacheFormat(CacheFormat.F32));
     }
 
     private static void assertClose(FamilyFile file, Path path, SessionOptions options) throws IOException {

@@ -50,9 +50,9 @@ public final class FamilyModel {
             GgufWriter writer = file.metadata();
             file.matrices().forEach(name -> {
                 BlockType blocks = types[count.getAndIncrement() % types.length];
-                BlockTensor quantised = BlockTensor.quantise(file.tensor(name), blocks, arena);
+                BlockTensor quantised = BlockTensor.quantize(arena, file.tensor(name), blocks);
                 Tensor wide = Tensor.allocate(arena, DType.F32, quantised.shape());
-                quantised.dequantise(wide);
+                quantised.dequantize(wide);
                 file.replace(name, wide);
                 writer.blocks(name, quantised);
             });

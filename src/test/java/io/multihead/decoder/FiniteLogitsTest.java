@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.multihead.cache.CacheFormat;
 import io.multihead.compute.Compute;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
@@ -38,7 +39,7 @@ class FiniteLogitsTest {
     @Test
     void nextLogitsAreFiniteOrAnError() {
         try (LanguageModel model = poisoned();
-                Sessions sessions = model.sessions(SessionOptions.DEFAULT.withCacheType(DType.F32));
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT.withCacheFormat(CacheFormat.F32));
                 Session bad = sessions.open().append("a z b");
                 Session good = sessions.open().append("a b")) {
             float[] logits = good.nextLogits();
@@ -88,7 +89,7 @@ class FiniteLogitsTest {
         }
         weights.put("blk.0.attn_v.weight", Tensor.of(values, 16, 32));
         try (LanguageModel model = TinyDecoder.model(cpu, weights);
-                Sessions sessions = model.sessions(SessionOptions.DEFAULT.withCacheType(type));
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT.withCacheFormat(CacheFormat.of(type)));
                 Session session = sessions.open().append("a b")) {
             if (type == DType.F16) {
                 String begin =

@@ -106,9 +106,9 @@ class GptOssFolderTest {
         try (Arena arena = Arena.ofConfined()) {
             for (String name : file.matrices()) {
                 if (name.contains("_exps")) {
-                    BlockTensor quantised = BlockTensor.quantise(file.tensor(name), BlockType.MXFP4, arena);
+                    BlockTensor quantised = BlockTensor.quantize(arena, file.tensor(name), BlockType.MXFP4);
                     Tensor wide = Tensor.allocate(arena, DType.F32, quantised.shape());
-                    quantised.dequantise(wide);
+                    quantised.dequantize(wide);
                     file.replace(name, wide);
                 } else {
                     all.put(FamilyNames.huggingFace(Kind.GPT_OSS, name), file.tensor(name));
@@ -152,7 +152,7 @@ class GptOssFolderTest {
 
     /** Two codes that are neighbours to a byte. */
     private static void putBlocks(Tensor weights, String name, Map<String, Tensor> all, Arena arena) {
-        BlockTensor blocks = BlockTensor.quantise(weights, BlockType.MXFP4, arena);
+        BlockTensor blocks = BlockTensor.quantize(arena, weights, BlockType.MXFP4);
         long count = weights.dim(2) / 32;
         MemorySegment bytes = blocks.memory().asSlice(blocks.offset(), blocks.bytes());
         byte[] codes = new byte[(int) (bytes.byteSize() / 17 * 16)];

@@ -46,7 +46,7 @@ class OwnModelTest {
     void makeParts() throws IOException {
         path = folder.resolve("model.gguf");
         new FamilyFile(Kind.LLAMA, 5).write(path);
-        Gguf file = Gguf.map(path, loading.arena());
+        Gguf file = Gguf.map(loading.arena(), path);
         GgufSettings settings = new GgufSettings(file, path);
         DecoderConfig config = Families.of(settings).configure(settings);
         parts = DecoderBuilder.build(config, new Weights(loading, WeightSource.of(file)), false, LoadListener.NONE);

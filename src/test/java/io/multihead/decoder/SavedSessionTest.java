@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.multihead.cache.CacheFormat;
 import io.multihead.cache.CacheFullException;
 import io.multihead.compute.Compute;
 import io.multihead.decoder.FamilyFile.Kind;
@@ -77,10 +78,10 @@ class SavedSessionTest {
             value = DType.class,
             names = {"F32", "F16", "BF16", "I8"})
     void aLoadedSessionGoesOnWithTheSameBits(DType type) throws IOException {
-        try (Sessions ours = model.sessions(TWO.withCacheType(type));
+        try (Sessions ours = model.sessions(TWO.withCacheFormat(CacheFormat.of(type)));
                 Compute threads = Compute.threads(2);
                 LanguageModel other = TinyDecoder.endless(threads, 1);
-                Sessions theirs = other.sessions(SessionOptions.DEFAULT.withCacheType(type))) {
+                Sessions theirs = other.sessions(SessionOptions.DEFAULT.withCacheFormat(CacheFormat.of(type)))) {
             Session saved = ours.open().append(prompt(90));
             saved.save(file());
             Session loaded = theirs.load(file());
@@ -228,13 +229,13 @@ class SavedSessionTest {
                 refused(model, SessionOptions.DEFAULT.withContextTokens(60)));
         assertEquals(
                 "dtype: F16; expected BF16, as the cache has",
-                refused(model, SessionOptions.DEFAULT.withCacheType(DType.BF16)));
+                refused(model, SessionOptions.DEFAULT.withCacheFormat(CacheFormat.BF16)));
     }
 
     /** Writes the file again with other metadata, of the version before checksums. */
     private void change(BiFunction<String, String, String> change) throws IOException {
         try (Arena arena = Arena.ofConfined()) {
-            Safetensors whole = Safetensors.map(file(), arena);
+            Safetensors whole = Safetensors.map(arena, file());
             Map<String, Tensor> tensors = new LinkedHashMap<>();
             whole.names().forEach(name -> tensors.put(name, whole.get(name)));
             Map<String, String> metadata = new LinkedHashMap<>();

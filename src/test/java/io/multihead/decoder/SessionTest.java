@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.multihead.cache.CacheFormat;
 import io.multihead.compute.Compute;
-import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -458,7 +458,7 @@ class SessionTest {
         }
         try (LanguageModel large = TinyDecoder.model(cpu, weights);
                 Sessions halves = large.sessions(SessionOptions.DEFAULT);
-                Sessions whole = large.sessions(SessionOptions.DEFAULT.withCacheType(DType.F32))) {
+                Sessions whole = large.sessions(SessionOptions.DEFAULT.withCacheFormat(CacheFormat.F32))) {
             String message = assertThrows(
                             ArithmeticException.class,
                             () -> halves.open().append("abc").generate(DRAWN))

@@ -194,9 +194,9 @@ class SettingsTableTest {
         Path file = folder.resolve("model.gguf");
         writer.write(file);
         try (Arena arena = Arena.ofConfined()) {
-            GgufSettings settings = new GgufSettings(Gguf.map(file, arena), file);
+            GgufSettings settings = new GgufSettings(Gguf.map(arena, file), file);
             return ModelSettings.of(Families.of(settings).configure(settings), false)
-                    + EmbedderSettings.of(Gguf.map(file, arena), line.family);
+                    + EmbedderSettings.of(Gguf.map(arena, file), line.family);
         }
     }
 

@@ -79,7 +79,7 @@ class StoredSessionTest {
                 Sessions sessions = model.sessions(SessionOptions.DEFAULT);
                 Arena arena = Arena.ofConfined()) {
             sessions.open().append(5, 6, 7).save(file);
-            assertEquals(checksum, Safetensors.map(file, arena).metadata().get("note checksum"));
+            assertEquals(checksum, Safetensors.map(arena, file).metadata().get("note checksum"));
         }
     }
 

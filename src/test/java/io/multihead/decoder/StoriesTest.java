@@ -7,8 +7,8 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.multihead.cache.CacheFormat;
 import io.multihead.compute.Compute;
-import io.multihead.tensor.DType;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -44,7 +44,7 @@ class StoriesTest {
         assertEquals(2, golden.size());
         try (Compute cpu = Compute.threads(2);
                 LanguageModel model = LanguageModel.load(cpu, file(name));
-                Sessions sessions = model.sessions(SessionOptions.DEFAULT.withCacheType(DType.F32))) {
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT.withCacheFormat(CacheFormat.F32))) {
             for (JsonNode each : golden) {
                 try (Session session = sessions.open()) {
                     session.append(each.get("prompt").asText());

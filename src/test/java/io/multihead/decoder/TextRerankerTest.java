@@ -5,10 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.multihead.cache.CacheFormat;
 import io.multihead.compute.Compute;
 import io.multihead.decoder.FamilyFile.Kind;
 import io.multihead.reference.ReferenceTransformer;
-import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -38,7 +38,7 @@ class TextRerankerTest {
     private static final List<String> PASSAGES = List.of(
             "Tea is hot.", "x", "", "It rains in the mountains, and the river rises. <|im_end|>", "Tea is cold.");
     private static final SessionOptions OPTIONS =
-            SessionOptions.DEFAULT.withCacheType(DType.F32).withSessions(2);
+            SessionOptions.DEFAULT.withCacheFormat(CacheFormat.F32).withSessions(2);
 
     /**
      * A logit is a sum of 64 products of states, each with the rounding of three layers, beside logits of the size of 1: the errors of both are

@@ -49,13 +49,13 @@ class FinetuneTest {
     @Test
     void resumedTrainingHasTheSameBits() throws IOException {
         try (Arena arena = Arena.ofShared()) {
-            BertLayers straight = BertLayers.load(model, arena).withDropout(0.1);
+            BertLayers straight = BertLayers.load(arena, model).withDropout(0.1);
             trainer(straight, folder.resolve("straight")).train(8);
             for (int stop = 1; stop < 8; stop++) {
                 Path checkpoint = folder.resolve("stopped" + stop);
-                trainer(BertLayers.load(model, arena).withDropout(0.1), checkpoint)
+                trainer(BertLayers.load(arena, model).withDropout(0.1), checkpoint)
                         .train(stop);
-                BertLayers resumed = BertLayers.load(model, arena).withDropout(0.1);
+                BertLayers resumed = BertLayers.load(arena, model).withDropout(0.1);
                 assertEquals(8 - stop, trainer(resumed, checkpoint).train(8).size());
                 straight.parameters()
                         .forEach((name, tensor) -> assertArrayEquals(

@@ -24,7 +24,7 @@ class PlainAttentionTest {
             @ForAll @IntRange(min = 1, max = 40) int tokens,
             @ForAll @IntRange(min = 1, max = 48) int embedDim,
             @ForAll long seed) {
-        MultiHeadAttention layer = MultiHeadAttention.initialise(MultiHeadConfig.of(embedDim, 1), seed, Arena.ofAuto());
+        MultiHeadAttention layer = MultiHeadAttention.initialize(Arena.ofAuto(), MultiHeadConfig.of(embedDim, 1), seed);
         SplittableRandom random = new SplittableRandom(seed);
         Tensor x = random(random, tokens, embedDim);
         Tensor upstream = random(random, tokens, embedDim);

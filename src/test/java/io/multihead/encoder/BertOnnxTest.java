@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
 import io.multihead.format.OnnxFile;
+import io.multihead.model.Pooling;
 import io.multihead.tensor.Tensor;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;

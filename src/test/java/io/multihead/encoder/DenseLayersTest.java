@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.load.Loading;
+import io.multihead.model.Pooling;
 import io.multihead.support.WarmCalls;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;

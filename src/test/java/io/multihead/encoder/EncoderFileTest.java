@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.multihead.compute.Compute;
 import io.multihead.format.Safetensors;
 import io.multihead.gemm.PackedWeights;
+import io.multihead.model.Pooling;
 import io.multihead.model.TokenBatch;
 import io.multihead.model.Transformer;
 import io.multihead.tensor.DType;
@@ -318,7 +319,7 @@ class EncoderFileTest {
             encoder.write(file);
         }
         try (Arena arena = Arena.ofConfined()) {
-            Safetensors read = Safetensors.map(file, arena);
+            Safetensors read = Safetensors.map(arena, file);
             Map<String, Tensor> tensors = new LinkedHashMap<>();
             read.names().forEach(name -> tensors.put(name, read.get(name)));
             Map<String, String> metadata = new LinkedHashMap<>(read.metadata());

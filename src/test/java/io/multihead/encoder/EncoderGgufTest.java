@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.multihead.compute.Compute;
 import io.multihead.format.OnnxWeights;
 import io.multihead.gemm.WeightFormat;
+import io.multihead.model.Pooling;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import io.multihead.text.EncoderTokenizer;

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.multihead.compute.Compute;
 import io.multihead.model.Buffers;
+import io.multihead.model.Pooling;
 import io.multihead.model.TokenBatch;
 import java.io.IOException;
 import java.nio.file.Path;

@@ -1,6 +1,7 @@
 package io.multihead.encoder;
 
 import io.multihead.compute.Compute;
+import io.multihead.model.Pooling;
 import io.multihead.text.Models;
 import java.io.IOException;
 import java.io.InputStream;

@@ -1,5 +1,6 @@
 package io.multihead.encoder;
 
+import io.multihead.model.Pooling;
 import io.multihead.reference.ReferenceActivation;
 import io.multihead.reference.ReferenceLinear;
 import io.multihead.reference.ReferenceNorm;

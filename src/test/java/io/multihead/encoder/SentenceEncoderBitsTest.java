@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.model.Pooling;
 import io.multihead.text.GoldenTexts;
 import io.multihead.text.Models;
 import java.io.IOException;

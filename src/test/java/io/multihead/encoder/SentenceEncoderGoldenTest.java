@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.management.ThreadMXBean;
 import io.multihead.compute.Compute;
+import io.multihead.model.Pooling;
 import io.multihead.support.Golden;
 import io.multihead.support.Promises;
 import io.multihead.tensor.Tensor;
@@ -115,9 +116,7 @@ class SentenceEncoderGoldenTest {
     }
 
     private static List<Integer> indices(float[] query, float[][] vectors) {
-        return Neighbour.nearest(query, vectors, 5).stream()
-                .map(Neighbour::index)
-                .toList();
+        return Neighbor.nearest(query, vectors, 5).stream().map(Neighbor::index).toList();
     }
 
     /** 22.6 million weights in f32, and no second copy of any beside the packed one. */

@@ -3,6 +3,7 @@ package io.multihead.encoder;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 
 import io.multihead.compute.Compute;
+import io.multihead.model.Pooling;
 import io.multihead.text.GoldenTexts;
 import io.multihead.text.Models;
 import java.nio.file.Path;

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.multihead.compute.Compute;
 import io.multihead.langchain4j.EncoderTokenCountEstimator;
 import io.multihead.langchain4j.MultiheadEmbeddingModel;
+import io.multihead.model.Pooling;
 import io.multihead.support.WarmCalls;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;

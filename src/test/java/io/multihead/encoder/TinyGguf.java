@@ -249,7 +249,7 @@ final class TinyGguf {
                 if (weight.rank() == 1) {
                     writer.tensor(name, weight);
                 } else {
-                    writer.blocks(name, BlockTensor.quantise(weight, type, arena));
+                    writer.blocks(name, BlockTensor.quantize(arena, weight, type));
                 }
             });
             writer.write(file);

@@ -124,7 +124,7 @@ public record TrainedHeads(Compute cpu, Arena arena, Function<String, Tensor> we
             }
         }
         return gradients.stream()
-                .map(layer -> HeadImportance.normalised(HeadImportance.of(layer)))
+                .map(layer -> HeadImportance.normalized(HeadImportance.of(layer)))
                 .toArray(double[][]::new);
     }
 
@@ -151,7 +151,7 @@ public record TrainedHeads(Compute cpu, Arena arena, Function<String, Tensor> we
                 .withActivation(Activation.GELU)
                 .withEpsilon(1e-12);
         try (SentenceEncoder encoder = SentenceEncoder.load(cpu, folder)) {
-            Safetensors file = Safetensors.map(folder.resolve("model.safetensors"), arena);
+            Safetensors file = Safetensors.map(arena, folder.resolve("model.safetensors"));
             TrainedHeads model = of(cpu, arena, file::get, config, 6);
             List<Tensor> inputs = texts.stream()
                     .map(text -> model.embedded(encoder.tokenizer().encodeWithSpecialTokens(text, encoder.maxTokens())))

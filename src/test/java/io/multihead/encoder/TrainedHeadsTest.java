@@ -40,7 +40,7 @@ class TrainedHeadsTest extends TinyModelFolder {
     @BeforeEach
     void loadModel() throws IOException {
         encoder = load();
-        Safetensors file = Safetensors.map(folder.resolve("model.safetensors"), Arena.ofAuto());
+        Safetensors file = Safetensors.map(Arena.ofAuto(), folder.resolve("model.safetensors"));
         TransformerBlock.Config config = TransformerBlock.Config.of(TinyModel.DIM, TinyModel.HEADS, TinyModel.INNER)
                 .withActivation(Activation.GELU)
                 .withEpsilon(TinyModel.EPSILON);
@@ -88,7 +88,7 @@ class TrainedHeadsTest extends TinyModelFolder {
             }
             // central differences are off by a sixth of the third derivative times step^2, 4e-5 times it; measured:
             // 3.4e-5
-            assertArrayEquals(HeadImportance.normalised(expected), importance[layer], 3e-4);
+            assertArrayEquals(HeadImportance.normalized(expected), importance[layer], 3e-4);
         }
     }
 

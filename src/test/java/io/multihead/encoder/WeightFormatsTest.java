@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
 import io.multihead.gemm.WeightFormat;
+import io.multihead.model.Pooling;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import io.multihead.text.GoldenTexts;
@@ -57,7 +58,7 @@ class WeightFormatsTest {
             for (int i = 0; i < expected.length; i++) {
                 least = Math.min(
                         least,
-                        Neighbour.nearest(expected[i], new float[][] {actual[i]}, 1)
+                        Neighbor.nearest(expected[i], new float[][] {actual[i]}, 1)
                                 .getFirst()
                                 .similarity());
             }

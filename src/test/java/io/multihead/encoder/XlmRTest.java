@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
 import io.multihead.format.Safetensors;
+import io.multihead.model.Pooling;
 import io.multihead.reference.ReferenceLinear;
 import io.multihead.tensor.Tensor;
 import io.multihead.text.EncoderTokenizer;
@@ -167,7 +168,7 @@ class XlmRTest {
             }
             assertArrayEquals(written, Files.readAllBytes(file));
             try (Arena arena = Arena.ofConfined()) {
-                Safetensors packed = Safetensors.map(file, arena);
+                Safetensors packed = Safetensors.map(arena, file);
                 for (String name : List.of("tokenizer.json", "tokenizer_config.json")) {
                     assertArrayEquals(
                             Files.readAllBytes(folder.resolve(name)),

@@ -184,8 +184,8 @@ final class Arguments {
                     kept -> bad() ? new double[0][] : new double[kept.length][kept[0].length];
         }
         if (raw == Function.class && type.contains("BlockTensor")) {
-            return (Function<Arena, BlockTensor>) arena -> BlockTensor.quantise(
-                    Tensor.of(new float[64], 2, 32), bad() ? BlockType.Q4_0 : BlockType.Q8_0, arena);
+            return (Function<Arena, BlockTensor>) arena -> BlockTensor.quantize(
+                    arena, Tensor.of(new float[64], 2, 32), bad() ? BlockType.Q4_0 : BlockType.Q8_0);
         }
         if (raw == Function.class && type.contains("Arena")) {
             return (Function<Arena, Tensor>) arena -> tensor();

@@ -116,7 +116,7 @@ final class Memory {
         }
 
         static KeyValueView cache(Arena arena) {
-            KeyValueCache cache = KeyValueCache.paged(KeyValueCache.Config.of(2, 2, 4), 1L << 16, arena);
+            KeyValueCache cache = KeyValueCache.paged(arena, KeyValueCache.Config.of(2, 2, 4), 1L << 16);
             int empty = cache.open();
             int filled = cache.open();
             Tensor tokens = Tensor.of(new float[24], 1, 2, 3, 4);

@@ -226,8 +226,8 @@ final class ValidCalls {
     }
 
     private static List<Maker> layers() {
-        MultiHeadAttention attention = MultiHeadAttention.initialise(MultiHeadConfig.of(4, 2), 1, Arena.ofAuto());
-        TransformerBlock block = TransformerBlock.initialise(TransformerBlock.Config.of(4, 2, 6), 1, Arena.ofAuto());
+        MultiHeadAttention attention = MultiHeadAttention.initialize(Arena.ofAuto(), MultiHeadConfig.of(4, 2), 1);
+        TransformerBlock block = TransformerBlock.initialize(Arena.ofAuto(), TransformerBlock.Config.of(4, 2, 6), 1);
         return List.of(
                 m -> ValidCall.on(attention, "forward", CPU, x(m), x(m)),
                 m -> ValidCall.on(attention, "forward", CPU, inputs(m), results(m)),

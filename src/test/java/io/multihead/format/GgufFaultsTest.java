@@ -134,7 +134,7 @@ class GgufFaultsTest {
         Path path = folder.resolve("bad.gguf");
         Files.write(path, bad.file.toArray());
         try (Arena arena = Arena.ofConfined()) {
-            mentions(() -> Gguf.map(path, arena), path + ": ", bad.message);
+            mentions(() -> Gguf.map(arena, path), path + ": ", bad.message);
         }
     }
 
@@ -169,7 +169,7 @@ class GgufFaultsTest {
     @Test
     void aFolderIsNamed() {
         try (Arena arena = Arena.ofConfined()) {
-            mentions(() -> Gguf.map(folder, arena), folder + ": a folder; expected a file");
+            mentions(() -> Gguf.map(arena, folder), folder + ": a folder; expected a file");
         }
     }
 

@@ -32,13 +32,13 @@ class GgufSplitTest {
         write(1, 3, 4, "c");
         write(2, 3, 4, "q");
         try (Arena arena = Arena.ofConfined()) {
-            Gguf model = Gguf.map(path(0, 3), arena);
+            Gguf model = Gguf.map(arena, path(0, 3));
             assertEquals(List.of("a", "b", "c", "q"), List.copyOf(model.names()));
             assertEquals(97, model.tensor("a").get(0));
             assertEquals(99, model.tensor("c").get(0));
             assertEquals("of a", model.string("from"));
             float[] row = new float[32];
-            model.blocks("q").dequantiseRow(0, row, 0);
+            model.blocks("q").dequantizeRow(0, row, 0);
             assertEquals(113, row[5], 0.5);
         }
     }
@@ -47,7 +47,7 @@ class GgufSplitTest {
     void oneFileOfOneIsAFile() throws IOException {
         write(0, 1, 1, "a");
         try (Arena arena = Arena.ofConfined()) {
-            assertEquals(97, Gguf.map(path(0, 1), arena).tensor("a").get(0));
+            assertEquals(97, Gguf.map(arena, path(0, 1)).tensor("a").get(0));
         }
     }
 
@@ -116,14 +116,14 @@ class GgufSplitTest {
             Locale.setDefault(Locale.forLanguageTag(arguments[1]));
             try (Arena arena = Arena.ofConfined()) {
                 System.out.println(
-                        "tensors: " + Gguf.map(Path.of(arguments[0]), arena).names());
+                        "tensors: " + Gguf.map(arena, Path.of(arguments[0])).names());
             }
         }
     }
 
     private static void map(Path file) throws IOException {
         try (Arena arena = Arena.ofConfined()) {
-            Gguf.map(file, arena);
+            Gguf.map(arena, file);
         }
     }
 
@@ -142,7 +142,7 @@ class GgufSplitTest {
             Tensor tensor = Tensor.of(new float[32]);
             tensor.fill(name.charAt(0));
             if (name.equals("q")) {
-                writer.blocks(name, BlockTensor.quantise(tensor, BlockType.Q8_0, Arena.ofAuto()));
+                writer.blocks(name, BlockTensor.quantize(Arena.ofAuto(), tensor, BlockType.Q8_0));
             } else {
                 writer.tensor(name, tensor);
             }

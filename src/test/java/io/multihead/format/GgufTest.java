@@ -155,7 +155,7 @@ class GgufTest {
                         .u64(-1)
                         .toArray());
         try (Arena arena = Arena.ofConfined()) {
-            Gguf file = Gguf.map(path, arena);
+            Gguf file = Gguf.map(arena, path);
             String at = path + ": ";
             mentions(() -> file.string("no"), at + "no: not in the file; expected a value");
             mentions(() -> file.string("n"), at + "n: U32 7; expected a string");
@@ -203,7 +203,7 @@ class GgufTest {
         assertEquals(Optional.of(BlockType.Q8_0), file.blockType("q"));
         assertEquals(Optional.empty(), file.blockType("h"));
         float[] row = new float[32];
-        file.blocks("q").dequantiseRow(0, row, 0);
+        file.blocks("q").dequantizeRow(0, row, 0);
         assertEquals(5, row[0]);
         mentions(() -> file.tensor("q"), "tensor \"q\": Q8_0 [32]; expected F32, F16");
         mentions(() -> file.blocks("h"), "tensor \"h\": F16 [2]; expected [Q8_0");
@@ -276,7 +276,7 @@ class GgufTest {
     void realVocabulariesAreRead(String name) throws IOException {
         Path path = SharedModels.file("vocab/ggml-vocab-" + name + ".gguf");
         try (Arena arena = Arena.ofConfined()) {
-            Gguf file = Gguf.map(path, arena);
+            Gguf file = Gguf.map(arena, path);
             List<String> tokens = file.strings("tokenizer.ggml.tokens");
             assertTrue(tokens.size() > 30_000);
             assertEquals(tokens.size(), file.value("tokenizer.ggml.token_type").length());
@@ -289,12 +289,12 @@ class GgufTest {
     @Test
     void aRealModelHasTheSameWeightsInEveryFormat() throws IOException {
         try (Arena arena = Arena.ofConfined()) {
-            Gguf exact = Gguf.map(SharedModels.file("stories260K/stories260K.f32.gguf"), arena);
+            Gguf exact = Gguf.map(arena, SharedModels.file("stories260K/stories260K.f32.gguf"));
             assertEquals("llama", exact.string("general.architecture"));
             assertEquals(Shape.of(512, 64), exact.shape("token_embd.weight"));
             assertEquals(Shape.of(172, 64), exact.shape("blk.0.ffn_up.weight"));
             for (String format : List.of("f16", "q8_0", "q4_0")) {
-                Gguf file = Gguf.map(SharedModels.file("stories260K/stories260K." + format + ".gguf"), arena);
+                Gguf file = Gguf.map(arena, SharedModels.file("stories260K/stories260K." + format + ".gguf"));
                 assertEquals(exact.names(), file.names());
                 for (String name : file.names()) {
                     assertClose(exact.tensor(name).toArray(), values(file, name), stepOf(file.type(name)));
@@ -309,7 +309,7 @@ class GgufTest {
         }
         Tensor values = Tensor.of(
                 new float[(int) file.shape(name).elements()], file.shape(name).toArray());
-        file.blocks(name).dequantise(values);
+        file.blocks(name).dequantize(values);
         return values.toArray();
     }
 

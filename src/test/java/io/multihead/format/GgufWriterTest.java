@@ -109,7 +109,7 @@ class GgufWriterTest {
         Path file = folder.resolve("m.gguf");
         writer.write(file);
         try (Arena arena = Arena.ofConfined()) {
-            Gguf read = Gguf.map(file, arena);
+            Gguf read = Gguf.map(arena, file);
             GgufWriter again = new GgufWriter();
             for (int i = 0; i < values.size(); i++) {
                 GgufValue value = read.value("k" + i);
@@ -147,12 +147,12 @@ class GgufWriterTest {
             Tensor weights = Tensor.allocate(arena, DType.F32, Shape.of(3, 512));
             TestTensors.fill(weights, random::nextGaussian);
             for (BlockType type : BlockType.values()) {
-                blocks.add(BlockTensor.quantise(weights, type, arena));
+                blocks.add(BlockTensor.quantize(arena, weights, type));
                 writer.blocks("b" + type, blocks.getLast().slice(1, 3));
-                writer.blocks("lazy" + type, type, weights.shape(), own -> BlockTensor.quantise(weights, type, own));
+                writer.blocks("lazy" + type, type, weights.shape(), own -> BlockTensor.quantize(own, weights, type));
             }
             writer.write(file);
-            Gguf read = Gguf.map(file, arena);
+            Gguf read = Gguf.map(arena, file);
             for (int i = 0; i < tensors.size(); i++) {
                 Tensor tensor = read.tensor("t" + i);
                 assertEquals(tensors.get(i).dtype(), tensor.dtype());
@@ -195,7 +195,7 @@ class GgufWriterTest {
         }
         writer.write(file);
         try (Arena arena = Arena.ofConfined()) {
-            Gguf read = Gguf.map(file, arena);
+            Gguf read = Gguf.map(arena, file);
             assertEquals(299, read.tensor("t299").get(17));
             assertEquals(123, read.tensor("t123").get(17));
         }

@@ -101,7 +101,7 @@ class SafetensorsProperties {
         try (Arena arena = Arena.ofConfined()) {
             Map<String, Tensor> tensors = tensors(content, arena);
             Safetensors.write(path, tensors, content.metadata);
-            Safetensors file = Safetensors.map(path, arena);
+            Safetensors file = Safetensors.map(arena, path);
             assertEquals(content.metadata, file.metadata());
             assertEquals(List.copyOf(tensors.keySet()), List.copyOf(file.names()));
             tensors.forEach((name, tensor) -> {

@@ -238,14 +238,14 @@ class SafetensorsTest {
             Files.write(path, bytes);
             try (Arena arena = Arena.ofConfined()) {
                 IllegalArgumentException wrong =
-                        assertThrows(IllegalArgumentException.class, () -> Safetensors.map(path, arena));
+                        assertThrows(IllegalArgumentException.class, () -> Safetensors.map(arena, path));
                 assertTrue(wrong.getMessage().startsWith(path + ": "), wrong.getMessage());
             }
         }
         try (Arena arena = Arena.ofConfined()) {
-            assertThrows(NoSuchFileException.class, () -> Safetensors.map(folder.resolve("none"), arena));
+            assertThrows(NoSuchFileException.class, () -> Safetensors.map(arena, folder.resolve("none")));
             IllegalArgumentException wrong =
-                    assertThrows(IllegalArgumentException.class, () -> Safetensors.map(folder, arena));
+                    assertThrows(IllegalArgumentException.class, () -> Safetensors.map(arena, folder));
             assertEquals(folder + ": a folder; expected a file", wrong.getMessage());
         }
     }
@@ -371,7 +371,7 @@ class SafetensorsTest {
             channel.write(ByteBuffer.allocate(1), start.length + bytes - 1);
         }
         try (Arena arena = Arena.ofConfined()) {
-            Safetensors file = Safetensors.map(path, arena);
+            Safetensors file = Safetensors.map(arena, path);
             assertEquals(
                     "tensor \"n\" elements: 2147483648; expected 0 to 2147483639",
                     assertThrows(IllegalArgumentException.class, () -> file.longs("n"))

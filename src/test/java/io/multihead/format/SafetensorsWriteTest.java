@@ -45,7 +45,7 @@ class SafetensorsWriteTest {
                 tensors.put(dtype + " scalar", dense.select(0, 1).select(0, 2));
             }
             Safetensors.write(path, tensors, Map.of());
-            Safetensors file = Safetensors.map(path, arena);
+            Safetensors file = Safetensors.map(arena, path);
             assertEquals(List.copyOf(tensors.keySet()), List.copyOf(file.names()));
             tensors.forEach((name, tensor) -> {
                 Tensor read = file.get(name);
@@ -67,7 +67,7 @@ class SafetensorsWriteTest {
         Tensor rows = Tensor.of(values, 3, 2);
         Safetensors.write(path, Map.of("f", rows, "h", half, "b", small, "r", rows.slice(0, 1, 3)), Map.of());
         try (Arena arena = Arena.ofConfined()) {
-            Safetensors file = Safetensors.map(path, arena);
+            Safetensors file = Safetensors.map(arena, path);
             assertArrayEquals(values, file.get("f").toArray());
             assertArrayEquals(new float[] {1}, file.get("h").toArray());
             assertArrayEquals(new float[] {1, -2}, file.get("b").toArray());
@@ -81,7 +81,7 @@ class SafetensorsWriteTest {
         writeOld(path);
         Tensor tensor;
         try (Arena arena = Arena.ofConfined()) {
-            tensor = Safetensors.map(path, arena).get("old");
+            tensor = Safetensors.map(arena, path).get("old");
             assertEquals(2, tensor.get(1));
             Tensor mapped = tensor;
             assertThrows(RuntimeException.class, () -> mapped.set(3, 1));
@@ -89,7 +89,7 @@ class SafetensorsWriteTest {
         assertThrows(IllegalStateException.class, () -> tensor.get(1));
         Arena closed = Arena.ofConfined();
         closed.close();
-        assertThrows(IllegalStateException.class, () -> Safetensors.map(path, closed));
+        assertThrows(IllegalStateException.class, () -> Safetensors.map(closed, path));
     }
 
     @Test
@@ -125,10 +125,10 @@ class SafetensorsWriteTest {
         Path path = folder.resolve("old");
         writeOld(path);
         try (Arena arena = Arena.ofConfined()) {
-            Tensor old = Safetensors.map(path, arena).get("old");
+            Tensor old = Safetensors.map(arena, path).get("old");
             Safetensors.write(path, Map.of("new", old), Map.of());
             assertArrayEquals(
-                    new float[] {1, 2}, Safetensors.map(path, arena).get("new").toArray());
+                    new float[] {1, 2}, Safetensors.map(arena, path).get("new").toArray());
             assertEquals(2, old.get(1));
         }
         assertOnly(path);
@@ -157,7 +157,7 @@ class SafetensorsWriteTest {
         Map<String, String> metadata = Map.of("", "", all.toString(), all.toString(), "json", "{\"a\":[1]}");
         Safetensors.write(path, Map.of(all.toString(), Tensor.of(new float[1])), metadata);
         try (Arena arena = Arena.ofConfined()) {
-            Safetensors file = Safetensors.map(path, arena);
+            Safetensors file = Safetensors.map(arena, path);
             assertEquals(metadata, file.metadata());
             assertTrue(file.contains(all.toString()));
         }
@@ -227,7 +227,7 @@ class SafetensorsWriteTest {
         Path path = folder.resolve("large");
         Safetensors.write(path, Map.of("w", Tensor.of(values)), Map.of());
         try (Arena arena = Arena.ofConfined()) {
-            assertArrayEquals(values, Safetensors.map(path, arena).get("w").toArray());
+            assertArrayEquals(values, Safetensors.map(arena, path).get("w").toArray());
         }
     }
 

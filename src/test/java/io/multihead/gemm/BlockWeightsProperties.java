@@ -74,7 +74,7 @@ class BlockWeightsProperties {
             Tensor a = Numbers.gaussian(Layout.DENSE.allocate(arena, DType.F32, c.m, c.k()), random, c.mean, c.scale);
             Tensor result = Layout.DENSE.allocate(arena, DType.F32, c.m, c.n);
             ReferenceGemm.Result expected = ReferenceBlockGemm.multiply(a, blocks);
-            Gemm.multiply(SERIAL, a, PackedWeights.ofOutputRows(blocks, arena), result, GemmOptions.DEFAULT);
+            Gemm.multiply(SERIAL, a, PackedWeights.ofOutputRows(arena, blocks), result, GemmOptions.DEFAULT);
             double ratio = Tolerance.ratio(Numbers.of(result), expected.values(), expected.errorScale(), DType.F32);
             assertTrue(ratio <= 1, "R = " + ratio);
         }
@@ -95,7 +95,7 @@ class BlockWeightsProperties {
                 a.set(random.nextInt(-8, 9), i / 1056, i % 1056);
             }
             Tensor result = Tensor.of(new float[rows * 70], rows, 70);
-            Gemm.multiply(SERIAL, a, PackedWeights.ofOutputRows(blocks, Arena.ofAuto()), result, GemmOptions.DEFAULT);
+            Gemm.multiply(SERIAL, a, PackedWeights.ofOutputRows(Arena.ofAuto(), blocks), result, GemmOptions.DEFAULT);
             assertArrayEquals(ReferenceBlockGemm.multiply(a, blocks).values(), Numbers.of(result));
         }
     }
@@ -111,7 +111,7 @@ class BlockWeightsProperties {
                 a.slice(1, 0, 32).fill(0);
                 a.slice(1, 32, 64).fill(1e-38);
             }
-            PackedWeights packed = PackedWeights.ofOutputRows(blocks, arena).withEightBitInputs();
+            PackedWeights packed = PackedWeights.ofOutputRows(arena, blocks).withEightBitInputs();
             Tensor result = Layout.DENSE.allocate(arena, DType.F32, c.m, c.n);
             ReferenceGemm.Result expected = ReferenceBlockGemm.multiplyRounded(a, blocks);
             Gemm.multiply(SERIAL, a, packed, result, GemmOptions.DEFAULT);
@@ -140,13 +140,13 @@ class BlockWeightsProperties {
                     for (int k = 0; k < 512; k += 32) {
                         matrix.slice(0, k, k + 1).fill(-sign * 0.1);
                     }
-                    BlockTensor blocks = BlockTensor.quantise(matrix.transpose(0, 1), type, arena);
+                    BlockTensor blocks = BlockTensor.quantize(arena, matrix.transpose(0, 1), type);
                     Tensor a = Tensor.of(new float[512], 1, 512);
                     a.fill(-3);
                     Tensor result = Tensor.of(new float[64], 1, 64);
                     ReferenceGemm.Result expected = ReferenceBlockGemm.multiplyRounded(a, blocks);
                     PackedWeights packed =
-                            PackedWeights.ofOutputRows(blocks, arena).withEightBitInputs();
+                            PackedWeights.ofOutputRows(arena, blocks).withEightBitInputs();
                     Gemm.multiply(SERIAL, a, packed, result, GemmOptions.DEFAULT);
                     double ratio =
                             Tolerance.ratio(Numbers.of(result), expected.values(), expected.errorScale(), DType.F32);
@@ -160,7 +160,7 @@ class BlockWeightsProperties {
     void otherWeightsDoNotRoundInputs() {
         for (WeightFormat format : WeightFormat.values()) {
             PackedWeights packed =
-                    PackedWeights.ofInputRows(Tensor.of(new float[256 * 3], 256, 3), format, Arena.ofAuto());
+                    PackedWeights.ofInputRows(Arena.ofAuto(), Tensor.of(new float[256 * 3], 256, 3), format);
             if (format.allowsEightBitInputs()) {
                 assertEquals(format, packed.withEightBitInputs().format());
                 continue;
@@ -177,7 +177,7 @@ class BlockWeightsProperties {
     void rowsThreadsAndMemoryChangeNoBit(@ForAll("cases") Case c, @ForAll Layout layout) {
         try (Arena arena = Arena.ofShared()) {
             SplittableRandom random = new SplittableRandom(c.seed);
-            PackedWeights packed = PackedWeights.ofOutputRows(Blocks.random(c.type, c.n, c.k(), random), arena);
+            PackedWeights packed = PackedWeights.ofOutputRows(arena, Blocks.random(c.type, c.n, c.k(), random));
             Tensor a = Numbers.gaussian(Layout.DENSE.allocate(arena, DType.F32, c.m, c.k()), random, c.mean, c.scale);
             Tensor all = Layout.DENSE.allocate(arena, DType.F32, c.m, c.n);
             Tensor threads = Layout.DENSE.allocate(arena, DType.F32, c.m, c.n);
@@ -200,9 +200,9 @@ class BlockWeightsProperties {
         SplittableRandom random = new SplittableRandom(7);
         Tensor a = Numbers.gaussian(Tensor.of(new float[200 * 20_000], 200, 20_000), random, 1, 1);
         PackedWeights rounding =
-                PackedWeights.ofOutputRows(Blocks.random(BlockType.Q4_1, 64, 20_000, random), Arena.ofAuto());
+                PackedWeights.ofOutputRows(Arena.ofAuto(), Blocks.random(BlockType.Q4_1, 64, 20_000, random));
         assertRowsAreTheSame(
-                a, PackedWeights.ofOutputRows(Blocks.random(BlockType.Q8_0, 64, 20_000, random), Arena.ofAuto()));
+                a, PackedWeights.ofOutputRows(Arena.ofAuto(), Blocks.random(BlockType.Q8_0, 64, 20_000, random)));
         assertRowsAreTheSame(a, rounding.withEightBitInputs());
     }
 
@@ -228,7 +228,7 @@ class BlockWeightsProperties {
         SplittableRandom random = new SplittableRandom(seed);
         int hash = 0;
         for (BlockType type : types) {
-            PackedWeights packed = PackedWeights.ofOutputRows(Blocks.random(type, 100, 1280, random), Arena.ofAuto());
+            PackedWeights packed = PackedWeights.ofOutputRows(Arena.ofAuto(), Blocks.random(type, 100, 1280, random));
             Tensor a = Numbers.gaussian(Tensor.of(new float[30 * 1280], 30, 1280), random, 1, 1);
             Tensor c = Tensor.of(new float[30 * 100], 30, 100);
             Gemm.multiply(SERIAL, a, packed, c, GemmOptions.DEFAULT);
@@ -244,7 +244,7 @@ class BlockWeightsProperties {
         SplittableRandom random = new SplittableRandom(6);
         int hash = 0;
         for (BlockType type : new BlockType[] {BlockType.Q4_0, BlockType.Q4_K, BlockType.Q4_1}) {
-            PackedWeights packed = PackedWeights.ofOutputRows(Blocks.random(type, 100, 1280, random), Arena.ofAuto());
+            PackedWeights packed = PackedWeights.ofOutputRows(Arena.ofAuto(), Blocks.random(type, 100, 1280, random));
             Tensor a = Numbers.gaussian(Tensor.of(new float[30 * 1280], 30, 1280), random, 1, 1);
             Tensor c = Tensor.of(new float[30 * 100], 30, 100);
             Gemm.multiply(SERIAL, a, packed.withEightBitInputs(), c, GemmOptions.DEFAULT);
@@ -262,10 +262,10 @@ class BlockWeightsProperties {
         Path folder = Files.createTempDirectory("blocks");
         for (BlockType type : BlockType.values()) {
             try (Arena arena = Arena.ofShared()) {
-                PackedWeights packed = PackedWeights.ofOutputRows(Blocks.random(type, 70, 1280, random), arena);
+                PackedWeights packed = PackedWeights.ofOutputRows(arena, Blocks.random(type, 70, 1280, random));
                 Path file = folder.resolve(type.name());
                 packed.write(file);
-                PackedWeights mapped = PackedWeights.map(file, arena);
+                PackedWeights mapped = PackedWeights.map(arena, file);
                 Files.delete(file);
                 assertEquals(WeightFormat.of(type), mapped.format());
                 MemorySegment memory = arena.allocate(packed.bytes(), 64);
@@ -291,9 +291,9 @@ class BlockWeightsProperties {
         for (BlockType type : BlockType.values()) {
             try (Arena arena = Arena.ofConfined()) {
                 Tensor matrix = Numbers.gaussian(Tensor.of(new float[512 * 40], 512, 40), random, 0.5, 1);
-                BlockTensor blocks = BlockTensor.quantise(matrix.transpose(0, 1), type, arena);
-                byte[] expected = bytes(PackedWeights.ofOutputRows(blocks, arena));
-                assertArrayEquals(expected, bytes(PackedWeights.ofInputRows(matrix, WeightFormat.of(type), arena)));
+                BlockTensor blocks = BlockTensor.quantize(arena, matrix.transpose(0, 1), type);
+                byte[] expected = bytes(PackedWeights.ofOutputRows(arena, blocks));
+                assertArrayEquals(expected, bytes(PackedWeights.ofInputRows(arena, matrix, WeightFormat.of(type))));
             }
         }
     }
@@ -305,14 +305,14 @@ class BlockWeightsProperties {
         for (BlockType type : BlockType.values()) {
             BlockTensor blocks = Blocks.random(type, 300, 1280, random);
             assertArrayEquals(
-                    bytes(PackedWeights.ofOutputRows(blocks, Arena.ofAuto())),
-                    bytes(PackedWeights.ofOutputRows(THREADS, blocks, Arena.ofAuto())));
+                    bytes(PackedWeights.ofOutputRows(Arena.ofAuto(), blocks)),
+                    bytes(PackedWeights.ofOutputRows(THREADS, Arena.ofAuto(), blocks)));
         }
         Tensor matrix = Numbers.gaussian(Tensor.of(new float[1280 * 300], 1280, 300), random, 0.5, 1);
         for (WeightFormat format : WeightFormat.values()) {
             assertArrayEquals(
-                    bytes(PackedWeights.ofInputRows(matrix, format, Arena.ofAuto())),
-                    bytes(PackedWeights.ofInputRows(THREADS, matrix, format, Arena.ofAuto())));
+                    bytes(PackedWeights.ofInputRows(Arena.ofAuto(), matrix, format)),
+                    bytes(PackedWeights.ofInputRows(THREADS, Arena.ofAuto(), matrix, format)));
         }
     }
 
@@ -325,7 +325,7 @@ class BlockWeightsProperties {
             for (Compute cpu : List.of(SERIAL, THREADS)) {
                 String message = assertThrows(
                                 IllegalArgumentException.class,
-                                () -> PackedWeights.ofInputRows(cpu, matrix, WeightFormat.Q4_K, Arena.ofAuto()))
+                                () -> PackedWeights.ofInputRows(cpu, Arena.ofAuto(), matrix, WeightFormat.Q4_K))
                         .getMessage();
                 assertTrue(message.startsWith("matrix, outputs 128 to 199: from: "), message);
             }
@@ -341,7 +341,7 @@ class BlockWeightsProperties {
     void memoryIsThatOfTheFormat() {
         for (BlockType type : BlockType.values()) {
             BlockTensor blocks = Blocks.random(type, 64, 512, new SplittableRandom(1));
-            long bytes = PackedWeights.ofOutputRows(blocks, Arena.ofAuto()).bytes();
+            long bytes = PackedWeights.ofOutputRows(Arena.ofAuto(), blocks).bytes();
             assertTrue(
                     bytes >= blocks.bytes() && bytes <= blocks.bytes() * (type == BlockType.MXFP4 ? 1.06 : 1.03),
                     type + " " + bytes);
@@ -357,7 +357,7 @@ class BlockWeightsProperties {
             short bad = type == BlockType.MXFP4 ? 255 : Float.floatToFloat16(Float.NEGATIVE_INFINITY);
             infinite.memory().set(Blocks.SHORT, block + Blocks.scaleAt(type), bad);
             IllegalArgumentException refused = assertThrows(
-                    IllegalArgumentException.class, () -> PackedWeights.ofOutputRows(infinite, Arena.ofAuto()));
+                    IllegalArgumentException.class, () -> PackedWeights.ofOutputRows(Arena.ofAuto(), infinite));
             assertEquals(
                     "blocks: a scale that is not finite at row 39, column 512; expected finite scales",
                     refused.getMessage());

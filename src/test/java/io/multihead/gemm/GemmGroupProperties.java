@@ -153,7 +153,7 @@ class GemmGroupProperties {
     }
 
     private static PackedWeights random(Tensor matrix, WeightFormat format, SplittableRandom random) {
-        PackedWeights packed = PackedWeights.ofInputRows(matrix, format, Arena.ofAuto());
+        PackedWeights packed = PackedWeights.ofInputRows(Arena.ofAuto(), matrix, format);
         return format.allowsEightBitInputs() && random.nextBoolean() ? packed.withEightBitInputs() : packed;
     }
 
@@ -210,7 +210,7 @@ class GemmGroupProperties {
         for (int i = 0; i < 2; i++) {
             int depth = i == 0 ? 32 : 96;
             Tensor matrix = Numbers.gaussian(Tensor.of(new float[depth * 40], depth, 40), random, 0.1, 1);
-            weights.add(PackedWeights.ofInputRows(matrix, WeightFormat.Q8_0, Arena.ofAuto()));
+            weights.add(PackedWeights.ofInputRows(Arena.ofAuto(), matrix, WeightFormat.Q8_0));
             results.add(Tensor.of(new float[(128 - depth) * 40], 128 - depth, 40));
             Gemm.multiply(SERIAL, a, weights.get(i), results.get(i), options.get(i));
             expected.add(results.get(i).toArray());

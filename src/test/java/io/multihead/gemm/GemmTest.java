@@ -237,40 +237,40 @@ class GemmTest {
         Arena closed = Arena.ofShared();
         closed.close();
         Tensor matrix = matrix(64, 64);
-        BlockTensor blocks = BlockTensor.quantise(matrix, BlockType.Q8_0, Arena.ofAuto());
+        BlockTensor blocks = BlockTensor.quantize(Arena.ofAuto(), matrix, BlockType.Q8_0);
         String of = "memory of an arena confined to ";
         String here = of + "this thread; expected a shared, automatic or global arena, as this Compute has 2 threads";
         try (Arena confined = Arena.ofConfined();
                 Compute two = Compute.threads(2)) {
             Tensor own = Tensor.allocate(confined, DType.F32, Shape.of(64, 64));
-            BlockTensor ownBlocks = BlockTensor.quantise(matrix, BlockType.Q8_0, confined);
+            BlockTensor ownBlocks = BlockTensor.quantize(confined, matrix, BlockType.Q8_0);
             WeightFormat format = WeightFormat.F32;
             Arena auto = Arena.ofAuto();
-            Named.message("matrix: " + here, () -> PackedWeights.ofInputRows(two, own, format, auto));
-            Named.message("matrix: " + here, () -> PackedWeights.ofOutputRows(two, own, format, auto));
-            Named.message("blocks: " + here, () -> PackedWeights.ofOutputRows(two, ownBlocks, auto));
-            Named.message("arena: " + here, () -> PackedWeights.ofInputRows(two, matrix, format, confined));
-            Named.message("arena: " + here, () -> PackedWeights.ofOutputRows(two, matrix, format, confined));
-            Named.message("arena: " + here, () -> PackedWeights.ofOutputRows(two, blocks, confined));
+            Named.message("matrix: " + here, () -> PackedWeights.ofInputRows(two, auto, own, format));
+            Named.message("matrix: " + here, () -> PackedWeights.ofOutputRows(two, auto, own, format));
+            Named.message("blocks: " + here, () -> PackedWeights.ofOutputRows(two, auto, ownBlocks));
+            Named.message("arena: " + here, () -> PackedWeights.ofInputRows(two, confined, matrix, format));
+            Named.message("arena: " + here, () -> PackedWeights.ofOutputRows(two, confined, matrix, format));
+            Named.message("arena: " + here, () -> PackedWeights.ofOutputRows(two, confined, blocks));
             String gone = "arena: closed; expected one that is open";
             Assertions.assertEquals(
                     gone,
                     assertThrows(
                                     IllegalStateException.class,
-                                    () -> PackedWeights.ofInputRows(two, matrix, format, closed))
+                                    () -> PackedWeights.ofInputRows(two, closed, matrix, format))
                             .getMessage());
             AtomicReference<Throwable> thrown = new AtomicReference<>();
             Thread other = Thread.ofPlatform()
                     .start(() -> thrown.set(assertThrows(
                             WrongThreadException.class,
-                            () -> PackedWeights.ofInputRows(two, matrix, format, confined))));
+                            () -> PackedWeights.ofInputRows(two, confined, matrix, format))));
             other.join();
             Assertions.assertEquals(
                     "arena: " + of + "another thread; expected an arena that this thread may use",
                     thrown.get().getMessage());
             // one thread may use its own
             Assertions.assertEquals(
-                    64, PackedWeights.ofInputRows(CPU, own, format, confined).outputs());
+                    64, PackedWeights.ofInputRows(CPU, confined, own, format).outputs());
         }
     }
 
@@ -291,9 +291,9 @@ class GemmTest {
         Tensor wide = random(3, 4);
         Assertions.assertEquals(3, PackedWeights.ofInputRows(wide).inputs());
         Assertions.assertEquals(4, PackedWeights.ofOutputRows(wide).inputs());
-        BlockTensor blocks = BlockTensor.quantise(random(5, 32), BlockType.Q8_0, Arena.ofAuto());
+        BlockTensor blocks = BlockTensor.quantize(Arena.ofAuto(), random(5, 32), BlockType.Q8_0);
         Assertions.assertEquals(
-                32, PackedWeights.ofOutputRows(blocks, Arena.ofAuto()).inputs());
+                32, PackedWeights.ofOutputRows(Arena.ofAuto(), blocks).inputs());
         Named.message(
                 "matrix: shape [3]; expected two axes [outputs, inputs]",
                 () -> PackedWeights.ofOutputRows(Tensor.of(new float[3])));

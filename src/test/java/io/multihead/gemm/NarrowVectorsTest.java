@@ -45,7 +45,7 @@ class NarrowVectorsTest {
         Tensor matrix = Numbers.gaussian(Tensor.allocate(arena, DType.F32, Shape.of(OUTPUTS, INPUTS)), random, 0, 1);
         List<String> lines = new ArrayList<>();
         for (WeightFormat format : WeightFormat.values()) {
-            PackedWeights weights = PackedWeights.ofOutputRows(matrix, format, arena);
+            PackedWeights weights = PackedWeights.ofOutputRows(arena, matrix, format);
             for (int rows : ROWS) {
                 Tensor a = Numbers.gaussian(Tensor.allocate(arena, DType.F32, Shape.of(rows, INPUTS)), random, 0, 1);
                 lines.add(format + " " + rows + " -> " + hash(a, weights));

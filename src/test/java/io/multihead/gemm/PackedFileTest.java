@@ -40,7 +40,7 @@ class PackedFileTest {
         packed.write(file);
         try (Arena arena = Arena.ofShared();
                 Compute cpu = Compute.threads(2)) {
-            PackedWeights mapped = PackedWeights.map(file, arena);
+            PackedWeights mapped = PackedWeights.map(arena, file);
             assertEquals(inputs, mapped.inputs());
             assertEquals(outputs, mapped.outputs());
             for (int rows : new int[] {1, 3, 9}) {
@@ -116,7 +116,7 @@ class PackedFileTest {
         Tensor actual = random(1, outputs);
         try (Arena arena = Arena.ofConfined()) {
             Gemm.multiply(Compute.serial(), a, packed, expected, GemmOptions.DEFAULT);
-            Gemm.multiply(Compute.serial(), a, PackedWeights.map(file, arena), actual, GemmOptions.DEFAULT);
+            Gemm.multiply(Compute.serial(), a, PackedWeights.map(arena, file), actual, GemmOptions.DEFAULT);
         }
         assertArrayEquals(expected.toArray(), actual.toArray());
     }
@@ -189,7 +189,7 @@ class PackedFileTest {
         Path file = folder.resolve("weights");
         PackedWeights.ofInputRows(random(40, 40)).write(file);
         try (Arena arena = Arena.ofShared()) {
-            PackedWeights first = PackedWeights.map(file, arena);
+            PackedWeights first = PackedWeights.map(arena, file);
             Tensor a = random(2, 40);
             Tensor before = random(2, 40);
             Tensor after = random(2, 40);
@@ -241,7 +241,7 @@ class PackedFileTest {
         Tensor expected = random(3, 35);
         Tensor actual = random(3, 35);
         try (Arena arena = Arena.ofConfined()) {
-            PackedWeights mapped = PackedWeights.map(file, arena);
+            PackedWeights mapped = PackedWeights.map(arena, file);
             assertEquals(WeightFormat.F32, mapped.format());
             Gemm.multiply(Compute.serial(), a, Tensor.of(numbers, 7, 35), expected, GemmOptions.DEFAULT);
             Gemm.multiply(Compute.serial(), a, mapped, actual, GemmOptions.DEFAULT);
@@ -285,7 +285,7 @@ class PackedFileTest {
         ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).putLong(24, inputs);
         Files.write(file, bytes);
         try (Arena arena = Arena.ofConfined()) {
-            PackedWeights mapped = PackedWeights.map(file, arena);
+            PackedWeights mapped = PackedWeights.map(arena, file);
             assertEquals(inputs, mapped.inputs());
             assertEquals(0, mapped.outputs());
         }
@@ -298,13 +298,13 @@ class PackedFileTest {
         Tensor c = random(2, 4);
         float[] before = c.toArray();
         Arena closed = Arena.ofShared();
-        PackedWeights gone = PackedWeights.ofInputRows(random(3, 4), closed);
+        PackedWeights gone = PackedWeights.ofInputRows(closed, random(3, 4));
         closed.close();
         assertThrows(
                 IllegalStateException.class, () -> Gemm.multiply(Compute.serial(), a, gone, c, GemmOptions.DEFAULT));
         try (Arena confined = Arena.ofConfined();
                 Compute cpu = Compute.threads(2)) {
-            PackedWeights own = PackedWeights.ofInputRows(random(3, 4), confined);
+            PackedWeights own = PackedWeights.ofInputRows(confined, random(3, 4));
             IllegalArgumentException refused = assertThrows(
                     IllegalArgumentException.class, () -> Gemm.multiply(cpu, a, own, c, GemmOptions.DEFAULT));
             assertTrue(refused.getMessage().startsWith("b: "), refused.getMessage());
@@ -321,7 +321,7 @@ class PackedFileTest {
     private static void assertRefused(Path file, String message) {
         try (Arena arena = Arena.ofConfined()) {
             IllegalArgumentException refused =
-                    assertThrows(IllegalArgumentException.class, () -> PackedWeights.map(file, arena));
+                    assertThrows(IllegalArgumentException.class, () -> PackedWeights.map(arena, file));
             assertTrue(refused.getMessage().startsWith(file + ": " + message), refused.getMessage());
         }
     }

@@ -59,8 +59,8 @@ class SelectedWeightsProperties {
             Tensor matrix = c.matrix(random);
             int[] kept = some(c.outputs, random);
             PackedWeights packed =
-                    PackedWeights.ofInputRows(matrix, c.format, arena).selectOutputs(arena, kept);
-            requireEqual(PackedWeights.ofInputRows(Numbers.select(matrix, 1, kept), c.format, arena), packed);
+                    PackedWeights.ofInputRows(arena, matrix, c.format).selectOutputs(arena, kept);
+            requireEqual(PackedWeights.ofInputRows(arena, Numbers.select(matrix, 1, kept), c.format), packed);
         }
     }
 
@@ -74,8 +74,8 @@ class SelectedWeightsProperties {
                     .flatMap(each -> IntStream.range(each * block, (each + 1) * block))
                     .toArray();
             PackedWeights packed =
-                    PackedWeights.ofInputRows(matrix, c.format, arena).selectInputs(arena, kept);
-            requireEqual(PackedWeights.ofInputRows(Numbers.select(matrix, 0, kept), c.format, arena), packed);
+                    PackedWeights.ofInputRows(arena, matrix, c.format).selectInputs(arena, kept);
+            requireEqual(PackedWeights.ofInputRows(arena, Numbers.select(matrix, 0, kept), c.format), packed);
         }
     }
 
@@ -114,8 +114,8 @@ class SelectedWeightsProperties {
             int inputs = c.inputs() / type.elements() * type.elements();
             BlockTensor blocks = Blocks.random(type, c.outputs, inputs, new SplittableRandom(c.seed));
             Tensor expected = Tensor.of(new float[inputs * c.outputs], c.outputs, inputs);
-            blocks.dequantise(expected);
-            Tensor actual = PackedWeights.ofOutputRows(blocks, arena).unpack(arena);
+            blocks.dequantize(expected);
+            Tensor actual = PackedWeights.ofOutputRows(arena, blocks).unpack(arena);
             assertArrayEquals(
                     Numbers.of(expected), Numbers.of(actual.transpose(0, 1)), type + " " + inputs + " x " + c.outputs);
         }
@@ -126,9 +126,9 @@ class SelectedWeightsProperties {
         SplittableRandom random = new SplittableRandom(1);
         BlockTensor blocks = Blocks.random(BlockType.Q4_K, 70, 512, random);
         PackedWeights some =
-                PackedWeights.ofOutputRows(blocks, Arena.ofAuto()).selectOutputs(Arena.ofAuto(), 65, 3, 40);
+                PackedWeights.ofOutputRows(Arena.ofAuto(), blocks).selectOutputs(Arena.ofAuto(), 65, 3, 40);
         PackedWeights rounding =
-                PackedWeights.ofOutputRows(blocks, Arena.ofAuto()).withEightBitInputs();
+                PackedWeights.ofOutputRows(Arena.ofAuto(), blocks).withEightBitInputs();
         Tensor a = Numbers.gaussian(Tensor.of(new float[2 * 512], 2, 512), random, 1, 1);
         Tensor all = Tensor.of(new float[2 * 70], 2, 70);
         Tensor three = Tensor.of(new float[2 * 3], 2, 3);
@@ -145,7 +145,7 @@ class SelectedWeightsProperties {
     @Test
     void whatCannotBeSelectedIsNamed() {
         Arena arena = Arena.ofAuto();
-        PackedWeights packed = PackedWeights.ofInputRows(Tensor.of(new float[64 * 3], 64, 3), WeightFormat.Q4_0, arena);
+        PackedWeights packed = PackedWeights.ofInputRows(arena, Tensor.of(new float[64 * 3], 64, 3), WeightFormat.Q4_0);
         assertRefused("outputs[1]: 3; expected 0 to 2", () -> packed.selectOutputs(arena, 0, 3));
         assertRefused("inputs[0]: -1; expected 0 to 63", () -> packed.selectInputs(arena, -1));
         String blocks = "; expected whole blocks of 32, as Q4_0 has them";

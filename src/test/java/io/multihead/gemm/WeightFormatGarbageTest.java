@@ -45,9 +45,9 @@ class WeightFormatGarbageTest {
             for (WeightFormat format : WeightFormat.values()) {
                 PackedWeights weights = format.name().startsWith("Q")
                         ? PackedWeights.ofOutputRows(
-                                Blocks.random(BlockType.valueOf(format.name()), FEATURES, FEATURES, new Random(1)),
-                                arena)
-                        : PackedWeights.ofInputRows(wide, format, arena);
+                                arena,
+                                Blocks.random(BlockType.valueOf(format.name()), FEATURES, FEATURES, new Random(1)))
+                        : PackedWeights.ofInputRows(arena, wide, format);
                 List<PackedWeights> kinds = format.allowsEightBitInputs()
                         ? List.of(weights, weights.withEightBitInputs())
                         : List.of(weights);
@@ -72,7 +72,7 @@ class WeightFormatGarbageTest {
                 Tensor row = Tensor.allocate(arena, DType.F32, Shape.of(1, SIZE));
                 Tensor product = Tensor.allocate(arena, DType.F32, Shape.of(1, SIZE));
                 for (WeightFormat format : WeightFormat.values()) {
-                    PackedWeights weights = PackedWeights.ofInputRows(zeros, format, arena);
+                    PackedWeights weights = PackedWeights.ofInputRows(arena, zeros, format);
                     long before = threads.getCurrentThreadAllocatedBytes();
                     Gemm.multiply(serial, row, weights, product, GemmOptions.DEFAULT);
                     System.out.println(format + " " + (threads.getCurrentThreadAllocatedBytes() - before));

@@ -73,7 +73,7 @@ class WeightFormatProperties {
             Tensor serial = Layout.DENSE.allocate(arena, DType.F32, c.m, c.n);
             Tensor threads = Layout.DENSE.allocate(arena, DType.F32, c.m, c.n);
             Gemm.multiply(SERIAL, a, rounded, expected, GemmOptions.DEFAULT);
-            PackedWeights packed = PackedWeights.ofInputRows(matrix, c.format, arena);
+            PackedWeights packed = PackedWeights.ofInputRows(arena, matrix, c.format);
             Gemm.multiply(SERIAL, a, packed, serial, GemmOptions.DEFAULT);
             Gemm.multiply(THREADS, a, packed, threads, GemmOptions.DEFAULT);
             assertArrayEquals(Numbers.of(expected), Numbers.of(serial));
@@ -81,7 +81,7 @@ class WeightFormatProperties {
             assertEquals(2 * PackedWeights.panelElements(c.format, c.k, c.n), packed.bytes());
             assertEquals(c.format, packed.format());
             assertArrayEquals(Numbers.of(rounded), Numbers.of(packed.unpack(arena)), "unpacked");
-            PackedWeights wide = PackedWeights.ofInputRows(matrix, arena);
+            PackedWeights wide = PackedWeights.ofInputRows(arena, matrix);
             assertArrayEquals(Numbers.of(floats), Numbers.of(wide.unpack(arena)), "unpacked from f32");
         }
     }
@@ -94,7 +94,7 @@ class WeightFormatProperties {
                     new float[] {Float.POSITIVE_INFINITY, Float.NaN, -Float.MAX_VALUE, 1f, 1f, Float.NEGATIVE_INFINITY},
                     2,
                     3);
-            PackedWeights packed = PackedWeights.ofInputRows(matrix, WeightFormat.BF16, arena);
+            PackedWeights packed = PackedWeights.ofInputRows(arena, matrix, WeightFormat.BF16);
             for (int rows : new int[] {1, 3, 40}) {
                 float[] ones = new float[rows * 2];
                 Arrays.fill(ones, 1f);
@@ -118,7 +118,7 @@ class WeightFormatProperties {
             Tensor matrix = Tensor.of(numbers, 600, 40);
             IllegalArgumentException refused = assertThrows(
                     IllegalArgumentException.class,
-                    () -> PackedWeights.ofInputRows(matrix, WeightFormat.F16, Arena.ofAuto()));
+                    () -> PackedWeights.ofInputRows(Arena.ofAuto(), matrix, WeightFormat.F16));
             assertEquals(
                     "matrix: " + number + " at input 555, output 37; expected what is finite in F16",
                     refused.getMessage());
@@ -131,10 +131,10 @@ class WeightFormatProperties {
         for (WeightFormat format : new WeightFormat[] {WeightFormat.BF16, WeightFormat.F16}) {
             try (Arena arena = Arena.ofShared()) {
                 Tensor matrix = Numbers.gaussian(Layout.DENSE.allocate(arena, DType.F32, 1100, 70), random, 0, 1);
-                PackedWeights packed = PackedWeights.ofInputRows(matrix, format, arena);
+                PackedWeights packed = PackedWeights.ofInputRows(arena, matrix, format);
                 Path file = folder.resolve(format.name());
                 packed.write(file);
-                PackedWeights mapped = PackedWeights.map(file, arena);
+                PackedWeights mapped = PackedWeights.map(arena, file);
                 assertEquals(format, mapped.format());
                 long elements = PackedWeights.panelElements(format, 1100, 70);
                 MemorySegment memory = arena.allocate(packed.bytes(), 64);

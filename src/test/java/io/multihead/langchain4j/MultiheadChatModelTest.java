@@ -28,12 +28,12 @@ import dev.langchain4j.model.chat.response.PartialResponseContext;
 import dev.langchain4j.model.chat.response.StreamingChatResponseHandler;
 import dev.langchain4j.model.chat.response.StreamingHandle;
 import dev.langchain4j.model.output.FinishReason;
+import io.multihead.cache.CacheFormat;
 import io.multihead.compute.Compute;
 import io.multihead.decoder.FamilyModel;
 import io.multihead.decoder.GenerationOptions;
 import io.multihead.decoder.Sampling;
 import io.multihead.decoder.SessionOptions;
-import io.multihead.tensor.DType;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.reflect.Proxy;
@@ -73,7 +73,7 @@ class MultiheadChatModelTest {
         FamilyModel.writeChat(file, CHATML);
         model = MultiheadChatModel.builder()
                 .path(file)
-                .sessions(SessionOptions.DEFAULT.withSessions(2).withCacheType(DType.F32))
+                .sessions(SessionOptions.DEFAULT.withSessions(2).withCacheFormat(CacheFormat.F32))
                 .generation(GenerationOptions.DEFAULT.withMaxTokens(8).withSampling(Sampling.of(2, 5)))
                 .build();
     }

@@ -112,7 +112,7 @@ class ExpertsProperties {
             float[] weight = draw(outputs * inputs, 0.3 / Math.sqrt(inputs), 1 / Math.sqrt(inputs));
             float[] bias = biases ? draw(outputs, 0.1, 0.2) : null;
             Tensor columns = Tensor.of(weight, outputs, inputs).permute(1, 0);
-            PackedWeights packed = PackedWeights.ofInputRows(columns, as, Arena.ofAuto());
+            PackedWeights packed = PackedWeights.ofInputRows(Arena.ofAuto(), columns, as);
             to[0] = PackedLinear.of(packed, bias == null ? null : Tensor.of(bias));
             Tensor stored = packed.unpack(Arena.ofAuto()).permute(1, 0);
             return new ReferenceTransformer.Linear(
@@ -151,7 +151,7 @@ class ExpertsProperties {
 
     private static Router router(ReferenceExperts.Rule rule, PackedLinear logits) {
         Router router =
-                Router.of(logits, rule.used()).withNormalised(rule.normalised()).withScale(rule.scale());
+                Router.of(logits, rule.used()).withNormalized(rule.normalised()).withScale(rule.scale());
         router = rule.sigmoid() ? router.withSigmoid() : router;
         double[] bias = rule.bias();
         return bias == null ? router : router.withSelectionBias(Tensor.of(bias, bias.length));

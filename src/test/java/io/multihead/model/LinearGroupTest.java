@@ -49,7 +49,7 @@ class LinearGroupTest {
 
     private PackedWeights packed(int outputs, WeightFormat format) {
         Tensor weight = TestTensors.random(random, INPUTS, outputs);
-        return PackedWeights.ofInputRows(weight, format, Arena.ofAuto());
+        return PackedWeights.ofInputRows(Arena.ofAuto(), weight, format);
     }
 
     @Test

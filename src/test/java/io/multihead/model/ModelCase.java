@@ -435,7 +435,7 @@ final class ModelCase {
         float[] bias = sigmoid ? draw(EXPERTS, 0, 0.2) : null;
         Router router = Router.of(logits.part, 2);
         router = sigmoid ? router.withSigmoid().withScale(1.5).withSelectionBias(Tensor.of(bias)) : router;
-        router = router.withNormalised(options.routing != Routing.SOFTMAX_OF_ALL);
+        router = router.withNormalized(options.routing != Routing.SOFTMAX_OF_ALL);
         // the last one is shared by all tokens where the choice is by sigmoid
         ReferenceExperts experts = new ReferenceExperts(
                 logits.reference,

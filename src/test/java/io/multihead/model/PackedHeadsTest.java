@@ -78,7 +78,7 @@ class PackedHeadsTest {
     }
 
     private static PackedWeights pack(Tensor matrix, WeightFormat format) {
-        return PackedWeights.ofInputRows(matrix, format, Arena.ofAuto());
+        return PackedWeights.ofInputRows(Arena.ofAuto(), matrix, format);
     }
 
     private static int[] elements(int[] heads, int dim) {
@@ -152,9 +152,9 @@ class PackedHeadsTest {
         assertArrayEquals(expected, states(whole.keepHeads(arena, last)));
 
         Weights some = all.of(KEPT, KEPT, valueDim);
-        BlockTensor blocks = BlockTensor.quantise(all.output.transpose(0, 1), BlockType.Q4_K, arena);
+        BlockTensor blocks = BlockTensor.quantize(arena, all.output.transpose(0, 1), BlockType.Q4_K);
         Tensor output = Tensor.allocate(arena, DType.F32, Shape.of(DIM, 8 * valueDim));
-        blocks.dequantise(output);
+        blocks.dequantize(output);
         Tensor rows = Numbers.select(output.transpose(0, 1), 0, elements(KEPT, valueDim));
         SelfAttention wide = some.attention(
                 some.projections(WeightFormat.Q4_K, false), PackedLinear.of(pack(rows, WeightFormat.F32)));

@@ -183,7 +183,7 @@ class PartTest {
         Block block = Block.of(Sublayer.preNorm(norm, part), Sublayer.preNorm(norm, attention));
         Transformer model = Transformer.of(EmbeddingTables.of(gaussian(7, DIM)), List.of(block));
         assertFails("blocks: recurrent states; expected keys and values alone, or cache()", () -> model.cacheConfig());
-        SequenceCache cache = model.cache(CacheFormat.F32, TOKENS, Arena.ofAuto());
+        SequenceCache cache = model.cache(Arena.ofAuto(), CacheFormat.F32, TOKENS);
         assertEquals(taps.length - 1L, cache.bytesPerSequence() / Float.BYTES / DIM);
         assertArrayEquals(whole(model), byTokens(model, cache));
     }

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.attention.AttentionDropout;
 import io.multihead.attention.AttentionOptions;
+import io.multihead.cache.CacheFormat;
 import io.multihead.cache.CacheFullException;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.compute.Compute;
@@ -304,7 +305,7 @@ class TransformerTest {
     @Test
     void cachesOfOtherModelsAreRefused() {
         KeyValueCache.Config right = model.cacheConfig();
-        assertEquals(DType.F32, right.dtype());
+        assertEquals(DType.F32, right.format().dtype());
         for (KeyValueCache.Config wrong : List.of(
                 KeyValueCache.Config.of(1, 2, 16),
                 KeyValueCache.Config.of(2, 4, 16),
@@ -318,7 +319,7 @@ class TransformerTest {
             String message = "cache: " + wrong + "; expected " + right + " of any element type";
             assertRefused(message, () -> model.forward(SERIAL, batch, model.buffers(2)));
         }
-        KeyValueCache narrow = KeyValueCache.paged(right.withDtype(DType.BF16), 1 << 20);
+        KeyValueCache narrow = KeyValueCache.paged(right.withFormat(CacheFormat.BF16), 1 << 20);
         TokenBatch batch = TokenBatch.of(narrow, 2);
         batch.begin(narrow.open());
         batch.add(1);
@@ -358,7 +359,7 @@ class TransformerTest {
         Shape shape = Shape.of(ModelCase.VOCABULARY, 32);
         BlockTensor blocks = BlockTensor.view(MemorySegment.ofArray(bytes), BlockType.Q8_0, shape, 0);
         Tensor numbers = Tensor.of(new float[ModelCase.VOCABULARY * 32], ModelCase.VOCABULARY, 32);
-        blocks.dequantise(numbers);
+        blocks.dequantize(numbers);
         assertArrayEquals(states(EmbeddingTables.of(numbers)), states(EmbeddingTables.of(blocks)));
     }
 

@@ -60,7 +60,7 @@ class ClosingTest {
     }
 
     private final Closing closing = new Closing();
-    private final Layer attention = MultiHeadAttention.initialise(MultiHeadConfig.of(FEATURES, 2), 42, Arena.global());
+    private final Layer attention = MultiHeadAttention.initialize(Arena.global(), MultiHeadConfig.of(FEATURES, 2), 42);
     private final Layer block =
             Sequence.of("", List.of(Residual.of(Sequence.of("", List.of(closing, attention))), Gelu.erf(), attention));
 

@@ -160,8 +160,8 @@ class GatedLinearTest {
     @Test
     void layersThatDifferAreRefused() {
         Arena arena = Arena.ofAuto();
-        Linear one = Linear.initialise(3, 4, 1, arena);
-        Linear other = Linear.initialise(3, 5, 1, arena);
+        Linear one = Linear.initialize(arena, 3, 4, 1);
+        Linear other = Linear.initialize(arena, 3, 5, 1);
         assertEquals(
                 "up: weight [5, 3]; expected [4, 3], as of gate",
                 assertThrows(IllegalArgumentException.class, () -> GatedLinear.of(one, Silu.of(), other))

@@ -29,22 +29,22 @@ class InitialiseTest {
 
     @Test
     void linearLayersAreUniformWithinTheirBound() {
-        Map<String, Tensor> drawn = Linear.initialise(100, 400, 1, arena).parameters();
+        Map<String, Tensor> drawn = Linear.initialize(arena, 100, 400, 1).parameters();
         assertEquals(Shape.of(400, 100), drawn.get("weight").shape());
         assertUniform(drawn.get("weight"), 0.1);
         assertUniform(drawn.get("bias"), 0.1);
         Map<String, Tensor> without =
-                Linear.initialise(100, 400, false, 1, arena).parameters();
+                Linear.initialize(arena, 100, 400, false, 1).parameters();
         assertNull(without.get("bias"));
         assertArrayEquals(drawn.get("weight").toArray(), without.get("weight").toArray());
-        Map<String, Tensor> other = Linear.initialise(100, 400, 2, arena).parameters();
+        Map<String, Tensor> other = Linear.initialize(arena, 100, 400, 2).parameters();
         assertFalse(Arrays.equals(drawn.get("bias").toArray(), other.get("bias").toArray()));
     }
 
     @Test
     void feedForwardNetworksAreLinearLayers() {
         Map<String, Tensor> drawn =
-                FeedForward.initialise(64, 256, Activation.GELU, 0.1, 3, arena).parameters();
+                FeedForward.initialize(arena, 64, 256, Activation.GELU, 0.1, 3).parameters();
         assertUniform(drawn.get("linear1.weight"), 1 / 8.0);
         assertUniform(drawn.get("linear1.bias"), 1 / 8.0);
         assertUniform(drawn.get("linear2.weight"), 1 / 16.0);
@@ -56,16 +56,16 @@ class InitialiseTest {
     void checksComeBeforeMemory() {
         Arena none = new SmallArena(arena, 0, 0);
         Activation gelu = Activation.GELU;
-        Named.message("dropout: NaN; expected 0 to 1", () -> FeedForward.initialise(4, 8, gelu, Double.NaN, 1, none));
-        Named.named("activation", () -> FeedForward.initialise(4, 8, null, 0, 1, none));
+        Named.message("dropout: NaN; expected 0 to 1", () -> FeedForward.initialize(none, 4, 8, gelu, Double.NaN, 1));
+        Named.named("activation", () -> FeedForward.initialize(none, 4, 8, null, 0, 1));
         String epsilon = "epsilon: NaN; expected a finite number of at least 0";
-        Named.message(epsilon, () -> LayerNorm.initialise(Shape.of(4), Double.NaN, none));
-        Named.message(epsilon, () -> RmsNorm.initialise(Shape.of(4), Double.NaN, none));
+        Named.message(epsilon, () -> LayerNorm.initialize(none, Shape.of(4), Double.NaN));
+        Named.message(epsilon, () -> RmsNorm.initialize(none, Shape.of(4), Double.NaN));
         String empty = "normalized: []; expected one axis or more, and elements";
-        Named.message(empty, () -> LayerNorm.initialise(Shape.of(), 0, none));
-        Named.message(empty, () -> RmsNorm.initialise(Shape.of(), 0, none));
-        Named.message("dim: 2147483648; expected 0 to 2147483575", () -> Embedding.initialise(1, 1L << 31, 1, none));
-        Named.message("inputs: 0; expected at least 1", () -> Linear.initialise(0, 1, 1, none));
+        Named.message(empty, () -> LayerNorm.initialize(none, Shape.of(), 0));
+        Named.message(empty, () -> RmsNorm.initialize(none, Shape.of(), 0));
+        Named.message("dim: 2147483648; expected 0 to 2147483575", () -> Embedding.initialize(none, 1, 1L << 31, 1));
+        Named.message("inputs: 0; expected at least 1", () -> Linear.initialize(none, 0, 1, 1));
     }
 
     @Test
@@ -73,19 +73,19 @@ class InitialiseTest {
         for (double dropout : new double[] {-0.1, 1.5, Double.NaN}) {
             Named.message(
                     "dropout: " + dropout + "; expected 0 to 1",
-                    () -> FeedForward.initialise(4, 8, Activation.GELU, dropout, 3, arena));
+                    () -> FeedForward.initialize(arena, 4, 8, Activation.GELU, dropout, 3));
         }
     }
 
     @Test
     void normalisationsBeginAsSuch() {
         Map<String, Tensor> layer =
-                LayerNorm.initialise(Shape.of(2, 3), 1e-5, arena).parameters();
+                LayerNorm.initialize(arena, Shape.of(2, 3), 1e-5).parameters();
         assertArrayEquals(new float[] {1, 1, 1, 1, 1, 1}, layer.get("weight").toArray());
         assertArrayEquals(new float[6], layer.get("bias").toArray());
         assertArrayEquals(
                 new float[] {1, 1},
-                RmsNorm.initialise(Shape.of(2), 1e-6, arena)
+                RmsNorm.initialize(arena, Shape.of(2), 1e-6)
                         .parameters()
                         .get("weight")
                         .toArray());
@@ -94,7 +94,7 @@ class InitialiseTest {
     /** The mean of n normal numbers is within 5 / sqrt(n), their variance within 5 sqrt(2 / n) of 1, but once in a million. */
     @Test
     void embeddingsAreNormal() {
-        float[] table = Embedding.initialise(100, 100, 7, arena)
+        float[] table = Embedding.initialize(arena, 100, 100, 7)
                 .parameters()
                 .get("weight")
                 .toArray();
@@ -111,7 +111,7 @@ class InitialiseTest {
     @Test
     void gatedCrossAttentionBeginsAsTheIdentity() {
         GatedCrossAttention.Config config = GatedCrossAttention.Config.of(12, 10, 3, 20);
-        GatedCrossAttention block = GatedCrossAttention.initialise(config, 1, arena);
+        GatedCrossAttention block = GatedCrossAttention.initialize(arena, config, 1);
         Tensor x = TestTensors.random(new Random(1), 2, 5, 12);
         Tensor media = TestTensors.random(new Random(2), 2, 7, 10);
         Tensor y = Tensor.zeros(arena, DType.F32, 2, 5, 12);
@@ -129,8 +129,8 @@ class InitialiseTest {
         x.set(0.50001, 0, 0, 0);
         Tensor small = Tensor.zeros(arena, DType.F32, 1, 2, 4);
         Tensor large = Tensor.zeros(arena, DType.F32, 1, 2, 4);
-        TransformerBlock.initialise(config.withEpsilon(1e-12), 1, arena).forward(Compute.serial(), x, small);
-        TransformerBlock.initialise(config.withEpsilon(1), 1, arena).forward(Compute.serial(), x, large);
+        TransformerBlock.initialize(arena, config.withEpsilon(1e-12), 1).forward(Compute.serial(), x, small);
+        TransformerBlock.initialize(arena, config.withEpsilon(1), 1).forward(Compute.serial(), x, large);
         assertTrue(norm(small) > 1.2 * norm(large), norm(small) + " for " + norm(large));
     }
 

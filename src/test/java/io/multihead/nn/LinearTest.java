@@ -141,7 +141,7 @@ class LinearTest {
         Tensor bias = TestTensors.random(random, 5);
         Tensor x = TestTensors.random(random, 2, 3, 256);
         for (WeightFormat format : WeightFormat.values()) {
-            PackedWeights packed = PackedWeights.ofInputRows(matrix, format, Arena.ofAuto());
+            PackedWeights packed = PackedWeights.ofInputRows(Arena.ofAuto(), matrix, format);
             Linear layer = Linear.of(packed, bias);
             Tensor expected = Tensor.of(new float[30], 6, 5);
             Gemm.multiply(SERIAL, x.reshape(6, 256), packed, expected, GemmOptions.DEFAULT.withBias(bias));
@@ -169,7 +169,7 @@ class LinearTest {
         Tensor y = Tensor.of(new float[1]);
         try (Arena arena = Arena.ofConfined();
                 Pass pass = layer.record(SERIAL, Tensor.of(new float[] {5f, 7f}), y)) {
-            Map<String, Tensor> gradients = Gradients.zeros(layer, arena);
+            Map<String, Tensor> gradients = Gradients.zeros(arena, layer);
             assertEquals(List.of("weight", "bias"), List.copyOf(gradients.keySet()));
             Tensor dy = Tensor.of(new float[] {10f});
             pass.backward(dy, null, gradients);

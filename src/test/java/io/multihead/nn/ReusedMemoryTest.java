@@ -38,7 +38,7 @@ class ReusedMemoryTest {
             TransformerBlock.Config config = TransformerBlock.Config.of(12, 3, 20)
                     .withAttention(attention)
                     .withNormFirst(i == 1);
-            stack.add(TransformerBlock.initialise(config, i, Arena.ofAuto()));
+            stack.add(TransformerBlock.initialize(Arena.ofAuto(), config, i));
         }
         Sequence whole = Sequence.of("layers.", stack);
         SplittableRandom random = new SplittableRandom(1);
@@ -59,7 +59,7 @@ class ReusedMemoryTest {
     @Test
     void averagedWeightsNeverSeeWhatArraysHeld() {
         MultiHeadConfig config = MultiHeadConfig.of(12, 3).withZeroKey(true);
-        MultiHeadAttention layer = MultiHeadAttention.initialise(config, 1, Arena.ofAuto());
+        MultiHeadAttention layer = MultiHeadAttention.initialize(Arena.ofAuto(), config, 1);
         Tensor x = TestTensors.random(new Random(2), 2, 5, 12);
         assertArrayEquals(averageWeights(Compute.serial(), layer, x), averageWeights(poisoned(), layer, x));
     }
@@ -67,7 +67,7 @@ class ReusedMemoryTest {
     /** The second sequence has one key less than the first: its weight there is 0. */
     @Test
     void weightsBeyondARecordedSequenceNeverSeeWhatArraysHeld() {
-        MultiHeadAttention layer = MultiHeadAttention.initialise(MultiHeadConfig.of(12, 3), 1, Arena.ofAuto());
+        MultiHeadAttention layer = MultiHeadAttention.initialize(Arena.ofAuto(), MultiHeadConfig.of(12, 3), 1);
         MultiHeadInputs inputs = MultiHeadInputs.of(TestTensors.random(new Random(2), 5, 12))
                 .withSequences(PackedSequences.ofLengths(3, 2));
         Tensor weights = TestTensors.guarded(DType.F32, false, 3, 5, 3);

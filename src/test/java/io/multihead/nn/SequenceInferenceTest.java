@@ -124,7 +124,7 @@ class SequenceInferenceTest {
     }
 
     private static Layer linear(long inputs, long outputs, boolean bias, long seed) {
-        return Linear.initialise(inputs, outputs, bias, seed, Arena.ofAuto());
+        return Linear.initialize(Arena.ofAuto(), inputs, outputs, bias, seed);
     }
 
     @ParameterizedTest(name = "{0}")

@@ -23,7 +23,7 @@ public final class Golden {
     /** Opens a vector by its name, without the ending. */
     public static Golden open(String name) {
         try {
-            return new Golden(Safetensors.map(folder().resolve(name + ".safetensors"), Arena.ofAuto()));
+            return new Golden(Safetensors.map(Arena.ofAuto(), folder().resolve(name + ".safetensors")));
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

@@ -4,6 +4,7 @@ import io.multihead.attention.Attention;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.KeyValueView;
+import io.multihead.cache.CacheFormat;
 import io.multihead.cache.KeyValueCache.Config;
 import io.multihead.compute.Compute;
 import io.multihead.tensor.DType;
@@ -20,7 +21,7 @@ public final class Tokens {
     private Tokens() {}
 
     public static Config config(DType dtype) {
-        return Config.of(1, KV_HEADS, DIM).withDtype(dtype);
+        return Config.of(1, KV_HEADS, DIM).withFormat(CacheFormat.of(dtype));
     }
 
     public static double[] attend(Compute cpu, Tensor query, KeyValueView view, AttentionOptions options) {

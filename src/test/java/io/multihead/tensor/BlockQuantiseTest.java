@@ -97,7 +97,7 @@ class BlockQuantiseTest {
         weights[0] = -32;
         weights[31] = 31;
         try (Arena arena = Arena.ofConfined()) {
-            BlockTensor made = BlockTensor.quantise(Tensor.of(weights, 1, 32), BlockType.Q8_0, arena);
+            BlockTensor made = BlockTensor.quantize(arena, Tensor.of(weights, 1, 32), BlockType.Q8_0);
             assertEquals(-127, made.memory().get(ValueLayout.JAVA_BYTE, 2));
         }
     }
@@ -109,14 +109,15 @@ class BlockQuantiseTest {
         float[] weights = weights(6 * columns);
         try (Arena arena = Arena.ofConfined()) {
             Tensor dense = Tensor.of(weights, 2, 3, columns);
-            byte[] expected = bytes(BlockTensor.quantise(dense, type, arena));
+            byte[] expected = bytes(BlockTensor.quantize(arena, dense, type));
             Tensor strided =
                     Tensor.allocate(arena, DType.F64, Shape.of(columns, 3, 2)).transpose(0, 2);
             dense.copyTo(strided);
-            BlockTensor made = BlockTensor.quantise(strided, type, arena);
+            BlockTensor made = BlockTensor.quantize(arena, strided, type);
             assertArrayEquals(expected, bytes(made));
             assertEquals(Shape.of(2, 3, columns), made.shape());
-            byte[] repeated = bytes(BlockTensor.quantise(dense.slice(0, 0, 1).broadcast(2, 3, columns), type, arena));
+            byte[] repeated =
+                    bytes(BlockTensor.quantize(arena, dense.slice(0, 0, 1).broadcast(2, 3, columns), type));
             assertArrayEquals(
                     Arrays.copyOf(expected, expected.length / 2), Arrays.copyOf(repeated, expected.length / 2));
         }
@@ -132,7 +133,7 @@ class BlockQuantiseTest {
             for (float bad : new float[] {Float.NaN, Float.POSITIVE_INFINITY, Float.NEGATIVE_INFINITY}) {
                 weights[2 * columns + 5] = bad;
                 mentions(
-                        () -> BlockTensor.quantise(tensor, type, arena),
+                        () -> BlockTensor.quantize(arena, tensor, type),
                         "from: " + bad + " in row 2, column 5; expected finite weights");
             }
             float[] tooLarge = type == BlockType.MXFP4 ? new float[0] : new float[] {1e9f, -1e12f, Float.MAX_VALUE};
@@ -140,19 +141,19 @@ class BlockQuantiseTest {
                 weights[2 * columns + 5] = large;
                 String found = Math.abs(large) > 1e10f ? "weights as large as " : "a scale or minimum of ";
                 mentions(
-                        () -> BlockTensor.quantise(tensor, type, arena),
+                        () -> BlockTensor.quantize(arena, tensor, type),
                         "from: " + found,
                         "expected scales and minima of at most 65504");
             }
             boolean storesMinimum = type == BlockType.Q4_1 || type == BlockType.Q5_1;
             weights[2 * columns + 5] = storesMinimum ? 65_504 : 500_000;
             weights[2 * columns + 6] = -weights[2 * columns + 5];
-            BlockTensor.quantise(tensor, type, arena);
+            BlockTensor.quantize(arena, tensor, type);
             mentions(
-                    () -> BlockTensor.quantise(Tensor.of(new float[24], 3, 8), type, arena),
+                    () -> BlockTensor.quantize(arena, Tensor.of(new float[24], 3, 8), type),
                     "from: shape [3, 8]; expected rows of a multiple of " + type.elements());
             mentions(
-                    () -> BlockTensor.quantise(Tensor.of(new float[1], 1).select(0, 0), type, arena), "from: shape []");
+                    () -> BlockTensor.quantize(arena, Tensor.of(new float[1], 1).select(0, 0), type), "from: shape []");
         }
     }
 
@@ -162,7 +163,7 @@ class BlockQuantiseTest {
         long rows = (1L << 58) - 1;
         Tensor huge = Tensor.of(new float[32], 1, 32).broadcast(rows, 32);
         mentions(
-                () -> BlockTensor.quantise(huge, BlockType.Q8_0, Arena.ofAuto()),
+                () -> BlockTensor.quantize(Arena.ofAuto(), huge, BlockType.Q8_0),
                 "from: shape [" + rows + ", 32]; expected fewer than 2^63 bytes of Q8_0");
     }
 
@@ -173,9 +174,9 @@ class BlockQuantiseTest {
     private static float[] rounded(BlockType type, float[] weights) {
         try (Arena arena = Arena.ofConfined()) {
             int columns = type.elements();
-            BlockTensor made = BlockTensor.quantise(Tensor.of(weights, weights.length / columns, columns), type, arena);
+            BlockTensor made = BlockTensor.quantize(arena, Tensor.of(weights, weights.length / columns, columns), type);
             float[] values = new float[weights.length];
-            made.dequantise(Tensor.of(values, weights.length / columns, columns));
+            made.dequantize(Tensor.of(values, weights.length / columns, columns));
             return values;
         }
     }

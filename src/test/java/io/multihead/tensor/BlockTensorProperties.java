@@ -43,7 +43,7 @@ class BlockTensorProperties {
         int offset = random.nextInt(5);
         BlockTensor weights = BlockTensor.view(
                 random(random, type, rows * columns / type.elements(), offset), type, Shape.of(rows, columns), offset);
-        float[] expected = rounded(ReferenceBlocks.dequantise(weights));
+        float[] expected = rounded(ReferenceBlocks.dequantize(weights));
         assertArrayEquals(Floats.bits(expected), Floats.bits(dequantised(weights)), weights.toString());
     }
 
@@ -58,7 +58,7 @@ class BlockTensorProperties {
                     memory.fill((byte) 0x24); // 0x2424 is a scale of 0.016
                     memory.set(ValueLayout.JAVA_BYTE, at, (byte) (0x24 ^ 1 << bit));
                     float[] values = dequantised(block);
-                    assertArrayEquals(rounded(ReferenceBlocks.dequantise(block)), values, type + " byte " + at);
+                    assertArrayEquals(rounded(ReferenceBlocks.dequantize(block)), values, type + " byte " + at);
                     memory.fill((byte) 0x24);
                     assertTrue(
                             !Arrays.equals(dequantised(block), values),
@@ -185,7 +185,7 @@ class BlockTensorProperties {
         for (int row = 0; row < 6; row++) {
             float[] expected = Arrays.copyOfRange(all, row * columns, (row + 1) * columns);
             float[] one = new float[columns + 2];
-            weights.dequantiseRow(row, one, 1);
+            weights.dequantizeRow(row, one, 1);
             assertArrayEquals(Floats.bits(expected), Floats.bits(Arrays.copyOfRange(one, 1, columns + 1)));
             assertEquals(0, one[0] + one[columns + 1], "beside the row");
             BlockTensor view = weights.select(row / 3).slice(row % 3, row % 3 + 1);
@@ -196,7 +196,7 @@ class BlockTensorProperties {
             try (Arena arena = Arena.ofConfined()) {
                 Tensor to =
                         Tensor.allocate(arena, dtype, Shape.of(columns, 3, 2)).transpose(0, 2);
-                weights.dequantise(to);
+                weights.dequantize(to);
                 Tensor expected = Tensor.of(all, 2, 3, columns).copy(arena, dtype);
                 assertArrayEquals(Floats.bits(expected.toArray()), Floats.bits(to.toArray()), dtype.toString());
             }
@@ -223,26 +223,26 @@ class BlockTensorProperties {
         mentions(() -> two.select(2), "index: 2; expected 0 to 1");
         mentions(() -> two.slice(1, 3), "slice: 1 to 3; expected a range of axis 0 of shape [2, 64]");
         mentions(() -> two.select(0).select(0), "shape: [64]; expected two axes or more");
-        mentions(() -> two.dequantiseRow(-1, new float[64], 0), "row: -1; expected 0 to 1");
-        mentions(() -> two.dequantiseRow(0, new float[64], 1), "to: 64 elements; expected 64 from index 1 on");
-        mentions(() -> two.dequantise(Tensor.of(new float[128], 64, 2)), "to: shape [64, 2]; expected [2, 64]");
+        mentions(() -> two.dequantizeRow(-1, new float[64], 0), "row: -1; expected 0 to 1");
+        mentions(() -> two.dequantizeRow(0, new float[64], 1), "to: 64 elements; expected 64 from index 1 on");
+        mentions(() -> two.dequantize(Tensor.of(new float[128], 64, 2)), "to: shape [64, 2]; expected [2, 64]");
         mentions(
-                () -> two.dequantise(Tensor.of(new float[64], 1, 64).broadcast(2, 64)),
+                () -> two.dequantize(Tensor.of(new float[64], 1, 64).broadcast(2, 64)),
                 "expected every element to have its own storage");
         Tensor readOnly = Tensor.view(MemorySegment.ofArray(new float[128]).asReadOnly(), DType.F32, Shape.of(2, 64));
-        mentions(() -> two.dequantise(readOnly), "to: read-only memory");
+        mentions(() -> two.dequantize(readOnly), "to: read-only memory");
         Tensor over = Tensor.view(memory, DType.I8, Shape.of(2, 64), 100, 64, 1);
-        mentions(() -> two.dequantise(over), "overlaps the blocks");
+        mentions(() -> two.dequantize(over), "overlaps the blocks");
         assertEquals(-1, memory.mismatch(MemorySegment.ofArray(new byte[1000])), "nothing was written");
-        two.dequantise(Tensor.view(memory, DType.I8, Shape.of(2, 64), 200, 64, 1)); // beside the blocks
+        two.dequantize(Tensor.view(memory, DType.I8, Shape.of(2, 64), 200, 64, 1)); // beside the blocks
         BlockTensor none = BlockTensor.view(memory, BlockType.Q8_0, Shape.of(0, 1L << 40), 0);
-        none.dequantise(Tensor.of(new float[0], 0, 1L << 40));
+        none.dequantize(Tensor.of(new float[0], 0, 1L << 40));
         assertEquals(0, none.bytes());
     }
 
     private static float[] dequantised(BlockTensor weights) {
         float[] values = new float[(int) weights.shape().elements()];
-        weights.dequantise(Tensor.of(values, weights.shape().toArray()));
+        weights.dequantize(Tensor.of(values, weights.shape().toArray()));
         return values;
     }
 

@@ -37,7 +37,7 @@ public final class SharedModels {
     /** Maps a GGUF file. */
     static Gguf gguf(String name) {
         try {
-            return Gguf.map(file(name), Arena.ofAuto());
+            return Gguf.map(Arena.ofAuto(), file(name));
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

@@ -39,7 +39,7 @@ class BertLayersTest {
     }
 
     private BertLayers load(Path from) throws IOException {
-        return BertLayers.load(from, Arena.ofAuto());
+        return BertLayers.load(Arena.ofAuto(), from);
     }
 
     /** Both are within some hundred roundings of the definition; the elements of normalised vectors are below 1. */
@@ -95,7 +95,7 @@ class BertLayersTest {
         BertLayers layers = load(folder);
         SplittableRandom random = new SplittableRandom(3);
         Tensor upstream = Tensor.of(draw(random, TEXTS.size() * layers.dim()), TEXTS.size(), layers.dim());
-        Map<String, Tensor> gradients = layers.gradients(name -> true, Arena.ofAuto());
+        Map<String, Tensor> gradients = layers.gradients(Arena.ofAuto(), name -> true);
         try (BertPass pass = layers.record(CPU, TEXTS, 1)) {
             pass.backward(upstream, gradients);
         }
@@ -162,7 +162,7 @@ class BertLayersTest {
         List<String> questions = List.of("the cat", "a dog ran", "sat");
         List<String> answers = List.of("dog dog", "the sat", "and a cat");
         float[] positions = layers.parameters().get(BertSizes.POSITIONS).toArray();
-        Map<String, Tensor> gradients = layers.gradients(name -> !name.equals(BertSizes.POSITIONS), Arena.ofAuto());
+        Map<String, Tensor> gradients = layers.gradients(Arena.ofAuto(), name -> !name.equals(BertSizes.POSITIONS));
         AdamW optimizer = AdamW.of(layers.parameters(), AdamW.Options.DEFAULT.withDecay(0, name -> false));
         double first = step(layers, questions, answers, gradients, optimizer, 0);
         double last = first;

@@ -151,7 +151,7 @@ class CheckpointTest {
     private static void rewrite(Path file, BiConsumer<Map<String, Tensor>, Map<String, String>> change)
             throws IOException {
         try (Arena arena = Arena.ofConfined()) {
-            Safetensors saved = Safetensors.map(file, arena);
+            Safetensors saved = Safetensors.map(arena, file);
             Map<String, Tensor> tensors = new LinkedHashMap<>();
             saved.names().forEach(name -> tensors.put(name, saved.get(name)));
             Map<String, String> metadata = new LinkedHashMap<>(saved.metadata());

@@ -151,7 +151,7 @@ public final class Llama {
 
     /** Fresh gradients of zeros. */
     Map<String, Tensor> gradients() {
-        return Gradients.zeros(whole, Arena.ofAuto());
+        return Gradients.zeros(Arena.ofAuto(), whole);
     }
 
     /**

@@ -92,7 +92,7 @@ public final class LlamaFile {
         switch (weights) {
             case F32 -> writer.tensor(name, tensor);
             case BF16 -> writer.tensor(name, tensor.copy(arena, DType.BF16));
-            case Q8_0 -> writer.blocks(name, BlockTensor.quantise(tensor, BlockType.Q8_0, arena));
+            case Q8_0 -> writer.blocks(name, BlockTensor.quantize(arena, tensor, BlockType.Q8_0));
         }
     }
 }

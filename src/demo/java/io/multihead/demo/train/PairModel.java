@@ -66,7 +66,7 @@ public final class PairModel implements Trainable {
     /** Embeddings stay as they are: few pairs have few of their rows. */
     @Override
     public Map<String, Tensor> gradients() {
-        return encoder.gradients(name -> !name.startsWith("embeddings."), Arena.ofAuto());
+        return encoder.gradients(Arena.ofAuto(), name -> !name.startsWith("embeddings."));
     }
 
     /** Returns the pairs of a step, each of another group. */

@@ -58,7 +58,7 @@ public final class TokenModel implements Trainable {
                         .withOptions(config.task.causal() ? AttentionOptions.CAUSAL : AttentionOptions.DEFAULT));
         List<TransformerBlock> made = new ArrayList<>();
         for (int i = 0; i < config.layers; i++) {
-            made.add(TransformerBlock.initialise(block, random.nextLong(), Arena.ofAuto()));
+            made.add(TransformerBlock.initialize(Arena.ofAuto(), block, random.nextLong()));
         }
         addParameters(made);
         draw("norm.weight", random, 0, config.embedDim);
@@ -153,7 +153,7 @@ public final class TokenModel implements Trainable {
 
     @Override
     public Map<String, Tensor> gradients() {
-        Map<String, Tensor> gradients = new LinkedHashMap<>(Gradients.zeros(whole, Arena.ofAuto()));
+        Map<String, Tensor> gradients = new LinkedHashMap<>(Gradients.zeros(Arena.ofAuto(), whole));
         gradients.put(
                 "embedding.weight",
                 Tensor.allocate(

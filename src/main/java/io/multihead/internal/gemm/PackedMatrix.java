@@ -143,7 +143,7 @@ public final class PackedMatrix {
     }
 
     /**
-     * Rounds a matrix {@code [k, n]} of sizes that {@link #requireSizes} accepts to blocks, as {@link BlockTensor#quantise} does, and packs
+     * Rounds a matrix {@code [k, n]} of sizes that {@link #requireSizes} accepts to blocks, as {@link BlockTensor#quantize} does, and packs
      * them. A task is a few panels of all depth blocks, whose blocks take memory of their own meanwhile.
      *
      * @throws IllegalArgumentException if an element is not finite or too large; the message begins with "matrix"
@@ -162,7 +162,7 @@ public final class PackedMatrix {
         try (Arena arena = Arena.ofConfined()) {
             Tensor some = rows.slice(0, first, end);
             BlockTensor blocks = Checks.in(
-                    "matrix, outputs " + first + " to " + (end - 1), () -> BlockTensor.quantise(some, type, arena));
+                    "matrix, outputs " + first + " to " + (end - 1), () -> BlockTensor.quantize(arena, some, type));
             pack(blocks, first, first);
         }
     }

@@ -142,7 +142,7 @@ public enum PanelFormat {
     }
 
     /**
-     * Returns whether every byte times the scale is finite, -128 included. False for the largest scales of {@link #quantise} too, although
+     * Returns whether every byte times the scale is finite, -128 included. False for the largest scales of {@link #quantize} too, although
      * it stores no -128 and its own products are finite.
      */
     public static boolean isFiniteScale(float scale) {
@@ -154,7 +154,7 @@ public enum PanelFormat {
      *
      * @return the scale: the largest absolute element over 127; NaN if an element is not finite
      */
-    public static float quantise(float[] row, int at, int length) {
+    public static float quantize(float[] row, int at, int length) {
         float largest = 0f;
         for (int i = 0; i < length; i++) {
             largest = Math.max(largest, Math.abs(row[at + i]));

@@ -112,7 +112,7 @@ public final class PackedFile {
 
     /** Maps a file of a kind of model. The caller names its path in errors. */
     public static PackedFile map(Path path, String format, Loading loading) throws IOException {
-        Safetensors file = Safetensors.map(path, loading.arena());
+        Safetensors file = Safetensors.map(loading.arena(), path);
         return Checks.in(path, () -> {
             require(file, FORMAT, format);
             require(file, PANELS, PackedWeights.layout());

@@ -80,7 +80,7 @@ public record StoredWeight(
             return plain();
         }
         Tensor widened = Tensor.allocate(arena, DType.F32, blocks.shape());
-        blocks.dequantise(widened);
+        blocks.dequantize(widened);
         return widened;
     }
 

@@ -215,11 +215,11 @@ public final class Weights {
         WeightFormat format = loading.format() == null ? weight.format() : loading.format();
         BlockTensor blocks = weight.blocks();
         if (blocks != null && weight.format() == format) {
-            return given(layer, PackedWeights.ofOutputRows(loading.cpu(), blocks, loading.arena()));
+            return given(layer, PackedWeights.ofOutputRows(loading.cpu(), loading.arena(), blocks));
         }
         try (Arena temporary = Arena.ofShared()) {
             Tensor numbers = weight.numbers(temporary);
-            return given(layer, PackedWeights.ofOutputRows(loading.cpu(), numbers, format, loading.arena()));
+            return given(layer, PackedWeights.ofOutputRows(loading.cpu(), loading.arena(), numbers, format));
         }
     }
 
@@ -301,7 +301,7 @@ public final class Weights {
                 case BF16 -> StoredWeight.of(numbers.copy(loading.arena(), DType.BF16));
                 case F16 -> StoredWeight.of(numbers.copy(loading.arena(), DType.F16));
                 default ->
-                    StoredWeight.of(BlockTensor.quantise(numbers, BlockType.valueOf(format.name()), loading.arena()));
+                    StoredWeight.of(BlockTensor.quantize(loading.arena(), numbers, BlockType.valueOf(format.name())));
             };
         }
     }

@@ -77,14 +77,14 @@ public final class GatedCrossAttention {
     }
 
     /**
-     * {@return a block with fresh f32 parameters: attention as {@link MultiHeadAttention#initialise}, linear layers uniform within
+     * {@return a block with fresh f32 parameters: attention as {@link MultiHeadAttention#initialize}, linear layers uniform within
      * {@code 1 / sqrt(inputs)}, normalisations 1 and 0, gates 0, so that the block begins as the identity}
      *
+     * @param arena owns the parameters; must stay open while the block is used
      * @param config as {@link #of} takes it
      * @param seed any number; the same one gives the same parameters
-     * @param arena owns the parameters; must stay open while the block is used
      */
-    public static GatedCrossAttention initialise(Config config, long seed, Arena arena) {
+    public static GatedCrossAttention initialize(Arena arena, Config config, long seed) {
         Map<String, Tensor> drawn = new LinkedHashMap<>();
         long embedDim = Checks.notNull(config, "config").embedDim();
         InitialWeights.draw(config.attention(), seed, Checks.notNull(arena, "arena"))

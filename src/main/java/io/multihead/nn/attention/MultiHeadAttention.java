@@ -57,12 +57,12 @@ public final class MultiHeadAttention implements Layer {
      * (Steele et al. 2014), one parameter after the other in the order of {@link #parameters()}. They are not PyTorch's
      * own numbers for that seed.
      *
+     * @param arena owns the parameters; must stay open while the layer is used
      * @param config what the layer computes
      * @param seed any number
-     * @param arena owns the parameters; must stay open while the layer is used
      * @return the layer
      */
-    public static MultiHeadAttention initialise(MultiHeadConfig config, long seed, Arena arena) {
+    public static MultiHeadAttention initialize(Arena arena, MultiHeadConfig config, long seed) {
         Checks.notNull(config, "config");
         return of(config, InitialWeights.draw(config, seed, Checks.notNull(arena, "arena"))::get);
     }

@@ -104,14 +104,14 @@ public final class TransformerBlock implements Layer {
 
     /**
      * {@return a block with fresh f32 parameters from PyTorch's distributions: attention as
-     * {@link MultiHeadAttention#initialise}, linear layers uniform within {@code 1 / sqrt(inputs)} (with a gate without biases), norms 1
+     * {@link MultiHeadAttention#initialize}, linear layers uniform within {@code 1 / sqrt(inputs)} (with a gate without biases), norms 1
      * and 0}
      *
+     * @param arena owns the parameters; must stay open while the block is used
      * @param config what the block computes
      * @param seed any number
-     * @param arena owns the parameters; must stay open while the block is used
      */
-    public static TransformerBlock initialise(Config config, long seed, Arena arena) {
+    public static TransformerBlock initialize(Arena arena, Config config, long seed) {
         Map<String, Tensor> drawn = new LinkedHashMap<>();
         long embedDim = Checks.notNull(config, "config").embedDim();
         InitialWeights.draw(config.attention, seed, Checks.notNull(arena, "arena"))

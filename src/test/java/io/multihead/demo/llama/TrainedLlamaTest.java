@@ -4,13 +4,13 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.multihead.cache.CacheFormat;
 import io.multihead.compute.Compute;
 import io.multihead.decoder.LanguageModel;
 import io.multihead.decoder.Session;
 import io.multihead.decoder.SessionOptions;
 import io.multihead.decoder.Sessions;
 import io.multihead.demo.llama.LlamaFile.Weights;
-import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -156,7 +156,7 @@ class TrainedLlamaTest {
         Path file = folder.resolve(weights + ".gguf");
         LlamaFile.write(trained.model(), trained.pieces(), 100, weights, file);
         try (LanguageModel model = LanguageModel.load(CPU, file);
-                Sessions sessions = model.sessions(SessionOptions.DEFAULT.withCacheType(DType.F32));
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT.withCacheFormat(CacheFormat.F32));
                 Session session = sessions.open().append(ids)) {
             assertEquals(
                     "fox\n <|endoftext|>",

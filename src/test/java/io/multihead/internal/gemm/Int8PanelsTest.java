@@ -48,13 +48,13 @@ class Int8PanelsTest {
     void largestElementsStayFinite() {
         for (float x = Float.MAX_VALUE; x > 0x1.fffp127f; x = Math.nextDown(x)) {
             float[] row = {x, -x, x / 3, 0f};
-            float scale = PanelFormat.quantise(row, 0, row.length);
+            float scale = PanelFormat.quantize(row, 0, row.length);
             assertEquals(127f, row[0]);
             assertEquals(-127f, row[1]);
             assertTrue(scale * row[0] <= Float.MAX_VALUE, () -> "scale " + scale);
         }
-        assertTrue(Float.isNaN(PanelFormat.quantise(new float[] {Float.POSITIVE_INFINITY}, 0, 1)));
-        assertTrue(Float.isNaN(PanelFormat.quantise(new float[] {1f, Float.NaN}, 0, 2)));
+        assertTrue(Float.isNaN(PanelFormat.quantize(new float[] {Float.POSITIVE_INFINITY}, 0, 1)));
+        assertTrue(Float.isNaN(PanelFormat.quantize(new float[] {1f, Float.NaN}, 0, 2)));
     }
 
     /** A few rows that widen int8 in registers have the bits of rows whose panels are widened and scaled first, for any depth. */

@@ -42,8 +42,8 @@ class BackwardFaultsTest {
 
     /** Requires that backward refuses the input gradients, and that the gradients of parameters stay zero. */
     private void layerRefuses(String message, MultiHeadConfig config, MultiHeadInputs from, MultiHeadGradients to) {
-        MultiHeadAttention layer = MultiHeadAttention.initialise(config, 5, Arena.ofAuto());
-        Map<String, Tensor> gradients = Gradients.zeros(layer, Arena.ofAuto());
+        MultiHeadAttention layer = MultiHeadAttention.initialize(Arena.ofAuto(), config, 5);
+        Map<String, Tensor> gradients = Gradients.zeros(Arena.ofAuto(), layer);
         try (MultiHeadPass pass = layer.record(CPU, from, outputs, 0)) {
             requireRefused(message, () -> pass.backward(dy, to, gradients), gradients);
         }
@@ -52,7 +52,7 @@ class BackwardFaultsTest {
     private void gatedRefuses(String message, MultiHeadConfig config, MultiHeadInputs from, MultiHeadGradients to) {
         GatedCrossAttention.Config block =
                 GatedCrossAttention.Config.of(12, 12, 3, 20).withAttention(config);
-        GatedCrossAttention layer = GatedCrossAttention.initialise(block, 5, Arena.ofAuto());
+        GatedCrossAttention layer = GatedCrossAttention.initialize(Arena.ofAuto(), block, 5);
         Map<String, Tensor> gradients = new LinkedHashMap<>();
         layer.parameters()
                 .forEach((name, tensor) ->
@@ -65,7 +65,7 @@ class BackwardFaultsTest {
     @Test
     void aGatedBlocksOutputInAMaskIsRefused() {
         GatedCrossAttention.Config config = GatedCrossAttention.Config.of(12, 12, 3, 20);
-        GatedCrossAttention block = GatedCrossAttention.initialise(config, 5, Arena.ofAuto());
+        GatedCrossAttention block = GatedCrossAttention.initialize(Arena.ofAuto(), config, 5);
         Tensor y = outputs.output();
         Tensor bias = y.reshape(120).slice(0, 0, 35).reshape(5, 7);
         Tensor heads = y.reshape(120).slice(0, 0, 3);

@@ -31,7 +31,7 @@ class BackwardWorkTest {
     private final Tensor media = TestTensors.random(random, 2, 7, 12);
     private final Tensor dy = TestTensors.random(random, 2, 5, 12);
     private final MultiHeadAttention layer =
-            MultiHeadAttention.initialise(MultiHeadConfig.of(12, 3), 5, Arena.ofAuto());
+            MultiHeadAttention.initialize(Arena.ofAuto(), MultiHeadConfig.of(12, 3), 5);
 
     private static Tensor zeros(long... dims) {
         return TestTensors.zeros(DType.F32, dims);
@@ -68,7 +68,7 @@ class BackwardWorkTest {
         assertEquals(1, multiplications(self, MultiHeadGradients.NONE, Map.of()));
         assertEquals(2, multiplications(self, MultiHeadGradients.of(dx), Map.of()));
         // and for parameters: weight and bias of the output and of three inputs
-        Map<String, Tensor> gradients = Gradients.zeros(layer, Arena.ofAuto());
+        Map<String, Tensor> gradients = Gradients.zeros(Arena.ofAuto(), layer);
         assertEquals(1 + 8, multiplications(cross, MultiHeadGradients.NONE, gradients));
     }
 

@@ -67,7 +67,7 @@ class BatchMemoryTest {
                 Compute cpu = Compute.serial()) {
             List<TransformerBlock> blocks = new ArrayList<>();
             for (int i = 0; i < BLOCKS; i++) {
-                blocks.add(TransformerBlock.initialise(config, i, arena));
+                blocks.add(TransformerBlock.initialize(arena, config, i));
             }
             Sequence stack = Sequence.of("layers.", blocks);
             Tensor x = Tensor.allocate(arena, DType.F32, Shape.of(32, 256, 384));

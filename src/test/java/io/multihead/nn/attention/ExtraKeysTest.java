@@ -142,8 +142,8 @@ class ExtraKeysTest {
         MultiHeadConfig config = MultiHeadConfig.of(8, 2).withKeyValueBias(true).withZeroKey(true);
         ScoreOptions hidden =
                 ScoreOptions.NONE.withModifier((batch, head, query, key, score) -> Float.NEGATIVE_INFINITY);
-        MultiHeadAttention layer = MultiHeadAttention.initialise(
-                config.withOptions(AttentionOptions.DEFAULT.withScores(hidden)), 1, Arena.ofAuto());
+        MultiHeadAttention layer = MultiHeadAttention.initialize(
+                Arena.ofAuto(), config.withOptions(AttentionOptions.DEFAULT.withScores(hidden)), 1);
         Tensor weights = TestTensors.zeros(DType.F32, 1, 3, 5);
         layer.forward(
                 CPU,
@@ -158,7 +158,7 @@ class ExtraKeysTest {
     /** Returns the input's gradient by a loss on causal weights, whose gradient beyond a query's position is given. */
     private static float[] throughWeights(double hidden) {
         MultiHeadConfig config = MultiHeadConfig.of(8, 2).withZeroKey(true);
-        MultiHeadAttention layer = MultiHeadAttention.initialise(config, 1, Arena.ofAuto());
+        MultiHeadAttention layer = MultiHeadAttention.initialize(Arena.ofAuto(), config, 1);
         Tensor x = TestTensors.random(new Random(1), 1, 3, 8);
         Tensor upstream = TestTensors.random(new Random(2), 1, 2, 3, 4);
         for (int head = 0; head < 2; head++) {

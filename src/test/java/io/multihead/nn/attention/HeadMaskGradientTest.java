@@ -26,7 +26,7 @@ class HeadMaskGradientTest {
     private static final float[] FACTORS = {2, -0.5f, 1};
     private static final MultiHeadConfig CONFIG = MultiHeadConfig.of(12, 3).withZeroKey(true);
 
-    private final MultiHeadAttention layer = MultiHeadAttention.initialise(CONFIG, 3, Arena.ofAuto());
+    private final MultiHeadAttention layer = MultiHeadAttention.initialize(Arena.ofAuto(), CONFIG, 3);
     private final Tensor x = TestTensors.random(new Random(1), 2, 5, 12);
     private final Tensor dy = TestTensors.random(new Random(2), 2, 5, 12);
 
@@ -42,7 +42,7 @@ class HeadMaskGradientTest {
     }
 
     private Map<String, Tensor> gradients(MultiHeadAttention of, MultiHeadInputs inputs, MultiHeadGradients to) {
-        Map<String, Tensor> gradients = Gradients.zeros(of, Arena.ofAuto());
+        Map<String, Tensor> gradients = Gradients.zeros(Arena.ofAuto(), of);
         Tensor y = TestTensors.zeros(DType.F32, 2, 5, 12);
         try (MultiHeadPass pass = of.record(CPU, inputs, MultiHeadOutputs.of(y), 0)) {
             pass.backward(dy, to, gradients);

@@ -40,7 +40,7 @@ class KeptHeadsTest {
     /** The kept heads in reverse order, beside the whole layer with the head between them masked. */
     private void requireEqualToMasked(AttentionOptions options) {
         MultiHeadConfig config = MultiHeadConfig.of(12, 3).withOptions(options);
-        MultiHeadAttention layer = MultiHeadAttention.initialise(config, 7, Arena.ofAuto());
+        MultiHeadAttention layer = MultiHeadAttention.initialize(Arena.ofAuto(), config, 7);
         Tensor masked = TestTensors.zeros(DType.F32, 2, 5, 12);
         MultiHeadInputs inputs = MultiHeadInputs.of(x).withHeadMask(Tensor.of(new float[] {1, 0, 1}, 3));
         layer.forward(CPU, inputs, MultiHeadOutputs.of(masked));
@@ -54,8 +54,8 @@ class KeptHeadsTest {
     void aModifierIsRefused() {
         AttentionOptions modified = AttentionOptions.DEFAULT.withScores(
                 ScoreOptions.NONE.withModifier((batch, head, query, key, score) -> head * score));
-        MultiHeadAttention layer =
-                MultiHeadAttention.initialise(MultiHeadConfig.of(12, 3).withOptions(modified), 7, Arena.ofAuto());
+        MultiHeadAttention layer = MultiHeadAttention.initialize(
+                Arena.ofAuto(), MultiHeadConfig.of(12, 3).withOptions(modified), 7);
         refuses(
                 "modifier: given; expected none, as it would see other head indices",
                 () -> layer.keepHeads(Arena.ofAuto(), 1));

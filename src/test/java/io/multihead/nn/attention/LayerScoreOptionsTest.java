@@ -41,7 +41,7 @@ class LayerScoreOptionsTest {
 
     private static Tensor run(MultiHeadConfig config, Tensor x) {
         Tensor y = TestTensors.zeros(DType.F32, 2, 7, 12);
-        MultiHeadAttention.initialise(config, 5, Arena.ofAuto()).forward(CPU, x, y);
+        MultiHeadAttention.initialize(Arena.ofAuto(), config, 5).forward(CPU, x, y);
         return y;
     }
 
@@ -52,7 +52,7 @@ class LayerScoreOptionsTest {
                         ScoreOptions.NONE.withModifier((batch, head, query, key, score) -> score)));
         Tensor x = TestTensors.random(new Random(1), 2, 7, 12);
         Tensor y = TestTensors.zeros(DType.F32, 2, 7, 12);
-        MultiHeadAttention layer = MultiHeadAttention.initialise(modified, 5, Arena.ofAuto());
+        MultiHeadAttention layer = MultiHeadAttention.initialize(Arena.ofAuto(), modified, 5);
         String message = "modifier: given; expected none, as backward does not know its derivative";
         Named.message(message, () -> layer.record(CPU, x, y));
         try (MultiHeadPass pass = layer.record(CPU, MultiHeadInputs.of(x), MultiHeadOutputs.of(y), 0)) {

@@ -42,7 +42,7 @@ class LlamaBlockTest {
             .withNormFirst(true)
             .withRmsNorm(true)
             .withGate(true);
-    private final TransformerBlock block = TransformerBlock.initialise(config, 3, Arena.ofAuto());
+    private final TransformerBlock block = TransformerBlock.initialize(Arena.ofAuto(), config, 3);
     private final Tensor x = TestTensors.random(new Random(1), 1, TOKENS, DIM);
 
     @Test
@@ -77,7 +77,7 @@ class LlamaBlockTest {
         Tensor dy = TestTensors.random(new Random(2), 1, TOKENS, DIM);
         Tensor y = TestTensors.zeros(DType.F32, 1, TOKENS, DIM);
         Tensor dx = TestTensors.zeros(DType.F32, 1, TOKENS, DIM);
-        Map<String, Tensor> gradients = Gradients.zeros(block, Arena.ofAuto());
+        Map<String, Tensor> gradients = Gradients.zeros(Arena.ofAuto(), block);
         try (Pass pass = block.record(CPU, x, y)) {
             pass.backward(dy, dx, gradients);
         }

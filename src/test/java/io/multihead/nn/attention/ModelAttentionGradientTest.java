@@ -75,7 +75,7 @@ class ModelAttentionGradientTest {
 
     private static void check(MultiHeadConfig config) {
         Random random = new Random(7);
-        MultiHeadAttention drawn = MultiHeadAttention.initialise(config, 3, Arena.ofAuto());
+        MultiHeadAttention drawn = MultiHeadAttention.initialize(Arena.ofAuto(), config, 3);
         Map<String, Tensor> parameters = new LinkedHashMap<>();
         drawn.parameters().forEach((name, tensor) -> parameters.put(name, tensor.copy(Arena.ofAuto(), DType.F64)));
         MultiHeadAttention layer = MultiHeadAttention.of(config, parameters::get);
@@ -85,7 +85,7 @@ class ModelAttentionGradientTest {
                 .withAverageWeights(TestTensors.zeros(DType.F32, 2, TOKENS, keys));
         MultiHeadOutputs upstream = MultiHeadOutputs.of(TestTensors.random(random, 2, TOKENS, 12))
                 .withAverageWeights(TestTensors.random(random, 2, TOKENS, keys));
-        Map<String, Tensor> gradients = Gradients.zeros(layer, Arena.ofAuto());
+        Map<String, Tensor> gradients = Gradients.zeros(Arena.ofAuto(), layer);
         float[] sinks = config.options().scores().sinks();
         MultiHeadGradients inputs = MultiHeadGradients.of(TestTensors.zeros(DType.F32, 2, TOKENS, 12))
                 .withSinks(sinks == null ? null : TestTensors.zeros(DType.F32, 4));
@@ -130,7 +130,7 @@ class ModelAttentionGradientTest {
     @Test
     void packedSequencesHaveTheGradientsOfEach() {
         MultiHeadConfig config = Model.ALL.config;
-        MultiHeadAttention layer = MultiHeadAttention.initialise(config, 3, Arena.ofAuto());
+        MultiHeadAttention layer = MultiHeadAttention.initialize(Arena.ofAuto(), config, 3);
         Random random = new Random(1);
         Tensor x = TestTensors.random(random, TOKENS, 12);
         Tensor dy = TestTensors.random(random, TOKENS, 12);

@@ -55,7 +55,7 @@ class MultiHeadAttentionBadInputTest {
 
     private static void forwardFails(String message, MultiHeadConfig config, Tensor x) {
         try (Arena arena = Arena.ofConfined()) {
-            MultiHeadAttention layer = MultiHeadAttention.initialise(config, 1, arena);
+            MultiHeadAttention layer = MultiHeadAttention.initialize(arena, config, 1);
             Named.message(message, () -> layer.forward(Compute.serial(), x, x));
         }
     }
@@ -178,13 +178,13 @@ class MultiHeadAttentionBadInputTest {
         Named.message("query: shape [2, 3, 7]; expected [2, 3, 8]", () -> layer.outputShape(Shape.of(2, 3, 7)));
         Named.message(
                 "query: shape [8]; expected [batch, tokens, 8] or [tokens, 8]", () -> layer.outputShape(Shape.of(8)));
-        MultiHeadAttention tokensFirst =
-                MultiHeadAttention.initialise(MultiHeadConfig.of(8, 2).withBatchFirst(false), 1, Arena.ofAuto());
+        MultiHeadAttention tokensFirst = MultiHeadAttention.initialize(
+                Arena.ofAuto(), MultiHeadConfig.of(8, 2).withBatchFirst(false), 1);
         Named.message(
                 "query: shape [2, 3, 4, 8]; expected [tokens, batch, 8] or [tokens, 8], as batchFirst is false",
                 () -> tokensFirst.outputShape(Shape.of(2, 3, 4, 8)));
-        MultiHeadAttention alongAxis =
-                MultiHeadAttention.initialise(MultiHeadConfig.of(8, 2).withAttentionAxes(2), 1, Arena.ofAuto());
+        MultiHeadAttention alongAxis = MultiHeadAttention.initialize(
+                Arena.ofAuto(), MultiHeadConfig.of(8, 2).withAttentionAxes(2), 1);
         Named.message(
                 "query: shape [2, 3, 8]; expected axes [2] to attend over, before the features",
                 () -> alongAxis.outputShape(Shape.of(2, 3, 8)));

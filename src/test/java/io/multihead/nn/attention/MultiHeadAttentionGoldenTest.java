@@ -75,7 +75,7 @@ class MultiHeadAttentionGoldenTest {
         MultiHeadInputs inputs = inputs(file);
         Tensor output =
                 TestTensors.zeros(DType.F32, file.tensor("expected.out").shape().toArray());
-        Map<String, Tensor> gradients = Gradients.zeros(layer, Arena.ofAuto());
+        Map<String, Tensor> gradients = Gradients.zeros(Arena.ofAuto(), layer);
         boolean self = flag(file, "self_attention");
         MultiHeadGradients to = self
                 ? MultiHeadGradients.of(zeros(inputs.query()))

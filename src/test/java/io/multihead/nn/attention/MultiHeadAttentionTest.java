@@ -90,13 +90,13 @@ class MultiHeadAttentionTest {
         MultiHeadConfig config = MultiHeadConfig.of(64, 4).withKeyValueBias(true);
         try (Arena arena = Arena.ofConfined()) {
             Map<String, Tensor> drawn =
-                    MultiHeadAttention.initialise(config, 42, arena).parameters();
+                    MultiHeadAttention.initialize(arena, config, 42).parameters();
             assertUniform(drawn.get("in_proj_weight"), Math.sqrt(6.0 / (64 + 192)));
             assertUniform(drawn.get("out_proj.weight"), 1 / Math.sqrt(64));
             assertEquals(0, largest(drawn.get("in_proj_bias")));
             assertEquals(0, largest(drawn.get("out_proj.bias")));
             assertEquals(1 / Math.sqrt(64), deviation(drawn.get("bias_k")), 0.03);
-            Map<String, Tensor> apart = MultiHeadAttention.initialise(config.withInputDims(32, 16), 42, arena)
+            Map<String, Tensor> apart = MultiHeadAttention.initialize(arena, config.withInputDims(32, 16), 42)
                     .parameters();
             assertUniform(apart.get("q_proj_weight"), Math.sqrt(6.0 / (64 + 64)));
             assertUniform(apart.get("k_proj_weight"), Math.sqrt(6.0 / (64 + 32)));
@@ -109,11 +109,11 @@ class MultiHeadAttentionTest {
         MultiHeadConfig config = MultiHeadConfig.of(8, 2);
         try (Arena arena = Arena.ofConfined()) {
             Tensor first =
-                    MultiHeadAttention.initialise(config, 7, arena).parameters().get("in_proj_weight");
+                    MultiHeadAttention.initialize(arena, config, 7).parameters().get("in_proj_weight");
             Tensor again =
-                    MultiHeadAttention.initialise(config, 7, arena).parameters().get("in_proj_weight");
+                    MultiHeadAttention.initialize(arena, config, 7).parameters().get("in_proj_weight");
             Tensor other =
-                    MultiHeadAttention.initialise(config, 8, arena).parameters().get("in_proj_weight");
+                    MultiHeadAttention.initialize(arena, config, 8).parameters().get("in_proj_weight");
             TestTensors.assertSame(first, again);
             assertNotEquals(first.get(0, 0), other.get(0, 0));
             // The first number of SplitMix64 from state 7, which Java's own generator gives too.

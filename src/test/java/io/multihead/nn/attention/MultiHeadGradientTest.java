@@ -231,7 +231,7 @@ class MultiHeadGradientTest {
     @Example
     void withoutDropoutRecordingIsInference() {
         MultiHeadConfig config = MultiHeadConfig.of(24, 3).withDropout(0);
-        MultiHeadAttention layer = MultiHeadAttention.initialise(config, 3, Arena.ofAuto());
+        MultiHeadAttention layer = MultiHeadAttention.initialize(Arena.ofAuto(), config, 3);
         Tensor x = TestTensors.random(new Random(1), 2, 40, 24);
         Tensor inferred = TestTensors.zeros(DType.F32, 2, 40, 24);
         Tensor recorded = TestTensors.zeros(DType.F32, 2, 40, 24);
@@ -242,7 +242,7 @@ class MultiHeadGradientTest {
 
     @Example
     void inferenceSeesChangedParameters() {
-        MultiHeadAttention layer = MultiHeadAttention.initialise(MultiHeadConfig.of(8, 2), 3, Arena.ofAuto());
+        MultiHeadAttention layer = MultiHeadAttention.initialize(Arena.ofAuto(), MultiHeadConfig.of(8, 2), 3);
         Tensor x = TestTensors.random(new Random(1), 1, 4, 8);
         Tensor before = TestTensors.zeros(DType.F32, 1, 4, 8);
         layer.forward(CPU, x, before);
@@ -256,7 +256,7 @@ class MultiHeadGradientTest {
     @Example
     void maskedHeadsAndPrunedHeadsAgree() {
         MultiHeadConfig config = MultiHeadConfig.of(24, 4).withKeyValueBias(true);
-        MultiHeadAttention layer = MultiHeadAttention.initialise(config, 3, Arena.ofAuto());
+        MultiHeadAttention layer = MultiHeadAttention.initialize(Arena.ofAuto(), config, 3);
         Tensor x = TestTensors.random(new Random(1), 2, 9, 24);
         Tensor mask = Tensor.of(new float[] {1, 0, 1, 0}, 4);
         Tensor masked = TestTensors.zeros(DType.F32, 2, 9, 24);
@@ -278,7 +278,7 @@ class MultiHeadGradientTest {
 
     @Example
     void theHeadMasksGradientIsWhatAHeadAdds() {
-        MultiHeadAttention layer = MultiHeadAttention.initialise(MultiHeadConfig.of(12, 3), 3, Arena.ofAuto());
+        MultiHeadAttention layer = MultiHeadAttention.initialize(Arena.ofAuto(), MultiHeadConfig.of(12, 3), 3);
         Tensor x = TestTensors.random(new Random(1), 2, 5, 12);
         Tensor y = TestTensors.zeros(DType.F32, 2, 5, 12);
         Tensor upstream = TestTensors.random(new Random(2), 2, 5, 12);
@@ -306,7 +306,7 @@ class MultiHeadGradientTest {
 
     @Example
     void illegalCallsAreRefused() {
-        MultiHeadAttention layer = MultiHeadAttention.initialise(MultiHeadConfig.of(12, 3), 3, Arena.ofAuto());
+        MultiHeadAttention layer = MultiHeadAttention.initialize(Arena.ofAuto(), MultiHeadConfig.of(12, 3), 3);
         Tensor x = TestTensors.random(new Random(1), 2, 5, 12);
         Tensor y = TestTensors.zeros(DType.F32, 2, 5, 12);
         Tensor dy = TestTensors.zeros(DType.F32, 2, 5, 12);
@@ -351,11 +351,11 @@ class MultiHeadGradientTest {
         final float[] weightGradient;
 
         Run(Compute cpu, MultiHeadConfig config, long seed) {
-            MultiHeadAttention layer = MultiHeadAttention.initialise(config, 3, Arena.ofAuto());
+            MultiHeadAttention layer = MultiHeadAttention.initialize(Arena.ofAuto(), config, 3);
             Tensor x = TestTensors.random(new Random(1), 2, 70, 24);
             Tensor y = TestTensors.zeros(DType.F32, 2, 70, 24);
             Tensor dx = TestTensors.zeros(DType.F32, 2, 70, 24);
-            Map<String, Tensor> gradients = Gradients.zeros(layer, Arena.ofAuto());
+            Map<String, Tensor> gradients = Gradients.zeros(Arena.ofAuto(), layer);
             try (Pass pass = layer.record(cpu, x, y, seed)) {
                 pass.backward(TestTensors.random(new Random(2), 2, 70, 24), dx, gradients);
             }

@@ -35,7 +35,7 @@ class PackedLayerTest {
                 .withKeyValueHeads(1)
                 .withKeyValueBias(true)
                 .withZeroKey(true);
-        return MultiHeadAttention.initialise(config, 5, arena);
+        return MultiHeadAttention.initialize(arena, config, 5);
     }
 
     private static Tensor part(Tensor tensor, PackedSequences sequences, int s) {
@@ -104,8 +104,8 @@ class PackedLayerTest {
     @Test
     void aModifierSeesWhichSequenceItIs() {
         ScoreOptions scores = ScoreOptions.NONE.withModifier((batch, head, query, key, score) -> score * (batch + 1));
-        MultiHeadAttention layer = MultiHeadAttention.initialise(
-                MultiHeadConfig.of(FEATURES, 3).withOptions(AttentionOptions.DEFAULT.withScores(scores)), 5, arena);
+        MultiHeadAttention layer = MultiHeadAttention.initialize(
+                arena, MultiHeadConfig.of(FEATURES, 3).withOptions(AttentionOptions.DEFAULT.withScores(scores)), 5);
         MultiHeadInputs inputs =
                 MultiHeadInputs.of(TestTensors.random(random, 74, FEATURES)).withSequences(LENGTHS);
         Tensor y = zeros(DType.F32, 74, FEATURES);
@@ -150,8 +150,8 @@ class PackedLayerTest {
         Tensor x = TestTensors.random(random, 74, FEATURES);
         Tensor dy = TestTensors.random(random, 74, FEATURES);
         Tensor dx = zeros(DType.F32, 74, FEATURES);
-        Map<String, Tensor> gradients = Gradients.zeros(layer, arena);
-        Map<String, Tensor> sums = Gradients.zeros(layer, arena);
+        Map<String, Tensor> gradients = Gradients.zeros(arena, layer);
+        Map<String, Tensor> sums = Gradients.zeros(arena, layer);
         MultiHeadInputs inputs = MultiHeadInputs.of(x).withSequences(LENGTHS);
         try (MultiHeadPass pass = layer.record(CPU, inputs, MultiHeadOutputs.of(zeros(DType.F32, 74, FEATURES)), 0)) {
             pass.backward(dy, dx, gradients);
@@ -176,7 +176,7 @@ class PackedLayerTest {
     @Test
     void dropoutOfEachSequenceIsItsOwn() {
         MultiHeadConfig config = MultiHeadConfig.of(FEATURES, 3).withDropout(0.5);
-        MultiHeadAttention layer = MultiHeadAttention.initialise(config, 5, arena);
+        MultiHeadAttention layer = MultiHeadAttention.initialize(arena, config, 5);
         Tensor one = TestTensors.random(random, 1, 20, FEATURES);
         Tensor twice = zeros(DType.F32, 40, FEATURES);
         one.select(0, 0).copyTo(twice.slice(0, 0, 20));
@@ -197,8 +197,8 @@ class PackedLayerTest {
     @Test
     void blocksTakePackedSequences() {
         for (boolean normFirst : new boolean[] {false, true}) {
-            TransformerBlock block = TransformerBlock.initialise(
-                            TransformerBlock.Config.of(FEATURES, 3, 20).withNormFirst(normFirst), 1, arena)
+            TransformerBlock block = TransformerBlock.initialize(
+                            arena, TransformerBlock.Config.of(FEATURES, 3, 20).withNormFirst(normFirst), 1)
                     .withMask(Mask.CAUSAL);
             Layer packed = block.withSequences(LENGTHS);
             Tensor x = TestTensors.random(random, 74, FEATURES);

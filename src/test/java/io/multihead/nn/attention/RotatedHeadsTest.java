@@ -39,7 +39,7 @@ class RotatedHeadsTest {
     /** A layer with norms that are not 1. */
     private static MultiHeadAttention layer(MultiHeadConfig config) {
         Map<String, Tensor> parameters = new LinkedHashMap<>(
-                MultiHeadAttention.initialise(config, 5, Arena.ofAuto()).parameters());
+                MultiHeadAttention.initialize(Arena.ofAuto(), config, 5).parameters());
         Random random = new Random(9);
         parameters.replaceAll((name, tensor) ->
                 name.contains("norm") ? TestTensors.fill(tensor, () -> 1 + random.nextDouble()) : tensor);
@@ -97,12 +97,12 @@ class RotatedHeadsTest {
         Tensor y = TestTensors.zeros(DType.F32, 1, 19, DIM);
         layer.forward(CPU, inputs, MultiHeadOutputs.of(y));
         Tensor dx = TestTensors.zeros(DType.F32, 1, 19, DIM);
-        Map<String, Tensor> gradients = Gradients.zeros(layer, Arena.ofAuto());
+        Map<String, Tensor> gradients = Gradients.zeros(Arena.ofAuto(), layer);
         try (MultiHeadPass pass =
                 layer.record(CPU, inputs, MultiHeadOutputs.of(TestTensors.zeros(DType.F32, 1, 19, DIM)), 0)) {
             pass.backward(dy, dx, gradients);
         }
-        Map<String, Tensor> sums = Gradients.zeros(layer, Arena.ofAuto());
+        Map<String, Tensor> sums = Gradients.zeros(Arena.ofAuto(), layer);
         for (int s = 0; s < packed.count(); s++) {
             if (packed.length(s) > 0) {
                 Tensor own = x.slice(1, packed.start(s), packed.end(s));

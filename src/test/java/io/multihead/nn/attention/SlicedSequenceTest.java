@@ -31,8 +31,8 @@ class SlicedSequenceTest {
     /** Wider than a slice, 2^20 elements, between all layers. */
     private final Tensor x = TestTensors.random(new Random(1), BATCH, TOKENS, DIM);
 
-    private final TransformerBlock block = TransformerBlock.initialise(
-            TransformerBlock.Config.of(DIM, 4, 320).withActivation(Activation.GELU), 2, Arena.ofAuto());
+    private final TransformerBlock block = TransformerBlock.initialize(
+            Arena.ofAuto(), TransformerBlock.Config.of(DIM, 4, 320).withActivation(Activation.GELU), 2);
 
     @Test
     void blocksHaveTheBitsOfEachSequenceAlone() {
@@ -53,13 +53,13 @@ class SlicedSequenceTest {
 
     @Test
     void tokensOfOneLongSequenceAreSliced() {
-        Sequence layers = Sequence.of("", List.of(Linear.initialise(DIM, 300, 3, Arena.ofAuto()), Gelu.erf()));
+        Sequence layers = Sequence.of("", List.of(Linear.initialize(Arena.ofAuto(), DIM, 300, 3), Gelu.erf()));
         Tensor one = x.reshape(1, BATCH * TOKENS, DIM);
         assertEquals(2, layers.independentAxes(one.shape()));
         Tensor wide = TestTensors.zeros(DType.F32, 1, BATCH * TOKENS, 300);
         Tensor y = TestTensors.zeros(DType.F32, 1, BATCH * TOKENS, 300);
         ((Layer) layers).forward(CPU, one, y);
-        Linear.initialise(DIM, 300, 3, Arena.ofAuto()).forward(CPU, one, wide);
+        Linear.initialize(Arena.ofAuto(), DIM, 300, 3).forward(CPU, one, wide);
         Tensor expected = TestTensors.zeros(DType.F32, 1, BATCH * TOKENS, 300);
         Gelu.erf().forward(CPU, wide, expected);
         assertArrayEquals(expected.toArray(), y.toArray());
@@ -68,7 +68,7 @@ class SlicedSequenceTest {
     /** The input's leading axes can be seen as one, the output's cannot. */
     @Test
     void outputsWithGapsBetweenSequencesHaveTheSameBits() {
-        Sequence layers = Sequence.of("", List.of(Linear.initialise(DIM, 300, 3, Arena.ofAuto()), Gelu.erf()));
+        Sequence layers = Sequence.of("", List.of(Linear.initialize(Arena.ofAuto(), DIM, 300, 3), Gelu.erf()));
         Tensor expected = TestTensors.zeros(DType.F32, BATCH, TOKENS, 300);
         layers.forward(CPU, x, expected);
         Tensor y = TestTensors.zeros(DType.F32, BATCH, TOKENS + 1, 300).slice(1, 0, TOKENS);
@@ -120,7 +120,7 @@ class SlicedSequenceTest {
     }
 
     private static MultiHeadAttention layer(MultiHeadConfig config) {
-        return MultiHeadAttention.initialise(config, 6, Arena.ofAuto());
+        return MultiHeadAttention.initialize(Arena.ofAuto(), config, 6);
     }
 
     private static MultiHeadConfig withMask(MultiHeadConfig config, Mask mask) {

@@ -56,9 +56,9 @@ class TransformerBlockTest {
     void parametersThatMustNotExistAreAskedOfAFileByFind(@TempDir Path folder) throws IOException {
         TransformerBlock.Config config = TransformerBlock.Config.of(8, 2, 16);
         Path path = folder.resolve("block.safetensors");
-        TransformerBlock block = TransformerBlock.initialise(config, 1, Arena.ofAuto());
+        TransformerBlock block = TransformerBlock.initialize(Arena.ofAuto(), config, 1);
         Safetensors.write(path, block.parameters(), Map.of());
-        Safetensors file = Safetensors.map(path, Arena.ofAuto());
+        Safetensors file = Safetensors.map(Arena.ofAuto(), path);
         assertEquals(
                 block.parameters().keySet(),
                 TransformerBlock.of(config, file::find).parameters().keySet());
@@ -75,7 +75,7 @@ class TransformerBlockTest {
         try (Arena arena = Arena.ofConfined()) {
             TransformerBlock.Config config =
                     TransformerBlock.Config.of(8, 2, 16).withNormFirst(normFirst);
-            List<String> modules = TransformerBlock.initialise(config, 1, arena).parameters().keySet().stream()
+            List<String> modules = TransformerBlock.initialize(arena, config, 1).parameters().keySet().stream()
                     .map(name -> name.substring(0, name.indexOf('.')))
                     .distinct()
                     .toList();
@@ -104,7 +104,7 @@ class TransformerBlockTest {
         Tensor bias = memory.reshape(192).slice(0, 0, 16).reshape(4, 4);
         TransformerBlock block = block(MultiHeadConfig.of(8, 2)).withMask(Mask.bias(bias));
         Tensor x = TestTensors.random(new Random(3), 2, 4, 8);
-        Map<String, Tensor> gradients = new LinkedHashMap<>(Gradients.zeros(block, Arena.ofAuto()));
+        Map<String, Tensor> gradients = new LinkedHashMap<>(Gradients.zeros(Arena.ofAuto(), block));
         gradients.put("self_attn.in_proj_weight", memory);
         try (Pass pass = block.record(CPU, x, zeros(2, 4, 8))) {
             Named.message(
@@ -131,7 +131,7 @@ class TransformerBlockTest {
 
     private static TransformerBlock block(MultiHeadConfig attention) {
         TransformerBlock.Config config = TransformerBlock.Config.of(8, 2, 16).withAttention(attention);
-        return TransformerBlock.initialise(config, 1, Arena.ofAuto());
+        return TransformerBlock.initialize(Arena.ofAuto(), config, 1);
     }
 
     private static void check(Golden file) {
@@ -150,7 +150,7 @@ class TransformerBlockTest {
         Tensor y = zeros(x.shape().toArray());
         Tensor inferred = zeros(x.shape().toArray());
         Tensor dx = zeros(x.shape().toArray());
-        Map<String, Tensor> gradients = Gradients.zeros(block, Arena.ofAuto());
+        Map<String, Tensor> gradients = Gradients.zeros(Arena.ofAuto(), block);
         block.forward(CPU, x, inferred);
         try (Pass pass = block.record(CPU, x, y)) {
             pass.backward(file.tensor("grad_out"), dx, gradients);
@@ -180,14 +180,14 @@ class TransformerBlockTest {
                 .withAttention(MultiHeadConfig.of(8, 2).withOptions(AttentionOptions.CAUSAL))
                 .withDropout(0.1);
         for (int i = 0; i < 100; i++) {
-            blocks.add(TransformerBlock.initialise(config, i, Arena.ofAuto()));
+            blocks.add(TransformerBlock.initialize(Arena.ofAuto(), config, i));
         }
         Sequence stack = Sequence.of("layers.", blocks);
         assertEquals(1200, stack.parameters().size());
         Tensor x = TestTensors.random(new Random(1), 2, 5, 8);
         Tensor y = zeros(2, 5, 8);
         Tensor dx = zeros(2, 5, 8);
-        Map<String, Tensor> gradients = Gradients.zeros(stack, Arena.ofAuto());
+        Map<String, Tensor> gradients = Gradients.zeros(Arena.ofAuto(), stack);
         try (Pass pass = stack.record(CPU, x, y, 7)) {
             pass.backward(TestTensors.random(new Random(2), 2, 5, 8), dx, gradients);
         }
@@ -210,7 +210,7 @@ class TransformerBlockTest {
 
     @Test
     void prunedBlocksEqualMaskedOnes() {
-        TransformerBlock block = TransformerBlock.initialise(TransformerBlock.Config.of(12, 3, 20), 4, Arena.ofAuto());
+        TransformerBlock block = TransformerBlock.initialize(Arena.ofAuto(), TransformerBlock.Config.of(12, 3, 20), 4);
         Tensor x = TestTensors.random(new Random(1), 2, 5, 12);
         Tensor mask = Tensor.of(new float[] {0, 1, 1}, 3);
         Tensor masked = zeros(2, 5, 12);
@@ -393,7 +393,7 @@ class TransformerBlockTest {
     private static GatedCrossAttention gated(double gate, GatedCrossAttention.Config config) {
         Map<String, Tensor> made = new java.util.LinkedHashMap<>();
         Random random = new Random(9);
-        MultiHeadAttention.initialise(config.attention(), 3, Arena.ofAuto())
+        MultiHeadAttention.initialize(Arena.ofAuto(), config.attention(), 3)
                 .parameters()
                 .forEach((name, tensor) -> made.put("attn." + name, tensor));
         made.put("attn_norm.weight", TestTensors.random(random, 12));
@@ -420,7 +420,7 @@ class TransformerBlockTest {
         IllegalArgumentException missing =
                 assertThrows(IllegalArgumentException.class, () -> TransformerBlock.of(config, name -> null));
         assertEquals("in_proj_weight: missing; expected a tensor of shape [36, 12]", missing.getMessage());
-        TransformerBlock block = TransformerBlock.initialise(config, 1, Arena.ofAuto());
+        TransformerBlock block = TransformerBlock.initialize(Arena.ofAuto(), config, 1);
         Tensor x = zeros(2, 5, 12);
         IllegalArgumentException overlap = assertThrows(IllegalArgumentException.class, () -> block.forward(CPU, x, x));
         assertTrue(overlap.getMessage().startsWith("y: "), overlap.getMessage());

@@ -97,7 +97,7 @@ public class AttentionDecodeBench extends Comparison {
     }
 
     private KeyValueCache.Config config(DType dtype) {
-        return KeyValueCache.Config.of(1, keyValueHeads, DIM).withDtype(dtype);
+        return KeyValueCache.Config.of(1, keyValueHeads, DIM).withFormat(CacheFormat.of(dtype));
     }
 
     private Runnable cached(KeyValueCache cache, FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) {

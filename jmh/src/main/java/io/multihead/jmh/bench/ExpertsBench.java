@@ -103,6 +103,6 @@ public class ExpertsBench extends Comparison {
 
     private PackedLinear linear(int inputs, int outputs, int seed) {
         Tensor matrix = view(Data.gaussian(inputs * outputs, seed), outputs, inputs);
-        return PackedLinear.of(PackedWeights.ofOutputRows(matrix, WeightFormat.valueOf(format), Arena.ofAuto()));
+        return PackedLinear.of(PackedWeights.ofOutputRows(Arena.ofAuto(), matrix, WeightFormat.valueOf(format)));
     }
 }

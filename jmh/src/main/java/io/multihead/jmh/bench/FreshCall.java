@@ -77,7 +77,7 @@ public final class FreshCall {
 
     private static Workload layer(Compute cpu) {
         MultiHeadAttention layer =
-                MultiHeadAttention.initialise(MultiHeadConfig.of(FEATURES, HEADS), 1, Arena.ofAuto());
+                MultiHeadAttention.initialize(Arena.ofAuto(), MultiHeadConfig.of(FEATURES, HEADS), 1);
         Tensor x = gaussian(1, 1, TOKENS, FEATURES);
         Tensor y = gaussian(2, 1, TOKENS, FEATURES);
         double projections = 4.0 * 2 * TOKENS * FEATURES * FEATURES;

@@ -4,6 +4,7 @@ import io.multihead.attention.Attention;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.KeyValueView;
+import io.multihead.cache.CacheFormat;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.compute.Compute;
 import io.multihead.gemm.Gemm;
@@ -102,7 +103,7 @@ enum MixedCall {
 
     private static Runnable decode(Compute cpu, boolean nativeMemory, DType dtype) {
         KeyValueCache cache = KeyValueCache.contiguous(
-                KeyValueCache.Config.of(1, KEY_HEADS, DIM).withDtype(dtype), 1, KEYS);
+                KeyValueCache.Config.of(1, KEY_HEADS, DIM).withFormat(CacheFormat.of(dtype)), 1, KEYS);
         cache.append(
                 cpu,
                 0,

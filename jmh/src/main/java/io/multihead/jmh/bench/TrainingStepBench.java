@@ -66,7 +66,7 @@ public class TrainingStepBench extends Comparison {
         for (int i = 0; i < blocks; i++) {
             TransformerBlock.Config config =
                     TransformerBlock.Config.of(EMBED_DIM, HEADS, FEED_FORWARD).withActivation(Activation.GELU);
-            stack.add(TransformerBlock.initialise(config, i, Arena.ofAuto()));
+            stack.add(TransformerBlock.initialize(Arena.ofAuto(), config, i));
         }
         Runnable ours = ours(stack, x, upstream, gradient);
         ours.run();
@@ -84,7 +84,7 @@ public class TrainingStepBench extends Comparison {
 
     private Runnable ours(List<TransformerBlock> stack, FloatBuffer x, FloatBuffer upstream, FloatBuffer gradient) {
         Sequence whole = Sequence.of("layers.", stack);
-        Map<String, Tensor> gradients = Gradients.zeros(whole, Arena.ofAuto());
+        Map<String, Tensor> gradients = Gradients.zeros(Arena.ofAuto(), whole);
         Tensor input = view(x);
         Tensor output = Tensor.allocate(Arena.ofAuto(), DType.F32, input.shape());
         return () -> {

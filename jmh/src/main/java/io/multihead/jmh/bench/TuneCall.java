@@ -79,7 +79,7 @@ public final class TuneCall {
             Tensor x = random(arena, 1, inputs);
             Tensor y = random(arena, 1, outputs);
             PackedWeights weights =
-                    PackedWeights.ofOutputRows(random(arena, outputs, inputs), WeightFormat.Q8_0, arena);
+                    PackedWeights.ofOutputRows(arena, random(arena, outputs, inputs), WeightFormat.Q8_0);
             double bytes = Q8_0_BYTES / 32 * inputs * outputs;
             return 1e-9 * bytes / fastest(() -> Gemm.multiply(cpu, x, weights, y, GemmOptions.DEFAULT));
         }

@@ -133,7 +133,7 @@ public class WeightFormatBench extends Comparison {
 
     private Runnable own(WeightFormat weights, FloatBuffer x, Tensor matrix, FloatBuffer y) {
         Arena arena = Arena.ofAuto();
-        PackedWeights first = PackedWeights.ofOutputRows(matrix, weights, arena);
+        PackedWeights first = PackedWeights.ofOutputRows(arena, matrix, weights);
         PackedWeights[] copies = new PackedWeights[copies(first.bytes())];
         for (int i = 0; i < copies.length; i++) {
             Tensor panels = Tensor.allocate(
@@ -191,7 +191,7 @@ public class WeightFormatBench extends Comparison {
     }
 
     private BlockTensor blocks(Tensor matrix) {
-        return BlockTensor.quantise(matrix, BlockType.valueOf(format), Arena.ofAuto());
+        return BlockTensor.quantize(Arena.ofAuto(), matrix, BlockType.valueOf(format));
     }
 
     /** Returns the values that the format has after rounding. */
@@ -204,7 +204,7 @@ public class WeightFormatBench extends Comparison {
                 matrix.copyTo(narrow);
                 narrow.copyTo(wide);
             }
-            default -> blocks(matrix).dequantise(wide);
+            default -> blocks(matrix).dequantize(wide);
         }
         return wide;
     }

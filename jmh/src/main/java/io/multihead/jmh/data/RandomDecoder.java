@@ -161,7 +161,7 @@ public final class RandomDecoder {
         }
         BlockType type = BlockType.valueOf(format);
         writer.blocks(name, type, shape, arena -> {
-            BlockTensor drawn = BlockTensor.quantise(drawn(name, columns), type, arena);
+            BlockTensor drawn = BlockTensor.quantize(arena, drawn(name, columns), type);
             MemorySegment bytes = drawn.memory().asSlice(drawn.offset(), drawn.bytes());
             return BlockTensor.view(repeated(bytes, rows * drawn.rowBytes(), arena), type, shape, 0);
         });

@@ -29,7 +29,7 @@ public final class KeyValueAccess {
     /** Returns a view of the source; the type is the one that registers here. */
     public static <V> V view(KeyValueSource source, Class<V> type) {
         if (views == null) {
-            initialise(type);
+            initialize(type);
         }
         return type.cast(Checks.notNull(views, "views").apply(source));
     }
@@ -37,12 +37,12 @@ public final class KeyValueAccess {
     /** Returns packed sequences that share checked offsets, which may change between calls; the type is the one that registers here. */
     public static <V> V sequences(long[] offsets, Class<V> type) {
         if (sequences == null) {
-            initialise(type);
+            initialize(type);
         }
         return type.cast(Checks.notNull(sequences, "sequences").apply(offsets));
     }
 
-    private static void initialise(Class<?> type) {
+    private static void initialize(Class<?> type) {
         try {
             MethodHandles.lookup().ensureInitialized(type);
         } catch (IllegalAccessException e) {

@@ -38,7 +38,7 @@ public final class GgufFuzz {
         Scratch.write(FILE, file);
         boolean mapped = Oracle.accepts(FILE.toString(), () -> {
             try (Arena arena = Arena.ofConfined()) {
-                Gguf read = Gguf.map(FILE, arena);
+                Gguf read = Gguf.map(arena, FILE);
                 readAll(read, file.length);
                 Oracle.uncounted(() -> copies(read, arena));
             }
@@ -51,7 +51,7 @@ public final class GgufFuzz {
     /** Names that are too long for llama.cpp are refused, and types that nobody computes with; what is written can be read and written again. */
     private static void copies(Gguf read, Arena arena) {
         if (Oracle.accepts("", () -> copy(read, COPY))) {
-            boolean again = Oracle.accepts("", () -> copy(Gguf.map(COPY, arena), COPY_OF_COPY));
+            boolean again = Oracle.accepts("", () -> copy(Gguf.map(arena, COPY), COPY_OF_COPY));
             Oracle.require(again && sameFiles(), "a copy of the copy is another");
         }
     }
@@ -78,7 +78,7 @@ public final class GgufFuzz {
             Oracle.accepts(FILE.toString(), () -> {
                 BlockTensor blocks = file.blocks(name);
                 if (blocks.columns() <= 4096) {
-                    blocks.dequantiseRow(blocks.rows() - 1, new float[(int) blocks.columns()], 0);
+                    blocks.dequantizeRow(blocks.rows() - 1, new float[(int) blocks.columns()], 0);
                 }
             });
         }

@@ -1,9 +1,9 @@
 package io.multihead.fuzz;
 
 import io.multihead.compute.Compute;
-import io.multihead.encoder.Pooling;
 import io.multihead.encoder.SentenceEncoder;
 import io.multihead.format.OnnxWeights;
+import io.multihead.model.Pooling;
 import java.io.ByteArrayInputStream;
 import java.io.InputStream;
 

@@ -96,7 +96,7 @@ public final class PackedWeightsFuzz {
         Scratch.write(FILE, file);
         Oracle.accepts(FILE + ": ", () -> {
             try (Arena arena = Arena.ofConfined()) {
-                PackedWeights weights = PackedWeights.map(FILE, arena);
+                PackedWeights weights = PackedWeights.map(arena, FILE);
                 Oracle.uncounted(() -> use(weights, ByteBuffer.wrap(file).order(ByteOrder.LITTLE_ENDIAN)));
             }
         });

@@ -23,7 +23,7 @@ public final class SafetensorsFuzz {
         Scratch.write(FILE, file);
         boolean mapped = Oracle.accepts(FILE.toString(), () -> {
             try (Arena arena = Arena.ofConfined()) {
-                readAll(Safetensors.map(FILE, arena), file.length);
+                readAll(Safetensors.map(arena, FILE), file.length);
             }
         });
         Oracle.require(

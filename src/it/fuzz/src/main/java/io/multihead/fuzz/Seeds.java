@@ -92,7 +92,7 @@ public final class Seeds {
         for (BlockType type : BlockType.values()) {
             Tensor weights = Tensor.of(new float[2 * type.elements()], 2, type.elements());
             weights.fill(0.5);
-            tensors.blocks(type.name(), BlockTensor.quantise(weights, type, Arena.ofAuto()));
+            tensors.blocks(type.name(), BlockTensor.quantize(Arena.ofAuto(), weights, type));
         }
         gguf("tensors", tensors);
         gguf(
@@ -163,8 +163,8 @@ public final class Seeds {
             append(cache, fork, 5);
             cache.slide(fork, 66);
             int empty = cache.open();
-            session(cache, config.dtype() + "-shared", first, fork, empty);
-            session(cache, config.dtype() + "-empty", empty);
+            session(cache, config.format().dtype() + "-shared", first, fork, empty);
+            session(cache, config.format().dtype() + "-empty", empty);
         }
     }
 
@@ -206,7 +206,7 @@ public final class Seeds {
     private byte[] packed(WeightFormat format, int inputs, int outputs) throws IOException {
         Path file = Scratch.folder("seed").resolve("weights");
         try (Arena arena = Arena.ofConfined()) {
-            PackedWeights.ofInputRows(ramp(1, inputs, outputs).reshape(inputs, outputs), format, arena)
+            PackedWeights.ofInputRows(arena, ramp(1, inputs, outputs).reshape(inputs, outputs), format)
                     .write(file);
         }
         return Files.readAllBytes(file);

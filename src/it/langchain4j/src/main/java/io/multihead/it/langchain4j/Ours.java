@@ -4,7 +4,7 @@ import dev.langchain4j.data.embedding.Embedding;
 import dev.langchain4j.data.segment.TextSegment;
 import dev.langchain4j.model.embedding.EmbeddingModel;
 import dev.langchain4j.model.output.Response;
-import io.multihead.encoder.Neighbour;
+import io.multihead.encoder.Neighbor;
 import io.multihead.langchain4j.MultiheadEmbeddingModel;
 import java.io.BufferedInputStream;
 import java.io.DataInputStream;
@@ -99,15 +99,15 @@ public final class Ours {
         float[][] expected = texts.stream().map(Expected::vector).toArray(float[][]::new);
         float[][] actual = ours.stream().map(Embedding::vector).toArray(float[][]::new);
         for (int i = 0; i < expected.length; i++) {
-            List<Integer> same = indices(Neighbour.nearest(expected[i], expected, NEIGHBOURS));
+            List<Integer> same = indices(Neighbor.nearest(expected[i], expected, NEIGHBOURS));
             require(
-                    same.equals(indices(Neighbour.nearest(actual[i], actual, NEIGHBOURS))),
+                    same.equals(indices(Neighbor.nearest(actual[i], actual, NEIGHBOURS))),
                     name + ": other neighbours: " + texts.get(i).text);
         }
     }
 
-    private static List<Integer> indices(List<Neighbour> neighbours) {
-        return neighbours.stream().map(Neighbour::index).toList();
+    private static List<Integer> indices(List<Neighbor> neighbours) {
+        return neighbours.stream().map(Neighbor::index).toList();
     }
 
     private static void require(boolean condition, String message) {

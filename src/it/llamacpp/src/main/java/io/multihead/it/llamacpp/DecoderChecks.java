@@ -1,11 +1,11 @@
 package io.multihead.it.llamacpp;
 
+import io.multihead.cache.CacheFormat;
 import io.multihead.compute.Compute;
 import io.multihead.decoder.LanguageModel;
 import io.multihead.decoder.Session;
 import io.multihead.decoder.SessionOptions;
 import io.multihead.decoder.Sessions;
-import io.multihead.tensor.DType;
 import java.io.IOException;
 import java.nio.file.Path;
 
@@ -17,7 +17,7 @@ final class DecoderChecks {
     static float[] logits(Path file, int[] ids) throws IOException {
         try (Compute cpu = Compute.threads(1);
                 LanguageModel model = LanguageModel.load(cpu, file);
-                Sessions sessions = model.sessions(SessionOptions.DEFAULT.withCacheType(DType.F16));
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT.withCacheFormat(CacheFormat.F16));
                 Session session = sessions.open()) {
             float[] logits = new float[ids.length * model.vocabularySize()];
             for (int i = 0; i < ids.length; i++) {

@@ -1,5 +1,6 @@
 package io.multihead.it.llamacpp;
 
+import io.multihead.cache.CacheFormat;
 import io.multihead.compute.Compute;
 import io.multihead.decoder.FamilyModel;
 import io.multihead.decoder.GenerationOptions;
@@ -7,7 +8,6 @@ import io.multihead.decoder.LanguageModel;
 import io.multihead.decoder.Session;
 import io.multihead.decoder.SessionOptions;
 import io.multihead.decoder.Sessions;
-import io.multihead.tensor.DType;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -36,7 +36,7 @@ final class FamilyChecks {
         int[] prompt = new SplittableRandom(2).ints(24, 3, 259).toArray();
         try (Compute cpu = Compute.threads(2);
                 LanguageModel ours = LanguageModel.load(cpu, file);
-                Sessions sessions = ours.sessions(SessionOptions.DEFAULT.withCacheType(DType.F32));
+                Sessions sessions = ours.sessions(SessionOptions.DEFAULT.withCacheFormat(CacheFormat.F32));
                 Session session = sessions.open().append(prompt);
                 LlamaCpp theirs = LlamaCpp.load(libraries, file, POSITIONS, 1)) {
             MemorySegment expected = theirs.decode(prompt);

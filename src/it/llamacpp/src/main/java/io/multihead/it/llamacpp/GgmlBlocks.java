@@ -18,7 +18,7 @@ final class GgmlBlocks {
     }
 
     /** Returns the values of all elements, by {@code ggml_get_type_traits(type)->to_float}. */
-    float[] dequantise(BlockTensor blocks) {
+    float[] dequantize(BlockTensor blocks) {
         MemorySegment traits = (MemorySegment) library.call(
                 "ggml_get_type_traits",
                 Native.POINTER,
@@ -36,7 +36,7 @@ final class GgmlBlocks {
     }
 
     /** Returns the bytes of blocks, by {@code ggml_quantize_chunk} without importances. */
-    byte[] quantise(BlockType type, float[] weights, long rows) {
+    byte[] quantize(BlockType type, float[] weights, long rows) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment from = arena.allocateFrom(ValueLayout.JAVA_FLOAT, weights);
             MemorySegment to = arena.allocate((long) weights.length / type.elements() * type.bytes(), 64);

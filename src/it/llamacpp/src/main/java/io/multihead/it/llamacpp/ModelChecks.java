@@ -82,7 +82,7 @@ final class ModelChecks {
             var init = library.function("gguf_init_from_file", Native.POINTER, Native.POINTER, parameters);
             MemorySegment theirs = (MemorySegment) Native.invoke(init, arena.allocateFrom(file.toString()), none);
             require(!theirs.equals(MemorySegment.NULL), file + ": refused by gguf_init_from_file");
-            Gguf ours = Gguf.map(file, arena);
+            Gguf ours = Gguf.map(arena, file);
             require(
                     (long) library.call("gguf_get_n_kv", Native.LONG, theirs)
                                     == ours.keys().size()
@@ -102,7 +102,7 @@ final class ModelChecks {
 
     private void tokens(Path file, LlamaCpp model) throws IOException {
         try (Arena arena = Arena.ofConfined()) {
-            TokenizerChecks.run(file.getFileName().toString(), Gguf.map(file, arena), model);
+            TokenizerChecks.run(file.getFileName().toString(), Gguf.map(arena, file), model);
         }
     }
 

@@ -22,8 +22,8 @@ public final class Oracle {
         Native library = Native.load(libraries);
         GgmlBlocks ggml = new GgmlBlocks(library);
         for (BlockType type : BlockType.values()) {
-            dequantise(ggml, type);
-            quantise(ggml, type);
+            dequantize(ggml, type);
+            quantize(ggml, type);
         }
         new ProductChecks(libraries).run();
         new ModelChecks(library, libraries, Path.of(args[1]), Path.of(args[2])).run();
@@ -32,14 +32,14 @@ public final class Oracle {
     }
 
     /** Random bytes, so that all scales occur: bit for bit, but for which NaN a NaN is. */
-    private static void dequantise(GgmlBlocks ggml, BlockType type) {
+    private static void dequantize(GgmlBlocks ggml, BlockType type) {
         SplittableRandom random = new SplittableRandom(1);
         byte[] bytes = new byte[BLOCKS * type.bytes()];
         random.nextBytes(bytes);
         BlockTensor blocks = BlockTensor.view(MemorySegment.ofArray(bytes), type, Shape.of(BLOCKS, type.elements()), 0);
-        float[] expected = ggml.dequantise(blocks);
+        float[] expected = ggml.dequantize(blocks);
         float[] actual = new float[expected.length];
-        blocks.dequantise(Tensor.of(actual, BLOCKS, type.elements()));
+        blocks.dequantize(Tensor.of(actual, BLOCKS, type.elements()));
         int special = 0;
         for (int i = 0; i < expected.length; i++) {
             if (Float.floatToIntBits(expected[i]) != Float.floatToIntBits(actual[i])) {
@@ -52,16 +52,16 @@ public final class Oracle {
     }
 
     /** Weights of several kinds: the values of ggml, and its bytes but for integers of k-quants whose scale is 0. */
-    private static void quantise(GgmlBlocks ggml, BlockType type) {
+    private static void quantize(GgmlBlocks ggml, BlockType type) {
         int rows = 500;
         int columns = 512;
         float[] weights = weights(rows, columns);
-        byte[] bytes = ggml.quantise(type, weights, rows);
+        byte[] bytes = ggml.quantize(type, weights, rows);
         try (Arena arena = Arena.ofConfined()) {
-            BlockTensor ours = BlockTensor.quantise(Tensor.of(weights, rows, columns), type, arena);
+            BlockTensor ours = BlockTensor.quantize(arena, Tensor.of(weights, rows, columns), type);
             BlockTensor theirs = BlockTensor.view(MemorySegment.ofArray(bytes), type, ours.shape(), 0);
-            float[] expected = ggml.dequantise(theirs);
-            float[] actual = ggml.dequantise(ours);
+            float[] expected = ggml.dequantize(theirs);
+            float[] actual = ggml.dequantize(ours);
             for (int i = 0; i < expected.length; i++) {
                 // not the bits: -0 is 0
                 if (expected[i] != actual[i]) {

@@ -68,7 +68,7 @@ final class ProductChecks {
                 layout = product.layout();
             }
             float[] actual = new float[expected.length];
-            PackedWeights packed = PackedWeights.ofOutputRows(matrix, format, arena);
+            PackedWeights packed = PackedWeights.ofOutputRows(arena, matrix, format);
             Gemm.multiply(
                     cpu, Tensor.of(x, rows, INPUTS), packed, Tensor.of(actual, rows, OUTPUTS), GemmOptions.DEFAULT);
             double largest = 0;
@@ -101,8 +101,8 @@ final class ProductChecks {
         String name = format.name();
         MemorySegment bytes;
         if (Arrays.stream(BlockType.values()).anyMatch(type -> type.name().equals(name))) {
-            BlockTensor blocks = BlockTensor.quantise(matrix, BlockType.valueOf(name), arena);
-            blocks.dequantise(values);
+            BlockTensor blocks = BlockTensor.quantize(arena, matrix, BlockType.valueOf(name));
+            blocks.dequantize(values);
             bytes = blocks.memory().asSlice(blocks.offset(), blocks.bytes());
         } else {
             Tensor narrow = Tensor.allocate(arena, DType.valueOf(name), Shape.of(OUTPUTS, INPUTS));

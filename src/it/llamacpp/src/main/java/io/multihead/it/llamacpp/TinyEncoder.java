@@ -286,10 +286,10 @@ final class TinyEncoder {
             writer.tensor(name + ".weight", weights);
             return;
         }
-        BlockTensor blocks = BlockTensor.quantise(weights, type, arena);
+        BlockTensor blocks = BlockTensor.quantize(arena, weights, type);
         if (values) {
             Tensor numbers = Tensor.allocate(arena, DType.F32, weights.shape());
-            blocks.dequantise(numbers);
+            blocks.dequantize(numbers);
             writer.tensor(name + ".weight", numbers);
         } else {
             writer.blocks(name + ".weight", blocks);

@@ -51,7 +51,7 @@ final class TinyModel {
 
     /** Writes the model with matrices in blocks of a type. */
     static void write(Path file, BlockType type) throws IOException {
-        new TinyModel((writer, name, weights, arena) -> writer.blocks(name, BlockTensor.quantise(weights, type, arena)))
+        new TinyModel((writer, name, weights, arena) -> writer.blocks(name, BlockTensor.quantize(arena, weights, type)))
                 .writer.write(file);
     }
 
@@ -59,7 +59,7 @@ final class TinyModel {
     static void writeValues(Path file, BlockType type) throws IOException {
         new TinyModel((writer, name, weights, arena) -> {
                     Tensor values = Tensor.allocate(arena, DType.F32, weights.shape());
-                    BlockTensor.quantise(weights, type, arena).dequantise(values);
+                    BlockTensor.quantize(arena, weights, type).dequantize(values);
                     writer.tensor(name, values);
                 })
                 .writer.write(file);

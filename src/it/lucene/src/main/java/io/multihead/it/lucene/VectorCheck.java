@@ -1,9 +1,9 @@
 package io.multihead.it.lucene;
 
 import io.multihead.compute.Compute;
-import io.multihead.encoder.Neighbour;
-import io.multihead.encoder.Pooling;
+import io.multihead.encoder.Neighbor;
 import io.multihead.encoder.SentenceEncoder;
+import io.multihead.model.Pooling;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.List;
@@ -32,11 +32,11 @@ final class VectorCheck {
             try (IndexWriter writer = new IndexWriter(directory, new IndexWriterConfig(new StandardAnalyzer()))) {
                 search.add(writer, texts);
             }
-            List<Neighbour> expected = Neighbour.nearest(encoder.embed(query), encoder.embed(texts), texts.size());
+            List<Neighbor> expected = Neighbor.nearest(encoder.embed(query), encoder.embed(texts), texts.size());
             try (DirectoryReader reader = DirectoryReader.open(directory)) {
                 TopDocs found = search.search(new IndexSearcher(reader), query, texts.size());
                 for (int i = 0; i < texts.size(); i++) {
-                    Neighbour neighbour = expected.get(i);
+                    Neighbor neighbour = expected.get(i);
                     String text = reader.storedFields()
                             .document(found.scoreDocs[i].doc)
                             .get(VectorSearch.TEXT);

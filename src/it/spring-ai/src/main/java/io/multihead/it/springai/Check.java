@@ -1,8 +1,8 @@
 package io.multihead.it.springai;
 
 import io.multihead.compute.Compute;
-import io.multihead.encoder.Pooling;
 import io.multihead.encoder.SentenceEncoder;
+import io.multihead.model.Pooling;
 import java.io.InputStream;
 import java.util.Arrays;
 import java.util.List;

@@ -10,21 +10,20 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
 /** Nearest vectors; {@link SentenceEncoderGoldenTest} has those among MiniLM's. */
-class NeighbourTest {
+class NeighborTest {
     private static final float[][] VECTORS = {{1, 0}, {0, 2}, {-3, 0}, {1, 1}, {0, 0}, {5, 5}};
 
     @Test
     void theNearestComeFirst() {
         assertEquals(
                 List.of(0, 3, 5, 1, 4, 2),
-                Neighbour.nearest(new float[] {2, 0}, VECTORS, 9).stream()
-                        .map(Neighbour::index)
+                Neighbor.nearest(new float[] {2, 0}, VECTORS, 9).stream()
+                        .map(Neighbor::index)
                         .toList());
-        List<Neighbour> two = Neighbour.nearest(new float[] {0, -1}, VECTORS, 2);
-        assertEquals(List.of(new Neighbour(0, 0), new Neighbour(2, 0)), two);
-        assertEquals(
-                -1, Neighbour.nearest(new float[] {3, 0}, VECTORS, 6).get(5).similarity(), 1e-15);
-        assertEquals(List.of(), Neighbour.nearest(new float[0], new float[0][], 3));
+        List<Neighbor> two = Neighbor.nearest(new float[] {0, -1}, VECTORS, 2);
+        assertEquals(List.of(new Neighbor(0, 0), new Neighbor(2, 0)), two);
+        assertEquals(-1, Neighbor.nearest(new float[] {3, 0}, VECTORS, 6).get(5).similarity(), 1e-15);
+        assertEquals(List.of(), Neighbor.nearest(new float[0], new float[0][], 3));
     }
 
     /** Beside a stable sort of all of them, with many ties. */
@@ -38,17 +37,17 @@ class NeighbourTest {
             }
         }
         float[] query = {1, -1, 0, 1, 1};
-        List<Neighbour> all = Neighbour.nearest(query, vectors, vectors.length);
+        List<Neighbor> all = Neighbor.nearest(query, vectors, vectors.length);
         for (int i = 1; i < all.size(); i++) {
-            Neighbour before = all.get(i - 1);
-            Neighbour next = all.get(i);
+            Neighbor before = all.get(i - 1);
+            Neighbor next = all.get(i);
             assertTrue(
                     before.similarity() > next.similarity()
                             || before.similarity() == next.similarity() && before.index() < next.index(),
                     () -> before + " before " + next);
         }
         for (int most : new int[] {0, 1, 7, 499, 500, 501}) {
-            assertEquals(all.subList(0, Math.min(most, 500)), Neighbour.nearest(query, vectors, most));
+            assertEquals(all.subList(0, Math.min(most, 500)), Neighbor.nearest(query, vectors, most));
         }
     }
 
@@ -61,7 +60,7 @@ class NeighbourTest {
             for (int i = 0; i < vector.length; i++) {
                 vector[i] = (float) random.nextGaussian();
             }
-            double one = Neighbour.nearest(vector, new float[][] {vector}, 1)
+            double one = Neighbor.nearest(vector, new float[][] {vector}, 1)
                     .getFirst()
                     .similarity();
             assertTrue(one <= 1 && one > 1 - 1e-14, () -> "similarity " + one);
@@ -69,8 +68,8 @@ class NeighbourTest {
         float[][] broken = {{Float.NaN, 0}, {-1, 0}, {1, 0}, {0, Float.POSITIVE_INFINITY}};
         assertEquals(
                 List.of(2, 1, 0, 3),
-                Neighbour.nearest(new float[] {1, 0}, broken, 4).stream()
-                        .map(Neighbour::index)
+                Neighbor.nearest(new float[] {1, 0}, broken, 4).stream()
+                        .map(Neighbor::index)
                         .toList());
     }
 
@@ -78,12 +77,12 @@ class NeighbourTest {
     void argumentsAreChecked() {
         assertEquals(
                 "vectors[0]: 2 elements; expected 3 as query has",
-                assertThrows(IllegalArgumentException.class, () -> Neighbour.nearest(new float[3], VECTORS, 1))
+                assertThrows(IllegalArgumentException.class, () -> Neighbor.nearest(new float[3], VECTORS, 1))
                         .getMessage());
-        assertThrows(IllegalArgumentException.class, () -> Neighbour.nearest(new float[2], VECTORS, -1));
-        isNull("query", () -> Neighbour.nearest(null, VECTORS, 1));
-        isNull("vectors", () -> Neighbour.nearest(new float[2], null, 1));
-        isNull("vectors[1]", () -> Neighbour.nearest(new float[2], new float[][] {{1, 2}, null}, 1));
+        assertThrows(IllegalArgumentException.class, () -> Neighbor.nearest(new float[2], VECTORS, -1));
+        isNull("query", () -> Neighbor.nearest(null, VECTORS, 1));
+        isNull("vectors", () -> Neighbor.nearest(new float[2], null, 1));
+        isNull("vectors[1]", () -> Neighbor.nearest(new float[2], new float[][] {{1, 2}, null}, 1));
     }
 
     private static void isNull(String argument, Executable call) {

@@ -12,11 +12,11 @@ import java.util.PriorityQueue;
  * @param similarity the cosine of the angle between it and the query, -1 to 1; 0 where one of them is zero, NaN where one
  *     has a NaN or an infinity
  */
-public record Neighbour(int index, double similarity) {
+public record Neighbor(int index, double similarity) {
     /** The nearest first, NaN last; of equally near ones the lower index first. */
-    private static final Comparator<Neighbour> ORDER = Comparator.<Neighbour>comparingDouble(
+    private static final Comparator<Neighbor> ORDER = Comparator.<Neighbor>comparingDouble(
                     one -> Double.isNaN(one.similarity) ? Double.POSITIVE_INFINITY : -one.similarity)
-            .thenComparingInt(Neighbour::index);
+            .thenComparingInt(Neighbor::index);
 
     /**
      * Finds the nearest vectors by comparing with every one: exact, and fast enough for some ten thousand.
@@ -29,12 +29,12 @@ public record Neighbour(int index, double similarity) {
      * @throws IllegalArgumentException if a vector's length differs from the query's, or {@code most} is negative
      * @throws NullPointerException if the query, the vectors or one of them is null; the message names it
      */
-    public static List<Neighbour> nearest(float[] query, float[][] vectors, int most) {
+    public static List<Neighbor> nearest(float[] query, float[][] vectors, int most) {
         Checks.notNull(query, "query");
         Checks.noNulls(vectors, "vectors");
         Checks.atLeast(most, 0, "most");
         // the last of the best is on top, and the first to go
-        PriorityQueue<Neighbour> best = new PriorityQueue<>(ORDER.reversed());
+        PriorityQueue<Neighbor> best = new PriorityQueue<>(ORDER.reversed());
         double length = Math.sqrt(squares(query));
         for (int i = 0; i < vectors.length; i++) {
             if (vectors[i].length != query.length) {
@@ -43,7 +43,7 @@ public record Neighbour(int index, double similarity) {
                         vectors[i].length + " elements",
                         "expected " + query.length + " as query has");
             }
-            Neighbour next = new Neighbour(i, cosine(query, length, vectors[i]));
+            Neighbor next = new Neighbor(i, cosine(query, length, vectors[i]));
             if (best.size() < most) {
                 best.add(next);
             } else if (most > 0 && ORDER.compare(next, best.element()) < 0) {

@@ -1,0 +1,68 @@
+package io.multihead.model;
+
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Makes a vector of a text, by an encoder, a table of static embeddings or a language model: programs that store and compare vectors need
+ * not know which.
+ *
+ * <p>Embedders are immutable and thread-safe; the {@code for} and {@code with} methods return others that share the model. A vector has
+ * the same bits alone and in any batch.
+ */
+public interface Embedder {
+    /**
+     * {@return the elements of a vector}
+     */
+    int dimension();
+
+    /**
+     * {@return most tokens of a text that count, its prompt and special tokens included; {@link Integer#MAX_VALUE} without a limit}
+     */
+    int maxTokens();
+
+    /**
+     * {@return the prompts of the model by name, unmodifiable; empty where it has none}
+     */
+    Map<String, String> prompts();
+
+    /**
+     * {@return an embedder of the same model that puts something before each text, such as {@code "query: "}}
+     *
+     * @param prompt the text, empty for nothing
+     */
+    Embedder withPrompt(String prompt);
+
+    /**
+     * {@return an embedder of the same model with vectors of length 1, or as they are}
+     *
+     * @param normalized whether vectors have length 1
+     */
+    Embedder withNormalization(boolean normalized);
+
+    /**
+     * {@return an embedder of the same model with its prompt for queries, or its default prompt}
+     */
+    Embedder forQueries();
+
+    /**
+     * {@return an embedder of the same model with its prompt for documents, or its default prompt}
+     */
+    Embedder forDocuments();
+
+    /**
+     * Computes the vector of a text.
+     *
+     * @param text any text; whether it may be empty, or longer than {@link #maxTokens}, is said by the class
+     * @return a new array
+     */
+    float[] embed(String text);
+
+    /**
+     * Computes the vectors of texts.
+     *
+     * @param texts any texts, as {@link #embed(String)} takes them
+     * @return a new array for each, in their order
+     */
+    float[][] embed(List<String> texts);
+}
