@@ -18,6 +18,54 @@ class AnswerParserTest {
             {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}""");
     private static final List<ToolDefinition> TOOLS = List.of(WEATHER);
     private static final int DIVISIONS = 40;
+    private static final int NONSENSE = 3000;
+    private static final List<String> FRAGMENTS = List.of(
+            "<think>",
+            "</think>",
+            "[THINK]",
+            "<tool_call>",
+            "</tool_call>",
+            "\n",
+            " ",
+            "{",
+            "}",
+            "[",
+            "]",
+            ",",
+            ":",
+            "\"name\"",
+            "\"weather\"",
+            "\"arguments\"",
+            "\"parameters\"",
+            "{\"name\": \"weather\", \"arguments\": {\"a\": 1}}",
+            "{\"name\": \"weather\", \"parameters\": {}}",
+            "[TOOL_CALLS]",
+            "[ARGS]",
+            "weather",
+            "{\"a\": \"\\u0041\"}",
+            "\\",
+            "<|tool_call|>",
+            "<|/tool_call|>",
+            "functools[",
+            "<start_function_call>",
+            "call:weather{",
+            "<escape>",
+            "<end_function_call>",
+            "<function=weather>",
+            "<parameter=city>",
+            "</parameter>",
+            "</function>",
+            "<|channel|>",
+            "analysis",
+            "commentary to=functions.weather",
+            "<|message|>",
+            "<|end|>",
+            "<|start|>assistant",
+            "<|call|>",
+            ";",
+            "<|python_tag|>",
+            "text",
+            "\u00e9");
 
     /** What a listener was told, with parts of one kind put together. */
     private static final class Events implements AnswerListener {
@@ -165,6 +213,23 @@ class AnswerParserTest {
             for (int i = 0; i < DIVISIONS; i++) {
                 assertEquals(whole, events(format, divided(answer, random)), answer);
             }
+        }
+    }
+
+    /** Pieces of calls in any order, whole calls or none. */
+    @ParameterizedTest
+    @EnumSource
+    void anyDivisionOfNonsenseHasThePartsOfTheWhole(ToolCallFormat calls) {
+        SplittableRandom random = new SplittableRandom(11);
+        AnswerFormat format = format(calls, "");
+        for (int i = 0; i < NONSENSE; i++) {
+            StringBuilder answer = new StringBuilder();
+            for (int count = random.nextInt(1, 14); count > 0; count--) {
+                answer.append(FRAGMENTS.get(random.nextInt(FRAGMENTS.size())));
+            }
+            List<String> whole = events(format, List.of(answer.toString()));
+            assertEquals(whole, events(format, List.of(answer.toString().split(""))), answer.toString());
+            assertEquals(whole, events(format, divided(answer.toString(), random)), answer.toString());
         }
     }
 

@@ -195,7 +195,8 @@ public record MultiheadChatModel(String name, Sessions sessions, GenerationOptio
                 Stream.of(ChatMessage.assistant(
                         answer.getText() == null ? "" : answer.getText(),
                         answer.getToolCalls().stream()
-                                .map(call -> new ToolCall(call.id(), call.name(), call.arguments()))
+                                .map(call -> new ToolCall(
+                                        call.id(), call.name(), call.arguments().isBlank() ? "{}" : call.arguments()))
                                 .toList()));
             case ToolResponseMessage results ->
                 results.getResponses().stream()
