@@ -5,6 +5,7 @@ import io.multihead.attention.Mask;
 import io.multihead.attention.ScoreOptions;
 import io.multihead.decoder.DecoderConfig.AttentionRule;
 import io.multihead.decoder.DecoderConfig.Head;
+import io.multihead.decoder.DecoderConfig.Heads;
 import io.multihead.decoder.DecoderConfig.LayerRule;
 import io.multihead.decoder.DecoderConfig.NormRule;
 import io.multihead.decoder.DecoderConfig.Sizes;
@@ -12,12 +13,16 @@ import io.multihead.internal.load.Weights;
 import io.multihead.model.Block;
 import io.multihead.model.EmbeddingTables;
 import io.multihead.model.FeedForward;
+import io.multihead.model.KeyValueSizes;
+import io.multihead.model.LayerEmbeddings;
+import io.multihead.model.LayerInput;
 import io.multihead.model.LinearGroup;
 import io.multihead.model.Norm;
 import io.multihead.model.PackedLinear;
 import io.multihead.model.Part;
 import io.multihead.model.SelfAttention;
 import io.multihead.model.ShortConvolution;
+import io.multihead.model.Sublayer;
 import io.multihead.model.Transformer;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -67,6 +72,7 @@ final class DecoderBuilder {
                         weights.has(OLD_FINAL_NORM) ? OLD_FINAL_NORM : FINAL_NORM,
                         config.sizes().dim()))
                 .withLogitCap(config.ends().softCap());
+        stack = config.layerInputs() == 0 ? stack : stack.withLayerEmbeddings(layerEmbeddings());
         Transformer model = head == null ? stack : stack.withHead(head);
         weights.requireAllUsed();
         listener.onPart(all, all);
@@ -112,7 +118,33 @@ final class DecoderBuilder {
         }
         Norm afterAttention = norm(at + "post_attention_norm.weight", sizes.dim());
         Norm afterFeedForward = norm(at + "post_ffw_norm.weight", sizes.dim());
-        return Block.sandwichNorm(before, attention, afterAttention, between, feedForward, afterFeedForward);
+        Block block = Block.sandwichNorm(before, attention, afterAttention, between, feedForward, afterFeedForward);
+        return config.layerInputs() == 0 ? block : withLayerInput(block, at, layer);
+    }
+
+    /** Adds what a layer makes of embeddings of its own, and the factor of what it leaves, where the file has one. */
+    private Block withLayerInput(Block block, String at, int layer) {
+        int dim = config.sizes().dim();
+        int inner = config.layerInputs();
+        PackedLinear gate = linear(at + "inp_gate", inner, dim).withActivation(config.activation());
+        LayerInput input = LayerInput.of(gate, linear(at + "proj", dim, inner), layer);
+        List<Sublayer> all = new ArrayList<>(block.sublayers());
+        all.add(new Sublayer(input, null, norm(at + "post_norm.weight", dim), null));
+        Block changed = Block.of(all.toArray(Sublayer[]::new));
+        String scale = at + "layer_output_scale.weight";
+        return weights.has(scale) ? changed.withScale(weights.numbers(scale, 1).get(0)) : changed;
+    }
+
+    private LayerEmbeddings layerEmbeddings() {
+        int dim = config.sizes().dim();
+        int inner = config.layerInputs();
+        PackedLinear projection = linear(
+                        "per_layer_model_proj", inner * config.sizes().layers(), dim)
+                .withScale(1 / Math.sqrt(dim));
+        return LayerEmbeddings.of(
+                weights.words("per_layer_token_embd.weight", null).withScale(Math.sqrt(inner)),
+                projection,
+                norm("per_layer_proj_norm.weight", inner));
     }
 
     private ShortConvolution convolution(String at, int taps) {
@@ -129,8 +161,13 @@ final class DecoderBuilder {
     private SelfAttention attention(String at, LayerRule layer) {
         Sizes sizes = config.sizes();
         AttentionRule rule = config.attention();
-        int queries = sizes.heads() * sizes.headDim();
-        int keys = sizes.keyValueHeads() * sizes.headDim();
+        Heads own = layer.heads();
+        Heads heads = own == null ? new Heads(sizes.headDim(), sizes.keyValueHeads()) : own;
+        if (layer.keysOf() >= 0) {
+            return sharing(at, layer, heads);
+        }
+        int queries = sizes.heads() * heads.headDim();
+        int keys = heads.keyValueHeads() * heads.headDim();
         LinearGroup projections = config.fused()
                 ? parts(at + "attn_qkv.weight", queries, keys, keys)
                 : LinearGroup.of(
@@ -139,13 +176,38 @@ final class DecoderBuilder {
                         projection(at + "attn_v", keys));
         PackedLinear output = residual(linear(at + "attn_output", sizes.dim(), queries));
         SelfAttention attention = SelfAttention.of(
-                        sizes.heads(), sizes.keyValueHeads(), projections, output, options(at, layer, rule))
+                        sizes.heads(), heads.keyValueHeads(), projections, output, options(at, layer, rule))
                 .withRope(layer.rope());
-        if (!rule.normalisesHeads()) {
-            return attention;
+        if (rule.normalisesHeads()) {
+            attention = attention.withHeadNorms(
+                    norm(at + "attn_q_norm.weight", heads.headDim()), norm(at + "attn_k_norm.weight", heads.headDim()));
         }
-        return attention.withHeadNorms(
-                norm(at + "attn_q_norm.weight", sizes.headDim()), norm(at + "attn_k_norm.weight", sizes.headDim()));
+        return own == null ? attention : attention.withValueNorm(plainNorm(heads.headDim()));
+    }
+
+    /** Files may have keys of layers that use those of another one. */
+    private SelfAttention sharing(String at, LayerRule layer, Heads heads) {
+        for (String unused : List.of("attn_k", "attn_v", "attn_k_norm")) {
+            weights.ignore(at + unused + ".weight");
+        }
+        Sizes sizes = config.sizes();
+        int queries = sizes.heads() * heads.headDim();
+        return SelfAttention.sharing(
+                        sizes.heads(),
+                        new KeyValueSizes(heads.keyValueHeads(), heads.headDim(), heads.headDim()),
+                        projection(at + "attn_q", queries),
+                        linear(at + "attn_output", sizes.dim(), queries),
+                        options(at, layer, config.attention()),
+                        layer.keysOf())
+                .withRope(layer.rope())
+                .withHeadNorms(norm(at + "attn_q_norm.weight", heads.headDim()), null);
+    }
+
+    /** Returns a norm without weights. */
+    private Norm plainNorm(int length) {
+        float[] ones = new float[length];
+        Arrays.fill(ones, 1f);
+        return Norm.rms(Tensor.of(ones), config.norms().epsilon());
     }
 
     /** Files of GPT-OSS name the norm after attention by its place, as those of Gemma name another one. */

@@ -19,6 +19,7 @@ import org.jspecify.annotations.Nullable;
  * @param ends what happens to embeddings and logits
  * @param fused whether query, key and value are one matrix in files, one below the other, and gate and up another one
  * @param experts what layers have in the place of a feed-forward layer, or null
+ * @param layerInputs elements of the embeddings that each layer has of its own; 0 for none
  */
 record DecoderConfig(
         String family,
@@ -29,7 +30,8 @@ record DecoderConfig(
         Activation activation,
         Ends ends,
         boolean fused,
-        @Nullable ExpertRule experts) {
+        @Nullable ExpertRule experts,
+        int layerInputs) {
 
     /** A model whose matrices are apart in files. */
     DecoderConfig(
@@ -40,12 +42,18 @@ record DecoderConfig(
             List<LayerRule> layers,
             Activation activation,
             Ends ends) {
-        this(family, sizes, attention, norms, layers, activation, ends, false, null);
+        this(family, sizes, attention, norms, layers, activation, ends, false, null, 0);
     }
 
     /** Returns this model with experts. */
     DecoderConfig withExperts(ExpertRule newExperts) {
-        return new DecoderConfig(family, sizes, attention, norms, layers, activation, ends, fused, newExperts);
+        return new DecoderConfig(
+                family, sizes, attention, norms, layers, activation, ends, fused, newExperts, layerInputs);
+    }
+
+    /** Returns this model with embeddings of layers. */
+    DecoderConfig withLayerInputs(int newInputs) {
+        return new DecoderConfig(family, sizes, attention, norms, layers, activation, ends, fused, experts, newInputs);
     }
 
     /**
@@ -90,18 +98,38 @@ record DecoderConfig(
      * @param rope rotary positions, shared by layers, or null for none
      * @param window tokens that a token sees, itself included; 0 for all before it
      * @param taps tokens of a short convolution in the place of attention; 0 for attention
+     * @param heads what they are where layers differ, or null for those of all; values are then normalised
+     * @param keysOf the layer whose keys and values are read; -1 for its own
      */
-    record LayerRule(@Nullable Rope rope, int window, int taps) {
+    record LayerRule(
+            @Nullable Rope rope,
+            int window,
+            int taps,
+            @Nullable Heads heads,
+            int keysOf) {
         /** A layer with attention. */
         LayerRule(@Nullable Rope rope, int window) {
-            this(rope, window, 0);
+            this(rope, window, 0, null, -1);
+        }
+
+        /** A layer whose heads differ from those of others. */
+        static LayerRule of(Rope rope, int window, Heads heads, int keysOf) {
+            return new LayerRule(rope, window, 0, heads, keysOf);
         }
 
         /** A layer with a short convolution. */
         static LayerRule convolution(int taps) {
-            return new LayerRule(null, 0, taps);
+            return new LayerRule(null, 0, taps, null, -1);
         }
     }
+
+    /**
+     * Heads of one layer.
+     *
+     * @param headDim elements of each
+     * @param keyValueHeads those of keys and values
+     */
+    record Heads(int headDim, int keyValueHeads) {}
 
     /**
      * Experts, chosen by the softmax of a router's logits.

@@ -9,6 +9,7 @@ final class Families {
             new LlamaFamily(),
             new QwenFamily(),
             new GemmaFamily(),
+            new Gemma4Family(),
             new SmolLm3Family(),
             new PhiFamily(),
             new GptOssFamily(),

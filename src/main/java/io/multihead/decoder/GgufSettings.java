@@ -36,6 +36,10 @@ final class GgufSettings implements Settings {
             Map.entry("rotary_dims", "rope.dimension_count"),
             Map.entry("original_max_position_embeddings", "rope.scaling.original_context_length"),
             Map.entry("conv_L_cache", "shortconv.l_cache"),
+            Map.entry("head_dim_swa", "attention.key_length_swa"),
+            Map.entry("rotary_dims_swa", "rope.dimension_count_swa"),
+            Map.entry("num_kv_shared_layers", "attention.shared_kv_layers"),
+            Map.entry("hidden_size_per_layer_input", "embedding_length_per_layer_input"),
             Map.entry("num_experts", "expert_count"),
             Map.entry("num_experts_per_tok", "expert_used_count"),
             Map.entry("attention_multiplier", "attention.scale"),
@@ -147,8 +151,9 @@ final class GgufSettings implements Settings {
     @Override
     public void requireKnown() {
         requireEqual("attention.value_length", "attention.key_length");
-        requireEqual("attention.key_length_swa", "attention.key_length");
-        requireEqual("attention.value_length_swa", "attention.key_length");
+        String local = isGemma4() ? "attention.key_length_swa" : "attention.key_length";
+        requireEqual("attention.key_length_swa", local);
+        requireEqual("attention.value_length_swa", local);
         requireEqual("embedding_length_out", "embedding_length");
         Set<String> read = READ.getOrDefault(family, Set.of());
         NEUTRAL.forEach((key, neutral) -> {
@@ -157,6 +162,11 @@ final class GgufSettings implements Settings {
             }
         });
         warnOfUnknown();
+    }
+
+    /** Layers with a window have heads of another size. */
+    private boolean isGemma4() {
+        return family.equals("gemma4");
     }
 
     /** Fails unless a size is absent or that of another key. */
@@ -260,9 +270,13 @@ final class GgufSettings implements Settings {
     @Override
     public @Nullable List<Long> integers(String setting) {
         GgufValue value = file.find(key(setting)).orElse(null);
-        if (value == null
-                || value.type() != GgufType.ARRAY
-                || !value.elementType().isInteger()) {
+        if (value == null || value.type() != GgufType.ARRAY) {
+            return null;
+        }
+        if (value.elementType() == GgufType.BOOL) {
+            return value.values().stream().map(each -> each.bool() ? 1L : 0L).toList();
+        }
+        if (!value.elementType().isInteger()) {
             return null;
         }
         return Arrays.stream(value.integers()).boxed().toList();
@@ -340,7 +354,10 @@ final class GgufSettings implements Settings {
         String begin = family + ".rope.";
         for (String key : file.keys()) {
             String end = key.startsWith(begin) ? key.substring(begin.length()) : "";
-            boolean known = end.isEmpty() || ROPE_KEYS.contains(end) || isLong && end.equals(ATTENTION_FACTOR);
+            boolean known = end.isEmpty()
+                    || ROPE_KEYS.contains(end)
+                    || isGemma4() && end.equals("dimension_count_swa")
+                    || isLong && end.equals(ATTENTION_FACTOR);
             if (!known) {
                 throw file.fail(key, "none but " + ROPE_KEYS);
             }

@@ -37,11 +37,12 @@ final class HuggingFaceNames {
             Map.entry("ffn_up", "mlp.up_proj"),
             Map.entry("ffn_down", "mlp.down_proj"));
 
-    /** Weights whose names have no end: sinks, and those of all experts as one tensor. */
+    /** Weights whose names have no end: sinks, factors of layers, and those of all experts as one tensor. */
     private static final Map<String, String> ENDLESS = Map.of(
             "attn_sinks", "self_attn.sinks",
             "ffn_gate_up_exps", "mlp.experts.gate_up_proj",
-            "ffn_down_exps", "mlp.experts.down_proj");
+            "ffn_down_exps", "mlp.experts.down_proj",
+            "layer_output_scale", "layer_scalar");
 
     private final String prefix;
     private final Map<String, String> parts;

@@ -34,8 +34,13 @@ final class ModelSettings {
                 .with("ends", ends(config.ends()))
                 .with("fused", config.fused());
         DecoderConfig.ExpertRule experts = config.experts();
-        String text = (experts == null ? fields : fields.with("experts", experts(experts))).toString();
-        return text + (eightBitInputs ? " eightBitInputs" : "");
+        if (experts != null) {
+            fields.with("experts", experts(experts));
+        }
+        if (config.layerInputs() > 0) {
+            fields.with("layerInputs", config.layerInputs());
+        }
+        return fields + (eightBitInputs ? " eightBitInputs" : "");
     }
 
     private static Fields sizes(DecoderConfig.Sizes sizes) {
@@ -95,7 +100,15 @@ final class ModelSettings {
         Fields fields = new Fields("LayerRule")
                 .with("rope", rule.rope() == null ? "null" : rope(rule.rope()))
                 .with("window", rule.window());
-        return (rule.taps() == 0 ? fields : fields.with("taps", rule.taps())).toString();
+        if (rule.taps() != 0) {
+            fields.with("taps", rule.taps());
+        }
+        if (rule.heads() != null) {
+            fields.with("headDim", rule.heads().headDim())
+                    .with("keyValueHeads", rule.heads().keyValueHeads())
+                    .with("keysOf", rule.keysOf());
+        }
+        return fields.toString();
     }
 
     private static String rope(Rope rope) {

@@ -51,6 +51,7 @@ final class PhiFamily implements Family {
                 Activation.SILU,
                 Ends.plain(settings),
                 true,
-                null);
+                null,
+                0);
     }
 }

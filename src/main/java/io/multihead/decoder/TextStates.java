@@ -1,5 +1,7 @@
 package io.multihead.decoder;
 
+import io.multihead.cache.CacheFormat;
+import io.multihead.cache.SequenceCache;
 import io.multihead.compute.Compute;
 import io.multihead.model.Buffers;
 import io.multihead.model.Pooling;
@@ -8,6 +10,7 @@ import io.multihead.model.Transformer;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.List;
@@ -18,6 +21,9 @@ import org.jspecify.annotations.Nullable;
 final class TextStates {
     /** Tokens of a batch, unless one text has more, whose scratch memory is not kept. */
     private static final int BATCH_TOKENS = 512;
+
+    /** Tokens of a page of a cache. */
+    private static final int PAGE = 64;
 
     /** States that are normalised at a time. */
     private static final int ROWS = 64;
@@ -35,9 +41,30 @@ final class TextStates {
     }
 
     /** Scratch memory of a batch. */
-    private record Room(TokenBatch batch, Buffers buffers) {
+    private record Room(
+            TokenBatch batch, Buffers buffers, @Nullable SequenceCache cache) {
+        /** A model whose layers share keys has a cache, which is empty between batches. */
         static Room of(Transformer model, int tokens) {
-            return new Room(TokenBatch.of(tokens), model.buffers(tokens));
+            if (!model.sharesStates()) {
+                return new Room(TokenBatch.of(tokens), model.buffers(tokens), null);
+            }
+            long pages = (long) tokens * PAGE; // each of the texts may have one token alone
+            SequenceCache cache = model.cache(Arena.ofAuto(), CacheFormat.F32, pages);
+            return new Room(TokenBatch.of(cache, tokens), model.buffers(tokens), cache);
+        }
+
+        void begin() {
+            if (cache == null) {
+                batch.begin();
+            } else {
+                batch.begin(cache.open());
+            }
+        }
+
+        void end() {
+            for (int sequence = batch.sequences() - 1; cache != null && sequence >= 0; sequence--) {
+                cache.close(sequence);
+            }
         }
     }
 
@@ -111,13 +138,17 @@ final class TextStates {
         while (next < texts.size()
                 && models.of(texts.get(next).length) == model
                 && batch.tokens() + texts.get(next).length <= batch.capacity()) {
-            batch.begin();
+            room.begin();
             for (int id : texts.get(next)) {
                 batch.add(id);
             }
             next++;
         }
-        model.forward(cpu, batch, room.buffers);
+        try {
+            model.forward(cpu, batch, room.buffers);
+        } finally {
+            room.end();
+        }
         for (int text = first; text < next; text++) {
             int start = batch.start(text - first);
             int end = start + texts.get(text).length;

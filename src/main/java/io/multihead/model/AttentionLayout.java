@@ -3,19 +3,20 @@ package io.multihead.model;
 import io.multihead.attention.AttentionOutputs;
 import io.multihead.tensor.Tensor;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Query, key and value of a token side by side in one row, and behind all of them the rows of attention's output. If {@code gated}, each query
- * head has its gates behind it.
+ * head has its gates behind it; if {@code shared}, keys and values are another layer's.
  */
-record AttentionLayout(int heads, int keyValueHeads, int headDim, int valueDim, boolean gated)
+record AttentionLayout(int heads, int keyValueHeads, int headDim, int valueDim, boolean gated, boolean shared)
         implements PartLayout<AttentionLayout.Views> {
     record Views(
             Tensor projections,
             List<Tensor> parts,
             Tensor queries,
-            Tensor keys,
-            Tensor values,
+            @Nullable Tensor keys,
+            @Nullable Tensor values,
             Tensor context,
             AttentionOutputs attended) {}
 
@@ -29,11 +30,11 @@ record AttentionLayout(int heads, int keyValueHeads, int headDim, int valueDim, 
     }
 
     int keyWidth() {
-        return keyValueHeads * headDim;
+        return shared ? 0 : keyValueHeads * headDim;
     }
 
     int valueWidth() {
-        return keyValueHeads * valueDim;
+        return shared ? 0 : keyValueHeads * valueDim;
     }
 
     int contextWidth() {
@@ -57,16 +58,19 @@ record AttentionLayout(int heads, int keyValueHeads, int headDim, int valueDim, 
         int valueAt = keyAt + keyWidth();
         int contextAt = tokens * stride;
         int contextStride = PartLayout.stride(contextWidth());
+        Tensor queries = PartLayout.rows(buffer, 0, tokens, queryWidth(), stride);
         return new Views(
                 PartLayout.rows(buffer, 0, tokens, valueAt + valueWidth(), stride),
-                List.of(
-                        PartLayout.rows(buffer, 0, tokens, queryWidth(), stride),
-                        PartLayout.rows(buffer, keyAt, tokens, keyWidth(), stride),
-                        PartLayout.rows(buffer, valueAt, tokens, valueWidth(), stride)),
+                shared
+                        ? List.of(queries)
+                        : List.of(
+                                queries,
+                                PartLayout.rows(buffer, keyAt, tokens, keyWidth(), stride),
+                                PartLayout.rows(buffer, valueAt, tokens, valueWidth(), stride)),
                 // of each head's part of a row, the first headDim elements
                 PartLayout.heads(buffer, 0, tokens, heads, queryStep(), stride).slice(3, 0, headDim),
-                PartLayout.heads(buffer, keyAt, tokens, keyValueHeads, headDim, stride),
-                PartLayout.heads(buffer, valueAt, tokens, keyValueHeads, valueDim, stride),
+                shared ? null : PartLayout.heads(buffer, keyAt, tokens, keyValueHeads, headDim, stride),
+                shared ? null : PartLayout.heads(buffer, valueAt, tokens, keyValueHeads, valueDim, stride),
                 PartLayout.rows(buffer, contextAt, tokens, contextWidth(), contextStride),
                 AttentionOutputs.of(PartLayout.heads(buffer, contextAt, tokens, heads, valueDim, contextStride)));
     }

@@ -19,9 +19,11 @@ public final class Block {
     private final boolean parallel;
     private final int dim;
     private final List<StateSizes> states;
+    private final float scale;
 
-    private Block(List<Sublayer> sublayers, boolean parallel) {
+    private Block(List<Sublayer> sublayers, boolean parallel, float scale) {
         this.sublayers = sublayers;
+        this.scale = scale;
         this.parallel = parallel;
         dim = sublayers.get(0).part().dim();
         List<StateSizes> all = new ArrayList<>();
@@ -47,7 +49,7 @@ public final class Block {
         if (all.isEmpty()) {
             throw Checks.fail("sublayers", "none", "expected at least one");
         }
-        return new Block(all, false);
+        return new Block(all, false, 1f);
     }
 
     /**
@@ -121,7 +123,8 @@ public final class Block {
                 List.of(
                         new Sublayer(first, Checks.notNull(firstNorm, "firstNorm"), null, null),
                         new Sublayer(second, secondNorm, null, null)),
-                true);
+                true,
+                1f);
     }
 
     /**
@@ -136,7 +139,7 @@ public final class Block {
         SelfAttention own = attention();
         List<Sublayer> all = new ArrayList<>(sublayers);
         all.replaceAll(each -> each.part() == own ? each.withPart(Checks.notNull(changed, "changed")) : each);
-        return new Block(List.copyOf(all), parallel);
+        return new Block(List.copyOf(all), parallel, scale);
     }
 
     /**
@@ -154,7 +157,21 @@ public final class Block {
         }
         List<Sublayer> all = new ArrayList<>(sublayers);
         all.set(all.size() - 1, last.withSum(Checks.notNull(norm, "norm")));
-        return new Block(List.copyOf(all), false);
+        return new Block(List.copyOf(all), false, scale);
+    }
+
+    /**
+     * Returns this block with a factor of the states that it leaves, as Gemma 4.
+     *
+     * @param factor finite, rounded to f32
+     * @return the changed block
+     * @throws IllegalArgumentException if it is not finite
+     */
+    public Block withScale(double factor) {
+        if (!Float.isFinite((float) factor)) {
+            throw Checks.fail("factor", String.valueOf(factor), "expected a finite f32");
+        }
+        return new Block(sublayers, parallel, (float) factor);
     }
 
     /**
@@ -203,6 +220,11 @@ public final class Block {
         return states;
     }
 
+    /** Returns whether a part reads what another one keeps. */
+    boolean sharesStates() {
+        return sublayers.stream().anyMatch(each -> each.part().sharesStates());
+    }
+
     /** Returns how many positions a sequence may have. */
     long positions() {
         long fewest = Long.MAX_VALUE;
@@ -227,8 +249,15 @@ public final class Block {
     void forward(Compute cpu, Buffers buffers) {
         if (parallel) {
             forwardParallel(cpu, buffers);
-            return;
+        } else {
+            forwardInTurns(cpu, buffers);
         }
+        if (scale != 1f) {
+            buffers.scale.scale(cpu, buffers.tokens(), scale);
+        }
+    }
+
+    private void forwardInTurns(Compute cpu, Buffers buffers) {
         NormPass pass = buffers.norm;
         int tokens = buffers.tokens();
         for (int i = 0; i < sublayers.size(); i++) {

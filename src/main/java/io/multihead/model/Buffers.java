@@ -36,6 +36,8 @@ public final class Buffers {
     final NormPass secondNorm;
 
     final EmbeddingPass embedding;
+    final ScalePass scale;
+    private final @Nullable LayerRows layerRows;
     final HeadPass heads = new HeadPass();
     final ContextPass context = new ContextPass();
     final GatePass gate = new GatePass();
@@ -76,6 +78,8 @@ public final class Buffers {
         norm = new NormPass(states, updates, results, layout);
         secondNorm = new NormPass(states, results, results, layout);
         embedding = new EmbeddingPass(states, layout);
+        scale = new ScalePass(states, layout.floats());
+        layerRows = sizes.layerWidth() == 0 ? null : new LayerRows(capacity, sizes.layerWidth());
     }
 
     /**
@@ -195,6 +199,32 @@ public final class Buffers {
         return of.states(layer, layer - layersBefore, sizes.floats());
     }
 
+    /** Returns the embeddings that layers have of their own, of which one is to be read. */
+    LayerRows layerRows(int layer, int dim) {
+        LayerRows all = layerRows();
+        if ((layer + 1L) * dim > sizes.layerWidth()) {
+            throw Checks.fail("layer", layer + " of " + dim + " elements", "expected one of " + sizes.layerWidth());
+        }
+        return all;
+    }
+
+    LayerRows layerRows() {
+        if (layerRows == null) {
+            throw new IllegalStateException(
+                    "buffers: no embeddings of layers; expected those of a model that has some");
+        }
+        return layerRows;
+    }
+
+    /** Returns a layer whose keys and values another part shares, if it has computed. */
+    int requireLayer(int layer) {
+        if (layer >= layers) {
+            throw new IllegalStateException("part: the keys of layer " + layer + "; expected one of the " + layers
+                    + " that have computed before");
+        }
+        return layer;
+    }
+
     /** Returns the next layer of the cache, which the part that asks has from now on. */
     int takeLayer() {
         return layers++;
@@ -311,6 +341,12 @@ public final class Buffers {
 
     private void requireRoom(int newTokens, BufferSizes needed) {
         requireRoom(newTokens, needed.dim(), needed.scratch());
+        if (needed.layerWidth() > sizes.layerWidth()) {
+            throw Checks.fail(
+                    "buffers",
+                    sizes.layerWidth() + " floats of embeddings of layers",
+                    "expected room for " + needed.layerWidth());
+        }
         if (needed.results() && !sizes.results()) {
             throw Checks.fail(
                     "buffers", "one row beside the state", "expected two, for parts with norms before and after");

@@ -21,19 +21,21 @@ final class HeadPass extends RowLoop {
     private float[] rows = new float[0];
     private @Nullable RowNorm queryNorm;
     private @Nullable RowNorm keyNorm;
+    private @Nullable RowNorm valueNorm;
     private @Nullable Rope rope;
 
     /** Sets what is done; null for what is not. */
-    HeadPass bind(@Nullable Norm newQueryNorm, @Nullable Norm newKeyNorm, @Nullable Rope newRope) {
-        queryNorm = Norm.row(newQueryNorm);
-        keyNorm = Norm.row(newKeyNorm);
+    HeadPass bind(HeadNorms norms, @Nullable Rope newRope) {
+        queryNorm = Norm.row(norms.queries());
+        keyNorm = Norm.row(norms.keys());
+        valueNorm = Norm.row(norms.values());
         rope = newRope;
         return this;
     }
 
     /** Changes the rows of a batch, whose positions have been found. */
     void run(Compute cpu, float[] buffer, AttentionLayout newLayout, TokenBatch newBatch) {
-        if (queryNorm == null && keyNorm == null && rope == null) {
+        if (queryNorm == null && keyNorm == null && valueNorm == null && rope == null) {
             return;
         }
         rows = buffer;
@@ -55,20 +57,28 @@ final class HeadPass extends RowLoop {
             int at = token * of.stride();
             long position = tokens.position(token);
             change(scratch, queryNorm, at, of.heads(), of.headDim(), of.queryStep(), position);
-            change(scratch, keyNorm, at + of.queryWidth(), of.keyValueHeads(), of.headDim(), of.headDim(), position);
+            if (!of.shared()) {
+                int keys = at + of.queryWidth();
+                change(scratch, keyNorm, keys, of.keyValueHeads(), of.headDim(), of.headDim(), position);
+                normalise(scratch, valueNorm, keys + of.keyWidth(), of.keyValueHeads(), of.valueDim(), of.valueDim());
+            }
         }
     }
 
     private void change(
             Workspace scratch, @Nullable RowNorm norm, int at, int heads, int dim, int step, long position) {
+        normalise(scratch, norm, at, heads, dim, step);
+        for (int head = 0; rope != null && head < heads; head++) {
+            rope.apply(rows, at + head * step, position);
+        }
+    }
+
+    private void normalise(Workspace scratch, @Nullable RowNorm norm, int at, int heads, int dim, int step) {
         if (norm != null) { // of a head, or of all heads as one row
             int next = norm.length() == dim ? step : norm.length();
             for (int from = at; from < at + heads * step; from += next) {
                 normalise(scratch, norm, from);
             }
-        }
-        for (int head = 0; rope != null && head < heads; head++) {
-            rope.apply(rows, at + head * step, position);
         }
     }
 

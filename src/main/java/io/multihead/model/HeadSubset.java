@@ -32,7 +32,8 @@ final class HeadSubset {
     }
 
     AttentionLayout layout() {
-        return new AttentionLayout(heads.length, keyValueHeads.length, all.headDim(), all.valueDim(), all.gated());
+        return new AttentionLayout(
+                heads.length, keyValueHeads.length, all.headDim(), all.valueDim(), all.gated(), false);
     }
 
     /** Returns query, key and value of these heads. */

@@ -38,6 +38,15 @@ public interface Part {
     }
 
     /**
+     * Returns whether the part reads what an earlier part keeps of each sequence, which a cache alone has.
+     *
+     * @return false, unless the part has attention that shares another layer's keys and values
+     */
+    default boolean sharesStates() {
+        return false;
+    }
+
+    /**
      * {@return how many positions a sequence may have; {@link Long#MAX_VALUE} where there is no limit}
      */
     default long positions() {

@@ -29,8 +29,10 @@ public final class SelfAttention implements Part {
     private final List<StateSizes> states;
     private final AttentionOptions options;
     private final @Nullable Rope rope;
-    private final @Nullable Norm queryNorm;
-    private final @Nullable Norm keyNorm;
+    private final HeadNorms norms;
+    /** The layer whose keys and values are read, or -1 for its own. */
+    private final int keysOf;
+
     /** One for each query head, or null for 1. */
     private final float @Nullable [] headFactors;
 
@@ -40,17 +42,19 @@ public final class SelfAttention implements Part {
             AttentionLayout layout,
             AttentionOptions options,
             @Nullable Rope rope,
-            @Nullable Norm queryNorm,
-            @Nullable Norm keyNorm,
+            HeadNorms norms,
+            int keysOf,
             float @Nullable [] headFactors) {
         this.projections = projections;
         this.output = output;
         this.layout = layout;
-        states = List.of(new KeyValueSizes(layout.keyValueHeads(), layout.headDim(), layout.valueDim()));
+        states = layout.shared()
+                ? List.of()
+                : List.of(new KeyValueSizes(layout.keyValueHeads(), layout.headDim(), layout.valueDim()));
         this.options = options;
         this.rope = rope;
-        this.queryNorm = queryNorm;
-        this.keyNorm = keyNorm;
+        this.norms = norms;
+        this.keysOf = keysOf;
         this.headFactors = headFactors;
     }
 
@@ -89,6 +93,41 @@ public final class SelfAttention implements Part {
         return of(heads, keyValueHeads, projections, output, options, true);
     }
 
+    /**
+     * Returns attention to the keys and values of an earlier layer, which has none of its own (Gemma 3n and 4).
+     *
+     * @param heads query heads, a multiple of keyValueHeads
+     * @param sizes of the keys and values; those of that layer
+     * @param query {@code heads headDim} outputs
+     * @param output {@code heads valueDim} inputs, as many outputs as the query has inputs
+     * @param options mask, scale and changes of scores
+     * @param layer whose keys and values are read, from 0: counted as the states of a model's parts are, in the order in which they compute
+     * @return the part
+     * @throws IllegalArgumentException if sizes do not fit, or the options have dropout
+     */
+    public static SelfAttention sharing(
+            int heads,
+            KeyValueSizes sizes,
+            PackedLinear query,
+            PackedLinear output,
+            AttentionOptions options,
+            int layer) {
+        Checks.atLeast(heads, 1, "heads");
+        Checks.atLeast(layer, 0, "layer");
+        if (heads % Checks.notNull(sizes, "sizes").heads() != 0) {
+            throw Checks.fail("sizes", sizes.toString(), "expected heads that divide " + heads);
+        }
+        if (dim(Checks.notNull(query, "query").outputs(), heads, "query") != sizes.headDim()) {
+            throw Checks.fail(
+                    "query", query.outputs() + " outputs", "expected " + heads + " heads of " + sizes.headDim());
+        }
+        AttentionLayout layout =
+                new AttentionLayout(heads, sizes.heads(), sizes.headDim(), sizes.valueDim(), false, true);
+        requireOutput(output, layout, query.inputs());
+        requireNoDropout(options);
+        return new SelfAttention(LinearGroup.of(query), output, layout, options, null, HeadNorms.NONE, layer, null);
+    }
+
     private static SelfAttention of(
             int heads,
             int keyValueHeads,
@@ -112,18 +151,25 @@ public final class SelfAttention implements Part {
         if (gated && valueDim != headDim) {
             throw Checks.fail("projections", "value heads of " + valueDim, "expected " + headDim + ", as of gates");
         }
-        AttentionLayout layout = new AttentionLayout(heads, keyValueHeads, headDim, valueDim, gated);
-        if (Checks.notNull(output, "output").inputs() != layout.contextWidth()
-                || output.outputs() != projections.inputs()) {
+        AttentionLayout layout = new AttentionLayout(heads, keyValueHeads, headDim, valueDim, gated, false);
+        requireOutput(output, layout, projections.inputs());
+        requireNoDropout(options);
+        return new SelfAttention(projections, output, layout, options, null, HeadNorms.NONE, -1, null);
+    }
+
+    private static void requireOutput(PackedLinear output, AttentionLayout layout, int dim) {
+        if (Checks.notNull(output, "output").inputs() != layout.contextWidth() || output.outputs() != dim) {
             throw Checks.fail(
                     "output",
                     output.inputs() + " inputs, " + output.outputs() + " outputs",
-                    "expected " + layout.contextWidth() + " and " + projections.inputs());
+                    "expected " + layout.contextWidth() + " and " + dim);
         }
+    }
+
+    private static void requireNoDropout(AttentionOptions options) {
         if (!Checks.notNull(options, "options").dropout().equals(AttentionDropout.NONE)) {
             throw Checks.fail("options", options.dropout().toString(), "expected no dropout");
         }
-        return new SelfAttention(projections, output, layout, options, null, null, null, null);
     }
 
     private static int dim(int outputs, int heads, String argument) {
@@ -145,7 +191,7 @@ public final class SelfAttention implements Part {
             throw Checks.fail(
                     "rope", newRope.toString(), "expected one stream and at most " + layout.headDim() + " dims");
         }
-        return new SelfAttention(projections, output, layout, options, newRope, queryNorm, keyNorm, headFactors);
+        return new SelfAttention(projections, output, layout, options, newRope, norms, keysOf, headFactors);
     }
 
     /**
@@ -159,7 +205,31 @@ public final class SelfAttention implements Part {
     public SelfAttention withHeadNorms(@Nullable Norm queries, @Nullable Norm keys) {
         requireDim(queries, layout.gated() ? layout.headDim() : layout.queryWidth(), "queries");
         requireDim(keys, layout.keyWidth(), "keys");
-        return new SelfAttention(projections, output, layout, options, rope, queries, keys, headFactors);
+        return new SelfAttention(
+                projections,
+                output,
+                layout,
+                options,
+                rope,
+                new HeadNorms(queries, keys, norms.values()),
+                keysOf,
+                headFactors);
+    }
+
+    /**
+     * Returns this part with values that are normalised before they are kept, as Gemma 4.
+     *
+     * @param values of {@code valueDim} elements, for each head alone
+     * @return the changed part
+     * @throws IllegalArgumentException if it has another number of elements, or the values are another layer's
+     */
+    public SelfAttention withValueNorm(Norm values) {
+        if (Checks.notNull(values, "values").dim() != layout.valueDim() || layout.shared()) {
+            throw Checks.fail(
+                    "values", values.dim() + " elements", "expected " + layout.valueDim() + ", of own values");
+        }
+        HeadNorms changed = new HeadNorms(norms.queries(), norms.keys(), values);
+        return new SelfAttention(projections, output, layout, options, rope, changed, keysOf, headFactors);
     }
 
     /**
@@ -177,7 +247,7 @@ public final class SelfAttention implements Part {
                 throw Checks.fail("factors", Arrays.toString(copy), "expected finite numbers");
             }
         }
-        return new SelfAttention(projections, output, layout, options, rope, queryNorm, keyNorm, copy);
+        return new SelfAttention(projections, output, layout, options, rope, norms, keysOf, copy);
     }
 
     /**
@@ -197,8 +267,11 @@ public final class SelfAttention implements Part {
      */
     public SelfAttention keepHeads(Arena arena, int... kept) {
         Checks.notNull(arena, "arena");
-        requireHeadNorm(queryNorm, "queries");
-        requireHeadNorm(keyNorm, "keys");
+        requireHeadNorm(norms.queries(), "queries");
+        requireHeadNorm(norms.keys(), "keys");
+        if (layout.shared()) {
+            throw Checks.fail("attention", "keys of layer " + keysOf, "expected its own, for some of its heads");
+        }
         HeadSubset subset = new HeadSubset(layout, kept);
         subset.requireBlocks(output);
         AttentionOptions fewer = options.selectHeads(arena, kept);
@@ -208,8 +281,8 @@ public final class SelfAttention implements Part {
                 subset.layout(),
                 fewer,
                 rope,
-                queryNorm,
-                keyNorm,
+                norms,
+                keysOf,
                 headFactors == null ? null : subset.factors(headFactors));
     }
 
@@ -222,7 +295,7 @@ public final class SelfAttention implements Part {
      */
     public SelfAttention withWideOutput(Arena arena) {
         PackedLinear wide = output.widened(Checks.notNull(arena, "arena"));
-        return new SelfAttention(projections, wide, layout, options, rope, queryNorm, keyNorm, headFactors);
+        return new SelfAttention(projections, wide, layout, options, rope, norms, keysOf, headFactors);
     }
 
     private void requireHeadNorm(@Nullable Norm norm, String argument) {
@@ -298,6 +371,11 @@ public final class SelfAttention implements Part {
     }
 
     @Override
+    public boolean sharesStates() {
+        return layout.shared();
+    }
+
+    @Override
     public long positions() {
         return rope == null ? Long.MAX_VALUE : rope.positions();
     }
@@ -309,13 +387,18 @@ public final class SelfAttention implements Part {
         if (x.dim(0) != batch.tokens()) {
             throw Checks.fail("x", x.dim(0) + " rows", "expected the batch's " + batch.tokens() + " tokens");
         }
-        int layer = buffers.takeLayer();
+        int layer = layout.shared() ? buffers.requireLayer(keysOf) : buffers.takeLayer();
         AttentionLayout.Views views = buffers.wide(layout, batch.tokens());
         projections.forward(cpu, x, views.projections(), views.parts());
-        batch.locate(layer);
-        buffers.heads.bind(queryNorm, keyNorm, rope).run(cpu, buffers.wide(), layout, batch);
-        KeyValueView keyValueView = batch.keyValues(cpu, layer, views.keys(), views.values());
-        Tensor weights = buffers.takeWeights();
+        if (!layout.shared()) { // else the positions are those that its own attention found
+            batch.locate(layer);
+        }
+        buffers.heads.bind(norms, rope).run(cpu, buffers.wide(), layout, batch);
+        Tensor keys = views.keys();
+        Tensor values = views.values();
+        KeyValueView keyValueView =
+                keys == null || values == null ? batch.keyValues(layer) : batch.keyValues(cpu, layer, keys, values);
+        Tensor weights = layout.shared() ? null : buffers.takeWeights();
         AttentionOutputs outputs =
                 weights == null ? views.attended() : views.attended().withWeights(weights);
         Attention.forward(cpu, views.queries(), batch.packed(), keyValueView, outputs, options);

@@ -331,11 +331,20 @@ public final class TokenBatch {
             return exact.keyValues;
         }
         KeyValueCache part = (KeyValueCache) cache.part(layer);
-        int layerOfPart = cache.layerOfPart(layer);
-        part.append(cpu, layerOfPart, exact.numbers, exact.packed, keys, values);
+        part.append(cpu, cache.layerOfPart(layer), exact.numbers, exact.packed, keys, values);
+        return keyValues(layer);
+    }
+
+    /** Returns the keys of a layer that has appended the new ones; a cache alone has them. */
+    KeyValueView keyValues(int layer) {
+        SequenceCache of = cache;
+        if (of == null) {
+            throw new IllegalStateException("batch: one without a cache; expected one, as layers share keys of others");
+        }
+        Boundaries exact = boundaries();
         KeyValueView view = exact.cached[layer];
         if (view == null) {
-            view = part.view(layerOfPart, exact.numbers);
+            view = ((KeyValueCache) of.part(layer)).view(of.layerOfPart(layer), exact.numbers);
             exact.cached[layer] = view;
         }
         return view;

@@ -36,6 +36,7 @@ public final class Transformer {
     private final @Nullable Norm finalNorm;
     private final @Nullable PackedLinear head;
     private final float logitCap;
+    private final @Nullable LayerEmbeddings layerEmbeddings;
     private final BufferSizes sizes;
     private final List<StateSizes> states;
     /** Those of them that are keys and values. */
@@ -48,13 +49,16 @@ public final class Transformer {
             List<Block> blocks,
             @Nullable Norm finalNorm,
             @Nullable PackedLinear head,
-            float logitCap) {
+            float logitCap,
+            @Nullable LayerEmbeddings layerEmbeddings) {
         this.embeddings = embeddings;
         this.blocks = blocks;
         this.finalNorm = finalNorm;
         this.head = head;
         this.logitCap = logitCap;
-        BufferSizes most = new BufferSizes(embeddings.dim(), 0, false);
+        this.layerEmbeddings = layerEmbeddings;
+        int layerWidth = layerEmbeddings == null ? 0 : layerEmbeddings.width();
+        BufferSizes most = new BufferSizes(embeddings.dim(), 0, false, layerWidth);
         List<StateSizes> layers = new ArrayList<>();
         long fewest = embeddings.maxPositions();
         for (Block block : blocks) {
@@ -86,7 +90,7 @@ public final class Transformer {
                         "blocks", "states of " + block.dim(), "expected " + embeddings.dim() + ", as of embeddings");
             }
         }
-        return new Transformer(embeddings, all, null, null, 0f);
+        return new Transformer(embeddings, all, null, null, 0f, null);
     }
 
     /**
@@ -100,7 +104,7 @@ public final class Transformer {
         if (Checks.notNull(norm, "norm").dim() != dim()) {
             throw Checks.fail("norm", norm.dim() + " elements", "expected " + dim() + ", as of embeddings");
         }
-        return new Transformer(embeddings, blocks, norm, head, logitCap);
+        return new Transformer(embeddings, blocks, norm, head, logitCap, layerEmbeddings);
     }
 
     /**
@@ -114,7 +118,7 @@ public final class Transformer {
         if (Checks.notNull(newHead, "head").inputs() != dim()) {
             throw Checks.fail("head", newHead.inputs() + " inputs", "expected " + dim() + ", as of embeddings");
         }
-        return new Transformer(embeddings, blocks, finalNorm, newHead, logitCap);
+        return new Transformer(embeddings, blocks, finalNorm, newHead, logitCap, layerEmbeddings);
     }
 
     /**
@@ -125,7 +129,34 @@ public final class Transformer {
      * @throws IllegalArgumentException if sizes differ
      */
     public Transformer withBlocks(List<Block> newBlocks) {
-        return new Transformer(embeddings, of(embeddings, newBlocks).blocks, finalNorm, head, logitCap);
+        return new Transformer(
+                embeddings, of(embeddings, newBlocks).blocks, finalNorm, head, logitCap, layerEmbeddings);
+    }
+
+    /**
+     * Returns this stack with embeddings that layers have of their own, which {@link LayerInput} reads.
+     *
+     * @param newLayers a projection of {@code dim} inputs, and a table of as many words as the embeddings have
+     * @return the changed stack
+     * @throws IllegalArgumentException if sizes differ
+     */
+    public Transformer withLayerEmbeddings(LayerEmbeddings newLayers) {
+        if (Checks.notNull(newLayers, "newLayers").projection().inputs() != dim()
+                || newLayers.table().vocabulary() < vocabulary()) {
+            throw Checks.fail(
+                    "newLayers",
+                    newLayers.projection().inputs() + " inputs, "
+                            + newLayers.table().vocabulary() + " words",
+                    "expected " + dim() + " and " + vocabulary() + ", as of embeddings");
+        }
+        return new Transformer(embeddings, blocks, finalNorm, head, logitCap, newLayers);
+    }
+
+    /**
+     * {@return whether layers read keys and values of others, so that calls need a cache}
+     */
+    public boolean sharesStates() {
+        return blocks.stream().anyMatch(Block::sharesStates);
     }
 
     /**
@@ -139,7 +170,7 @@ public final class Transformer {
         if (!(cap == 0 || cap >= Float.MIN_NORMAL && cap <= Float.MAX_VALUE)) {
             throw Checks.fail("cap", String.valueOf(cap), "expected a normal f32 above 0, or 0 for none");
         }
-        return new Transformer(embeddings, blocks, finalNorm, head, (float) cap);
+        return new Transformer(embeddings, blocks, finalNorm, head, (float) cap, layerEmbeddings);
     }
 
     /**
@@ -267,6 +298,7 @@ public final class Transformer {
      *     {@link Buffers#states} of these buffers, which are not copied
      * @param buffers of this model
      * @throws IllegalArgumentException as of the other method, or if the states are of another shape or part of the buffers
+     * @throws IllegalStateException if layers have embeddings of their own, which are those of tokens
      * @throws io.multihead.cache.CacheFullException if the cache has no room; it has not changed then
      */
     public void forwardFrom(Compute cpu, TokenBatch batch, Tensor states, Buffers buffers) {
@@ -307,7 +339,13 @@ public final class Transformer {
                 requireEmbeddings(cpu, batch);
                 buffers.begin(batch.tokens(), sizes);
                 buffers.embedding.run(cpu, embeddings, batch);
+                if (layerEmbeddings != null) {
+                    buffers.layerRows().fill(cpu, layerEmbeddings, batch, buffers.states());
+                }
             } else {
+                if (layerEmbeddings != null) {
+                    throw new IllegalStateException("states: of a model whose layers have embeddings; expected tokens");
+                }
                 requireStates(cpu, states, batch.tokens());
                 buffers.begin(states, sizes);
             }
@@ -323,6 +361,9 @@ public final class Transformer {
 
     private void requireEmbeddings(Compute cpu, TokenBatch batch) {
         embeddings.requireAccess(cpu);
+        if (layerEmbeddings != null) {
+            layerEmbeddings.table().requireAccess(cpu);
+        }
         for (int token = 0; token < batch.tokens(); token++) {
             requireId(batch.id(token), token);
             requireType(batch.type(token), token);

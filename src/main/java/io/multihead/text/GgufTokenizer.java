@@ -1,6 +1,7 @@
 package io.multihead.text;
 
 import io.multihead.format.Gguf;
+import io.multihead.internal.text.pairs.Merge;
 import io.multihead.text.SentencePieceTokenizer.SpacePrefix;
 import io.multihead.text.SpecialIds.AddedEnds;
 import java.util.ArrayList;
@@ -21,7 +22,8 @@ final class GgufTokenizer {
         return switch (keys.text("model")) {
             case "llama" -> sentencePiece();
             case "gpt2" -> bytePairs();
-            default -> throw keys.fail("model", "llama or gpt2");
+            case "gemma4" -> mergedPieces();
+            default -> throw keys.fail("model", "llama, gpt2 or gemma4");
         };
     }
 
@@ -33,6 +35,23 @@ final class GgufTokenizer {
                 vocabulary, keys.id("bos", 1, size), keys.id("eos", 2, size), keys.id("unknown", 0, size), true);
         boolean prefixed = keys.flag("add_space_prefix", true);
         return SentencePieceTokenizer.of(vocabulary, special, prefixed ? SpacePrefix.ALWAYS : SpacePrefix.NONE);
+    }
+
+    /** Pieces as SentencePiece has them, with spaces written as one of its characters, that are joined by ranks in place of scores. */
+    private Tokenizer mergedPieces() {
+        Vocabulary vocabulary = vocabulary(true);
+        int size = vocabulary.size();
+        SpecialIds special = special(
+                vocabulary, keys.id("bos", 2, size), keys.id("eos", 1, size), keys.id("unknown", 3, size), true);
+        List<Merge> merges = keys.texts("merges").stream().map(Merge::of).toList();
+        SpacePrefix prefix = keys.flag("add_space_prefix", false) ? SpacePrefix.ALWAYS : SpacePrefix.NONE;
+        return new SentencePieceTokenizer(
+                vocabulary,
+                merges,
+                special,
+                prefix,
+                AddedTokens.inText(vocabulary),
+                AddedTokens.inSpecialText(vocabulary));
     }
 
     private Tokenizer bytePairs() {

@@ -13,6 +13,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 
 /** A small model for tests of other packages. */
 public final class FamilyModel {
@@ -20,12 +21,17 @@ public final class FamilyModel {
 
     /** Returns the names of the families. */
     public static List<String> kinds() {
-        return Arrays.stream(Kind.values()).map(Kind::name).toList();
+        Stream<String> kinds = Arrays.stream(Kind.values()).map(Kind::name);
+        return Stream.concat(kinds, Stream.of(Gemma4File.NAME)).toList();
     }
 
     /** Writes a model of a family with random weights. */
     public static void write(String kind, Path file) throws IOException {
-        new FamilyFile(Kind.valueOf(kind), 5).write(file);
+        if (kind.equals(Gemma4File.NAME)) {
+            new Gemma4File(5, 1).write(file);
+        } else {
+            new FamilyFile(Kind.valueOf(kind), 5).write(file);
+        }
     }
 
     /** Writes a Llama with random weights, whose tokens are bytes. */

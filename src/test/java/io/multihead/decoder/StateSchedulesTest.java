@@ -42,7 +42,27 @@ class StateSchedulesTest {
                 convolution(model, 0),
                 model.blocks().get(0),
                 convolution(model, 1),
-                model.blocks().get(1))));
+                model.blocks().get(1)))),
+        /** A model of a file with convolutions and attention. */
+        LFM_2(model -> model) {
+            @Override
+            LanguageModel model(Compute cpu, Path folder) throws IOException {
+                Path file = folder.resolve("model.gguf");
+                new FamilyFile(FamilyFile.Kind.LFM_2, 5)
+                        .withContext(TinyDecoder.CONTEXT)
+                        .write(file);
+                return LanguageModel.load(cpu, file);
+            }
+        },
+        /** Keys of two sizes, which the last layers share. */
+        GEMMA_4(model -> model) {
+            @Override
+            LanguageModel model(Compute cpu, Path folder) throws IOException {
+                Path file = folder.resolve("model.gguf");
+                new Gemma4File(5, 1).write(file);
+                return LanguageModel.load(cpu, file);
+            }
+        };
 
         private final UnaryOperator<Transformer> change;
 

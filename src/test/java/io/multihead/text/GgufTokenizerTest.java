@@ -3,6 +3,7 @@ package io.multihead.text;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.format.Gguf;
 import io.multihead.format.GgufFixture;
@@ -54,12 +55,41 @@ class GgufTokenizerTest {
         assertEquals("vocabulary: 96 byte tokens without that of 96; expected all 256 or none", decoders(keys));
     }
 
+    /** As Gemma 4's: pieces with spaces written as U+2581, which are joined in the order of merges; other characters are bytes. */
+    @Test
+    void piecesOfGemma4AreJoinedByRanks() {
+        List<String> tokens = new ArrayList<>(List.of("<pad>", "<eos>", "<bos>", "<unk>"));
+        for (int value = 0; value < 256; value++) {
+            tokens.add(String.format("<0x%02X>", value));
+        }
+        tokens.addAll(List.of("a", "b", "\u2581", "ab", "\u2581a", "\u2581ab", "\n", "\n\n", "<|x>"));
+        long[] types = new long[tokens.size()];
+        Arrays.fill(types, 1);
+        Arrays.fill(types, 0, 3, 3);
+        types[3] = 2;
+        Arrays.fill(types, 4, 260, 6);
+        types[268] = 4;
+        Map<String, Object> keys = new HashMap<>();
+        keys.put("tokenizer.ggml.model", "gemma4");
+        keys.put("tokenizer.ggml.tokens", tokens);
+        keys.put("tokenizer.ggml.token_type", types);
+        keys.put("tokenizer.ggml.merges", List.of("\u2581 a", "a b", "\u2581a b", "\n \n"));
+        keys.put("tokenizer.ggml.add_space_prefix", false);
+        Tokenizer tokenizer = Tokenizers.of(GgufFixture.of(keys));
+        assertArrayEquals(
+                new int[] {263, 265, 267, 260, 262, 4 + 'c', 268, 261}, tokenizer.encode("ab ab\n\na c<|x>b"));
+        assertEquals("ab ab\n\na c<|x>b", tokenizer.decode(tokenizer.encode("ab ab\n\na c<|x>b")));
+        assertEquals(2, tokenizer.specialIds().begin());
+        keys.put("tokenizer.ggml.merges", List.of("a a"));
+        assertTrue(decoders(keys).contains("merges"), decoders(keys));
+    }
+
     @Test
     void metadataThatAreMissingAreNamed() {
         Map<String, Object> keys = new HashMap<>();
         assertEquals(PREFIX + "model: not in the file; expected a value", decoders(keys));
         keys.put("tokenizer.ggml.model", "t5");
-        assertEquals(PREFIX + "model: STRING \"t5\"; expected llama or gpt2", decoders(keys));
+        assertEquals(PREFIX + "model: STRING \"t5\"; expected llama, gpt2 or gemma4", decoders(keys));
         keys.put("tokenizer.ggml.model", "llama");
         assertEquals(PREFIX + "tokens: not in the file; expected a value", decoders(keys));
         keys.put("tokenizer.ggml.tokens", List.of("<unk>", "<s>", "</s>"));

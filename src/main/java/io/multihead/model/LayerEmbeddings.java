@@ -1,0 +1,70 @@
+package io.multihead.model;
+
+import io.multihead.internal.base.Checks;
+
+/**
+ * Embeddings that each layer has of its own (Gemma 3n and 4): for every token {@code layers} rows of {@code dim} elements,
+ * {@code (norm(projection(embedding)) + table[id]) / sqrt(2)}, of which a {@link LayerInput} reads that of its layer. Immutable and thread-safe.
+ */
+public final class LayerEmbeddings {
+    private final EmbeddingTables table;
+    private final PackedLinear projection;
+    private final Norm norm;
+
+    private LayerEmbeddings(EmbeddingTables table, PackedLinear projection, Norm norm) {
+        this.table = table;
+        this.projection = projection;
+        this.norm = norm;
+    }
+
+    /**
+     * Returns embeddings.
+     *
+     * @param table {@code [vocabulary, layers dim]}, with its scale
+     * @param projection of a model's embedding: {@code layers dim} outputs, with its scale
+     * @param norm of each row of a layer, of {@code dim} elements
+     * @return the embeddings
+     * @throws IllegalArgumentException if sizes do not fit
+     */
+    public static LayerEmbeddings of(EmbeddingTables table, PackedLinear projection, Norm norm) {
+        int width = Checks.notNull(table, "table").dim();
+        if (width % Checks.notNull(norm, "norm").dim() != 0) {
+            throw Checks.fail("table", width + " elements", "expected a multiple of " + norm.dim());
+        }
+        if (Checks.notNull(projection, "projection").outputs() != width) {
+            throw Checks.fail("projection", projection.outputs() + " outputs", "expected " + width);
+        }
+        return new LayerEmbeddings(table, projection, norm);
+    }
+
+    /**
+     * {@return how many layers have some}
+     */
+    public int layers() {
+        return table.dim() / norm.dim();
+    }
+
+    /**
+     * {@return the elements of one layer's}
+     */
+    public int dim() {
+        return norm.dim();
+    }
+
+    EmbeddingTables table() {
+        return table;
+    }
+
+    PackedLinear projection() {
+        return projection;
+    }
+
+    Norm norm() {
+        return norm;
+    }
+
+    /** Returns the elements of a token. */
+    int width() {
+        return table.dim();
+    }
+}

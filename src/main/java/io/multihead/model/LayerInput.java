@@ -1,0 +1,71 @@
+package io.multihead.model;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.base.Checks;
+import io.multihead.tensor.Tensor;
+
+/**
+ * What a layer makes of its own embeddings of tokens (Gemma 3n and 4): {@code out(f(gate(states)) rows)}, with the rows of a layer of the
+ * model's {@link LayerEmbeddings}. Immutable and thread-safe.
+ */
+public final class LayerInput implements Part {
+    private final PackedLinear gate;
+    private final PackedLinear out;
+    private final int layer;
+    private final StateLayout layout;
+
+    private LayerInput(PackedLinear gate, PackedLinear out, int layer) {
+        this.gate = gate;
+        this.out = out;
+        this.layer = layer;
+        layout = new StateLayout(gate.outputs());
+    }
+
+    /**
+     * Returns the part of a layer.
+     *
+     * @param gate with its activation ({@link PackedLinear#withActivation})
+     * @param out as many inputs as the gate has outputs, and the reverse
+     * @param layer whose rows are read, from 0
+     * @return the part
+     * @throws IllegalArgumentException if sizes do not fit, or the layer is negative
+     */
+    public static LayerInput of(PackedLinear gate, PackedLinear out, int layer) {
+        int dim = Checks.notNull(gate, "gate").outputs();
+        if (Checks.notNull(out, "out").inputs() != dim || out.outputs() != gate.inputs()) {
+            throw Checks.fail(
+                    "out",
+                    out.inputs() + " inputs, " + out.outputs() + " outputs",
+                    "expected " + dim + " and " + gate.inputs());
+        }
+        return new LayerInput(gate, out, (int) Checks.atLeast(layer, 0, "layer"));
+    }
+
+    @Override
+    public int dim() {
+        return gate.inputs();
+    }
+
+    /**
+     * {@return the layer whose rows are read}
+     */
+    public int layer() {
+        return layer;
+    }
+
+    @Override
+    public int scratch() {
+        return layout.floats();
+    }
+
+    @Override
+    public void compute(Compute cpu, Tensor x, Tensor y, boolean adds, Buffers buffers) {
+        RowChecks.require(cpu, x, y, dim(), scratch(), buffers);
+        int rows = (int) x.dim(0);
+        Tensor hidden = buffers.wide(layout, rows);
+        gate.forward(cpu, x, hidden);
+        buffers.layerRows(layer, gate.outputs())
+                .multiply(cpu, buffers.wide(), layout.floats(), layer, gate.outputs(), rows);
+        out.forward(cpu, hidden, y, adds);
+    }
+}

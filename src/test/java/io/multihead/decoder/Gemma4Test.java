@@ -1,0 +1,98 @@
+package io.multihead.decoder;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.cache.CacheFormat;
+import io.multihead.compute.Compute;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A small model of Gemma 4's kind beside plain loops. */
+@Tag("lanes")
+class Gemma4Test {
+    private static final double U = 0x1p-24;
+    /** Terms of all sums that a number passes in a block: eight products of at most 192 terms, and eight norms of 64. */
+    private static final int ROUNDINGS = 8 * 192 + 8 * 64;
+
+    @TempDir
+    private Path folder;
+
+    @Test
+    void logitsOfAFileAreThoseOfPlainLoops() throws IOException {
+        Gemma4File file = new Gemma4File(5, 1);
+        Path path = folder.resolve("model.gguf");
+        file.write(path);
+        assertClose(file, path);
+    }
+
+    @Test
+    void logitsOfAFolderAreThoseOfPlainLoops() throws IOException {
+        Gemma4File file = new Gemma4File(6, 2);
+        file.writeFolder(folder);
+        assertClose(file, folder);
+    }
+
+    private static void assertClose(Gemma4File file, Path path) throws IOException {
+        int[] ids = new SplittableRandom(1).ints(40, 3, 259).toArray();
+        double[] largest = {0};
+        double[][] expected = file.logits(ids, largest);
+        try (Compute cpu = Compute.threads(2);
+                LanguageModel model = LanguageModel.load(cpu, path);
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT.withCacheFormat(CacheFormat.F32));
+                Session session = sessions.open()) {
+            for (int token = 0; token < ids.length; token++) {
+                float[] logits = session.append(new int[] {ids[token]}).nextLogits();
+                double size = Math.max(largest[0], 30);
+                for (int i = 0; i < logits.length; i++) {
+                    // each block adds the rounding of its sums to what it was given
+                    assertEquals(
+                            expected[token][i],
+                            logits[i],
+                            (Gemma4File.LAYERS + 1) * ROUNDINGS * U * size,
+                            "token " + token + ", logit " + i);
+                }
+            }
+        }
+    }
+
+    /** Without a session there is a cache for each batch, since layers share keys. */
+    @Test
+    void embeddingsAreThoseOfEachTextAlone() throws IOException {
+        Path path = folder.resolve("model.gguf");
+        new Gemma4File(5, 1).write(path);
+        try (Compute cpu = Compute.threads(2);
+                LanguageModel model = LanguageModel.load(cpu, path)) {
+            TextEmbedder embedder = model.embedder();
+            List<String> texts = List.of("A text.", "x", "Another text, which is longer.");
+            float[][] together = embedder.embed(texts);
+            for (int i = 0; i < texts.size(); i++) {
+                assertArrayEquals(embedder.embed(texts.get(i)), together[i]);
+            }
+        }
+    }
+
+    @Test
+    void whatIsNotImplementedIsNamed() throws IOException {
+        Gemma4File file = new Gemma4File(6, 2);
+        file.writeFolder(folder);
+        Path config = folder.resolve("config.json");
+        String text = Files.readString(config);
+        try (Compute cpu = Compute.serial()) {
+            for (String key : List.of("attention_k_eq_v", "enable_moe_block")) {
+                Files.writeString(config, text.replace("\"" + key + "\": false", "\"" + key + "\": true"));
+                String message = assertThrows(IllegalArgumentException.class, () -> LanguageModel.load(cpu, folder))
+                        .getMessage();
+                assertTrue(message.contains(key), message);
+            }
+        }
+    }
+}
