@@ -27,10 +27,13 @@ public final class HybridCache implements SequenceCache {
      * @param parts caches without sequences, none of them a hybrid, which nothing else changes from now on
      * @param partOf for each layer, the index of the part that has it; the layers of a part follow each other in this order
      * @return the cache
-     * @throws IllegalArgumentException if a part has sequences, is a hybrid or is there twice, or has more or fewer layers than are named
+     * @throws IllegalArgumentException if there is no part, or one has sequences, is a hybrid or is there twice, or has more or fewer layers than are named
      */
     public static HybridCache of(List<? extends SequenceCache> parts, int... partOf) {
         List<SequenceCache> all = List.copyOf(Checks.noNulls(parts, "parts"));
+        if (all.isEmpty()) {
+            throw Checks.fail("parts", "none", "expected at least one");
+        }
         int[] copy = Checks.notNull(partOf, "partOf").clone();
         int[] layers = new int[copy.length];
         int[] counts = new int[all.size()];
@@ -194,6 +197,7 @@ public final class HybridCache implements SequenceCache {
 
     @Override
     public long bytesOf(int... of) {
+        Checks.notNull(of, "of");
         return sum(part -> part.bytesOf(of));
     }
 
