@@ -106,11 +106,15 @@ final class TextStates {
         try {
             Room room = room(text.length);
             room.batch.clear();
-            room.batch.begin();
+            room.begin();
             for (int id : text) {
                 room.batch.add(id);
             }
-            model.forward(cpu, room.batch, room.buffers);
+            try {
+                model.forward(cpu, room.batch, room.buffers);
+            } finally {
+                room.end();
+            }
             for (int i = 0; i < vectors.length; i++) {
                 add(cpu, model, room, borders[i], borders[i + 1], vectors[i]);
             }
