@@ -106,7 +106,10 @@ final class DecoderBuilder {
         Sizes sizes = config.sizes();
         String at = "blk." + layer + ".";
         LayerRule rule = config.layers().get(layer);
-        Part attention = rule.taps() > 0 ? convolution(at, rule.taps()) : attention(at, rule);
+        DecoderConfig.LinearRule linear = config.linear();
+        Part attention = linear != null && linear.layers().contains(layer)
+                ? LinearLayer.of(config, linear, weights, at)
+                : rule.taps() > 0 ? convolution(at, rule.taps()) : attention(at, rule);
         DecoderConfig.ExpertRule experts = config.experts();
         Part feedForward = experts == null || experts.dense().contains(layer)
                 ? feedForward(at)
@@ -149,11 +152,7 @@ final class DecoderBuilder {
 
     private ShortConvolution convolution(String at, int taps) {
         int dim = config.sizes().dim();
-        String name = at + "shortconv.conv.weight";
-        // torch has an axis of one input for each channel
-        Tensor factors = weights.has(name) && weights.shape(name).rank() == 3
-                ? weights.numbers(name, dim, 1, taps).reshape(dim, taps)
-                : weights.numbers(name, dim, taps);
+        Tensor factors = LinearLayer.taps(weights, at + "shortconv.conv.weight", dim, taps);
         PackedLinear in = linear(at + "shortconv.in_proj", 3 * dim, dim);
         return ShortConvolution.of(in, factors, linear(at + "shortconv.out_proj", dim, dim));
     }
@@ -167,17 +166,20 @@ final class DecoderBuilder {
             return sharing(at, layer, heads);
         }
         int queries = sizes.heads() * heads.headDim();
+        int gates = rule.gated() ? queries : 0;
         int keys = heads.keyValueHeads() * heads.headDim();
         LinearGroup projections = config.fused()
                 ? parts(at + "attn_qkv.weight", queries, keys, keys)
                 : LinearGroup.of(
-                        projection(at + "attn_q", queries),
+                        projection(at + "attn_q", queries + gates),
                         projection(at + "attn_k", keys),
                         projection(at + "attn_v", keys));
         PackedLinear output = residual(linear(at + "attn_output", sizes.dim(), queries));
-        SelfAttention attention = SelfAttention.of(
-                        sizes.heads(), heads.keyValueHeads(), projections, output, options(at, layer, rule))
-                .withRope(layer.rope());
+        AttentionOptions options = options(at, layer, rule);
+        SelfAttention plain = rule.gated()
+                ? SelfAttention.gated(sizes.heads(), heads.keyValueHeads(), projections, output, options)
+                : SelfAttention.of(sizes.heads(), heads.keyValueHeads(), projections, output, options);
+        SelfAttention attention = plain.withRope(layer.rope());
         if (rule.normalisesHeads()) {
             attention = attention.withHeadNorms(
                     norm(at + "attn_q_norm.weight", heads.headDim()), norm(at + "attn_k_norm.weight", heads.headDim()));

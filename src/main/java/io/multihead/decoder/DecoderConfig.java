@@ -2,6 +2,7 @@ package io.multihead.decoder;
 
 import io.multihead.gemm.Activation;
 import io.multihead.internal.base.Checks;
+import io.multihead.model.LinearHeads;
 import io.multihead.position.Rope;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -20,6 +21,7 @@ import org.jspecify.annotations.Nullable;
  * @param fused whether query, key and value are one matrix in files, one below the other, and gate and up another one
  * @param experts what layers have in the place of a feed-forward layer, or null
  * @param layerInputs elements of the embeddings that each layer has of its own; 0 for none
+ * @param linear what some layers have in the place of attention, or null
  */
 record DecoderConfig(
         String family,
@@ -31,7 +33,8 @@ record DecoderConfig(
         Ends ends,
         boolean fused,
         @Nullable ExpertRule experts,
-        int layerInputs) {
+        int layerInputs,
+        @Nullable LinearRule linear) {
 
     /** A model whose matrices are apart in files. */
     DecoderConfig(
@@ -42,18 +45,25 @@ record DecoderConfig(
             List<LayerRule> layers,
             Activation activation,
             Ends ends) {
-        this(family, sizes, attention, norms, layers, activation, ends, false, null, 0);
+        this(family, sizes, attention, norms, layers, activation, ends, false, null, 0, null);
     }
 
     /** Returns this model with experts. */
     DecoderConfig withExperts(ExpertRule newExperts) {
         return new DecoderConfig(
-                family, sizes, attention, norms, layers, activation, ends, fused, newExperts, layerInputs);
+                family, sizes, attention, norms, layers, activation, ends, fused, newExperts, layerInputs, linear);
     }
 
     /** Returns this model with embeddings of layers. */
     DecoderConfig withLayerInputs(int newInputs) {
-        return new DecoderConfig(family, sizes, attention, norms, layers, activation, ends, fused, experts, newInputs);
+        return new DecoderConfig(
+                family, sizes, attention, norms, layers, activation, ends, fused, experts, newInputs, linear);
+    }
+
+    /** Returns this model with linear attention. */
+    DecoderConfig withLinear(LinearRule newLinear) {
+        return new DecoderConfig(
+                family, sizes, attention, norms, layers, activation, ends, fused, experts, layerInputs, newLinear);
     }
 
     /**
@@ -71,8 +81,21 @@ record DecoderConfig(
      * @param normalisesHeads whether each query and key head is normalised before it is rotated
      * @param softCap the largest absolute score; 0 for none
      * @param hasSinks whether each query head has a score of no key, which counts in the denominator
+     * @param gated whether query projections make gates of the context, too
      */
-    record AttentionRule(double scale, boolean needsBiases, boolean normalisesHeads, double softCap, boolean hasSinks) {
+    record AttentionRule(
+            double scale,
+            boolean needsBiases,
+            boolean normalisesHeads,
+            double softCap,
+            boolean hasSinks,
+            boolean gated) {
+        /** Attention without gates. */
+        AttentionRule(double scale, boolean needsBiases, boolean normalisesHeads, double softCap, boolean hasSinks) {
+            this(scale, needsBiases, normalisesHeads, softCap, hasSinks, false);
+        }
+
+        /** Attention without gates and sinks. */
         AttentionRule(double scale, boolean needsBiases, boolean normalisesHeads, double softCap) {
             this(scale, needsBiases, normalisesHeads, softCap, false);
         }
@@ -156,12 +179,26 @@ record DecoderConfig(
     }
 
     /**
+     * /**
      * The gate of {@link io.multihead.model.FeedForward#clamped}.
      *
      * @param slope factor of the gate in its sigmoid
      * @param limit the largest gate, and the largest magnitude of up
      */
     record Clamp(double slope, double limit) {}
+
+    /**
+     * Linear attention by the gated delta rule.
+     *
+     * @param heads numbers and sizes of heads
+     * @param taps tokens of the convolution
+     * @param layers that have it
+     */
+    record LinearRule(LinearHeads heads, int taps, List<Integer> layers) {
+        LinearRule {
+            layers = List.copyOf(layers);
+        }
+    }
 
     /**
      * Both ends of the model.

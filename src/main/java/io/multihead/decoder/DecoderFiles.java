@@ -103,7 +103,7 @@ record DecoderFiles(
      */
     static DecoderFiles of(Path folder, int tensors, Arena arena) throws IOException {
         requireMerged(folder);
-        JsonSettings settings = ModelFolder.config(folder, json -> new JsonSettings(json, tensors));
+        JsonSettings settings = ModelFolder.config(folder, json -> JsonSettings.of(json, tensors));
         Path file = folder.resolve(ModelFolder.CONFIG);
         Family family = Checks.in(file, () -> Families.of(settings));
         DecoderConfig config = Checks.in(file, () -> family.configure(settings));

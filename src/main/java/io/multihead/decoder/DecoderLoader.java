@@ -11,7 +11,9 @@ import io.multihead.model.Transformer;
 import io.multihead.text.Tokenizer;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 
 /** Loads GGUF files, and folders of Hugging Face's: settings, tokenizer, and weights, which are packed from the mapped file. */
 final class DecoderLoader {
@@ -21,10 +23,25 @@ final class DecoderLoader {
         Gguf file = Gguf.map(loading.arena(), path);
         return Checks.in(path, () -> {
             DecoderFiles files = DecoderFiles.of(file, path, file.names().size());
-            Weights weights = new Weights(loading, WeightSource.of(file));
+            WeightSource source = WeightSource.of(file);
+            Weights weights =
+                    new Weights(loading, source, new Weights.Naming(name -> name, withoutDrafts(file, files.config())));
             DecoderFiles.GGUF_SETTINGS.forEach(weights::ignore);
             return load(loading, files, weights, false, listener);
         });
+    }
+
+    /** Returns the names of a file's weights without those of the layers that draft tokens, which follow the others. */
+    private static Set<String> withoutDrafts(Gguf file, DecoderConfig config) {
+        long drafts = file.findInteger(config.family() + "." + GgufSettings.DRAFT_LAYERS)
+                .orElse(0);
+        int layers = config.sizes().layers();
+        Set<String> names = new LinkedHashSet<>(file.names());
+        for (long layer = layers; layer < layers + drafts; layer++) {
+            String begin = "blk." + layer + ".";
+            names.removeIf(name -> name.startsWith(begin));
+        }
+        return names;
     }
 
     /** Loads a folder; {@code expected} is what a model's path may be. */

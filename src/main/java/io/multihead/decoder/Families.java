@@ -14,7 +14,8 @@ final class Families {
             new PhiFamily(),
             new GptOssFamily(),
             new GraniteFamily(),
-            new Lfm2Family());
+            new Lfm2Family(),
+            new Qwen35Family());
 
     private Families() {}
 

@@ -23,6 +23,9 @@ final class GgufSettings implements Settings {
     /** Factors by which rotary frequencies are divided, as converters compute them for Llama 3.1 and later. */
     static final String ROPE_FACTORS = "rope_freqs.weight";
 
+    /** How many layers, behind those of the model, draft tokens. */
+    static final String DRAFT_LAYERS = "nextn_predict_layers";
+
     private static final Map<String, String> KEYS = Map.ofEntries(
             Map.entry("hidden_size", "embedding_length"),
             Map.entry("num_hidden_layers", "block_count"),
@@ -40,6 +43,14 @@ final class GgufSettings implements Settings {
             Map.entry("rotary_dims_swa", "rope.dimension_count_swa"),
             Map.entry("num_kv_shared_layers", "attention.shared_kv_layers"),
             Map.entry("hidden_size_per_layer_input", "embedding_length_per_layer_input"),
+            Map.entry("linear_conv_kernel_dim", "ssm.conv_kernel"),
+            Map.entry("linear_key_head_dim", "ssm.state_size"),
+            Map.entry("linear_num_key_heads", "ssm.group_count"),
+            Map.entry("linear_num_value_heads", "ssm.time_step_rank"),
+            Map.entry("linear_value_width", "ssm.inner_size"),
+            Map.entry("recurrent_layers", "attention.recurrent_layers"),
+            Map.entry("full_attention_interval", "full_attention_interval"),
+            Map.entry(DRAFTS, DRAFT_LAYERS),
             Map.entry("num_experts", "expert_count"),
             Map.entry("num_experts_per_tok", "expert_used_count"),
             Map.entry("attention_multiplier", "attention.scale"),
@@ -122,6 +133,7 @@ final class GgufSettings implements Settings {
     private static final String SCALING = ".rope.scaling.";
     private static final String ORIGINAL = "original_max_position_embeddings";
     private static final String ATTENTION_FACTOR = "scaling.attn_factor";
+    private static final String SECTIONS = "dimension_sections";
 
     private static final System.Logger LOGGER = System.getLogger("io.multihead");
 
@@ -310,7 +322,7 @@ final class GgufSettings implements Settings {
     private RopeScaling scaling(RopeRequest request, double theta, int rotaryDims) {
         boolean isLong = file.contains(LONG_FACTORS) || file.contains(SHORT_FACTORS);
         String type = file.findString(family + SCALING + "type").orElse(isLong ? "longrope" : "linear");
-        requireKnownRope(isLong);
+        requireKnownRope(isLong, request.ofText());
         if (isLong) {
             return longRope(type, request.context(), rotaryDims);
         }
@@ -350,14 +362,15 @@ final class GgufSettings implements Settings {
     }
 
     /** Fails for a key that would change positions and is not read. */
-    private void requireKnownRope(boolean isLong) {
+    private void requireKnownRope(boolean isLong, boolean ofText) {
         String begin = family + ".rope.";
         for (String key : file.keys()) {
             String end = key.startsWith(begin) ? key.substring(begin.length()) : "";
             boolean known = end.isEmpty()
                     || ROPE_KEYS.contains(end)
                     || isGemma4() && end.equals("dimension_count_swa")
-                    || isLong && end.equals(ATTENTION_FACTOR);
+                    || isLong && end.equals(ATTENTION_FACTOR)
+                    || ofText && end.equals(SECTIONS);
             if (!known) {
                 throw file.fail(key, "none but " + ROPE_KEYS);
             }

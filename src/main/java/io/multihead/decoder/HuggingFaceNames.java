@@ -37,12 +37,23 @@ final class HuggingFaceNames {
             Map.entry("ffn_up", "mlp.up_proj"),
             Map.entry("ffn_down", "mlp.down_proj"));
 
-    /** Weights whose names have no end: sinks, factors of layers, and those of all experts as one tensor. */
+    /** Weights whose names have no end: sinks, factors of layers, those of all experts as one tensor, and numbers of heads of linear attention. */
     private static final Map<String, String> ENDLESS = Map.of(
             "attn_sinks", "self_attn.sinks",
             "ffn_gate_up_exps", "mlp.experts.gate_up_proj",
             "ffn_down_exps", "mlp.experts.down_proj",
-            "layer_output_scale", "layer_scalar");
+            "layer_output_scale", "layer_scalar",
+            "ssm_a_log", "linear_attn.A_log",
+            "ssm_dt", "linear_attn.dt");
+
+    /** Layers that draft tokens, which are no part of the model. */
+    private static final String DRAFTS = "mtp.";
+
+    /** What models of images and texts compute of images. */
+    private static final String IMAGES = "model.visual.";
+
+    /** The prefix of such a model's language model. */
+    private static final String TEXTS = "model.language_model.";
 
     private final String prefix;
     private final Map<String, String> parts;
@@ -62,10 +73,16 @@ final class HuggingFaceNames {
     /** Returns how a folder of a family names the weights of GGUF. */
     static Weights.Naming naming(Set<String> names, Family family) {
         Set<String> own = names.stream()
-                .filter(name -> !name.endsWith(FREQUENCIES))
+                .filter(name -> !name.endsWith(FREQUENCIES) && !name.startsWith(DRAFTS) && !name.startsWith(IMAGES))
                 .collect(Collectors.toCollection(LinkedHashSet::new));
-        return new Weights.Naming(
-                new HuggingFaceNames(isForEmbeddings(names) ? "" : PREFIX, family.renamed())::of, own);
+        return new Weights.Naming(new HuggingFaceNames(prefix(names), family.renamed())::of, own);
+    }
+
+    private static String prefix(Set<String> names) {
+        if (isForEmbeddings(names)) {
+            return "";
+        }
+        return names.stream().anyMatch(name -> name.startsWith(TEXTS)) ? TEXTS : PREFIX;
     }
 
     /** Returns whether these are the weights of a model for embeddings, which are stored without their head, and without this prefix. */

@@ -4,7 +4,10 @@ import io.multihead.internal.base.JsonObject;
 import io.multihead.position.Rope;
 import io.multihead.position.RopeConfigReader;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,12 +23,29 @@ final class JsonSettings implements Settings {
     private static final String PARTIAL = "partial_rotary_factor";
     private static final String ORIGINAL = "original_max_position_embeddings";
 
+    private static final Set<String> SECTIONS = Set.of("mrope_section", "mrope_interleaved");
+
+    /** Families of which the language model alone is computed. */
+    private static final Set<String> WITH_IMAGES = Set.of("qwen3_5");
+
+    private static final String TEXT = "text_config";
+
     private final JsonObject config;
     private final int tensors;
 
     JsonSettings(JsonObject config, int tensors) {
         this.config = config;
         this.tensors = tensors;
+    }
+
+    /** Returns the settings of a folder's language model, which models of images and texts have in a dictionary of its own. */
+    static JsonSettings of(JsonObject config, int tensors) {
+        if (!WITH_IMAGES.contains(config.text("model_type"))) {
+            return new JsonSettings(config, tensors);
+        }
+        Map<String, @Nullable Object> members = new HashMap<>(config.members());
+        members.putAll(config.object(TEXT).members());
+        return new JsonSettings(new JsonObject(config.name() + "." + TEXT, members), tensors);
     }
 
     @Override
@@ -115,7 +135,7 @@ final class JsonSettings implements Settings {
             dictionary = config.object(ROPE).object(request.layers());
         }
         double theta = above(THETA, 1, request.theta());
-        double partial = above(PARTIAL, 0, 1);
+        double partial = above(PARTIAL, 0, request.partial());
         if (partial > 1) {
             throw fail(PARTIAL, "at most 1");
         }
@@ -130,11 +150,19 @@ final class JsonSettings implements Settings {
             reader = reader.withOriginalMaxPositions(original);
         }
         try {
-            return reader.read(dictionary == null ? null : dictionary.members(), Rope.Pairing.HALF_SPLIT);
+            return reader.read(dictionary == null ? null : members(dictionary, request), Rope.Pairing.HALF_SPLIT);
         } catch (IllegalArgumentException wrong) {
             String name = dictionary == null ? config.name() + "." + key : dictionary.name();
             throw new IllegalArgumentException(name + "." + wrong.getMessage(), wrong);
         }
+    }
+
+    private static Map<String, @Nullable Object> members(JsonObject dictionary, RopeRequest request) {
+        Map<String, @Nullable Object> members = new HashMap<>(dictionary.members());
+        if (request.ofText()) {
+            members.keySet().removeAll(SECTIONS);
+        }
+        return members;
     }
 
     @Override

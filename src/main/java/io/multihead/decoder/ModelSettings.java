@@ -40,6 +40,10 @@ final class ModelSettings {
         if (config.layerInputs() > 0) {
             fields.with("layerInputs", config.layerInputs());
         }
+        DecoderConfig.LinearRule linear = config.linear();
+        if (linear != null) {
+            fields.with("linear", linear(linear));
+        }
         return fields + (eightBitInputs ? " eightBitInputs" : "");
     }
 
@@ -59,7 +63,8 @@ final class ModelSettings {
                 .with("needsBiases", rule.needsBiases())
                 .with("normalisesHeads", rule.normalisesHeads())
                 .with("softCap", rule.softCap());
-        return rule.hasSinks() ? fields.with("hasSinks", true) : fields;
+        fields = rule.hasSinks() ? fields.with("hasSinks", true) : fields;
+        return rule.gated() ? fields.with("gated", true) : fields;
     }
 
     private static Fields norms(DecoderConfig.NormRule rule) {
@@ -82,6 +87,17 @@ final class ModelSettings {
                 : fields.with(
                         "clamp",
                         new Fields("Clamp").with("slope", clamp.slope()).with("limit", clamp.limit()));
+    }
+
+    private static Fields linear(DecoderConfig.LinearRule rule) {
+        return new Fields("LinearRule")
+                .with("keyHeads", rule.heads().keyHeads())
+                .with("valueHeads", rule.heads().valueHeads())
+                .with("keyDim", rule.heads().keyDim())
+                .with("valueDim", rule.heads().valueDim())
+                .with("tiled", rule.heads().tiled())
+                .with("taps", rule.taps())
+                .with("layers", rule.layers());
     }
 
     private static Fields ends(DecoderConfig.Ends ends) {

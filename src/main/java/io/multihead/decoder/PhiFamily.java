@@ -52,6 +52,7 @@ final class PhiFamily implements Family {
                 Ends.plain(settings),
                 true,
                 null,
-                0);
+                0,
+                null);
     }
 }

@@ -12,6 +12,9 @@ interface Settings {
     /** The base of rotary frequencies of most models. */
     double DEFAULT_THETA = 10_000;
 
+    /** How many layers, behind those of the model, draft tokens. */
+    String DRAFTS = "draft_layers";
+
     /** The largest size of a model. */
     int MOST = 1 << 24;
 
@@ -93,22 +96,40 @@ interface Settings {
      * @param original tokens of the first training where a {@code config.json} does not say; 0 for the context
      * @param gguf the pairs of GGUF files, whose converter permutes the weights of some families; those of Hugging Face are halves
      * @param layers the type of the layers, where types may have frequencies of their own; empty for all layers
+     * @param partial the part of a head that is rotated where a {@code config.json} does not say
+     * @param ofText whether sections of pairs for the coordinates of images are without effect, as the positions of texts are the same in all
      */
-    record RopeRequest(int headDim, int context, double theta, int original, Rope.Pairing gguf, String layers) {
+    record RopeRequest(
+            int headDim,
+            int context,
+            double theta,
+            int original,
+            Rope.Pairing gguf,
+            String layers,
+            double partial,
+            boolean ofText) {
         static RopeRequest of(int headDim, int context, Rope.Pairing gguf) {
-            return new RopeRequest(headDim, context, DEFAULT_THETA, 0, gguf, "");
+            return new RopeRequest(headDim, context, DEFAULT_THETA, 0, gguf, "", 1, false);
         }
 
         RopeRequest withTheta(double newTheta) {
-            return new RopeRequest(headDim, context, newTheta, original, gguf, layers);
+            return new RopeRequest(headDim, context, newTheta, original, gguf, layers, partial, ofText);
         }
 
         RopeRequest withOriginal(int newOriginal) {
-            return new RopeRequest(headDim, context, theta, newOriginal, gguf, layers);
+            return new RopeRequest(headDim, context, theta, newOriginal, gguf, layers, partial, ofText);
         }
 
         RopeRequest withLayers(String newLayers) {
-            return new RopeRequest(headDim, context, theta, original, gguf, newLayers);
+            return new RopeRequest(headDim, context, theta, original, gguf, newLayers, partial, ofText);
+        }
+
+        RopeRequest withPartial(double newPartial) {
+            return new RopeRequest(headDim, context, theta, original, gguf, layers, newPartial, ofText);
+        }
+
+        RopeRequest withoutSections() {
+            return new RopeRequest(headDim, context, theta, original, gguf, layers, partial, true);
         }
     }
 

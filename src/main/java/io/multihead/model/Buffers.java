@@ -42,6 +42,7 @@ public final class Buffers {
     final ContextPass context = new ContextPass();
     final GatePass gate = new GatePass();
     final ConvolutionPass convolution = new ConvolutionPass();
+    final LinearAttentionPass linearAttention = new LinearAttentionPass();
     final ExpertRows experts = new ExpertRows();
     final SoftCapPass softCap = new SoftCapPass();
     /** Tokens of the last call, whose states are there. */

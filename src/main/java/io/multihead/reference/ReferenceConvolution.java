@@ -26,6 +26,9 @@ public record ReferenceConvolution(double[] weights, int channels) {
      * @return {@code [tokens, channels]}, new
      */
     public double[] of(double[] x) {
+        if (Checks.notNull(x, "x").length % channels != 0) {
+            throw Checks.fail("x", x.length + " elements", "expected rows of " + channels);
+        }
         int taps = weights.length / channels;
         double[] y = new double[x.length];
         for (int i = 0; i < x.length; i++) {

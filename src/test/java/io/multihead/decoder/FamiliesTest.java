@@ -9,6 +9,7 @@ import io.multihead.decoder.DecoderConfig.Sizes;
 import io.multihead.gemm.Activation;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.model.LinearHeads;
 import io.multihead.position.Rope;
 import io.multihead.position.RopeScaling;
 import java.nio.charset.StandardCharsets;
@@ -61,6 +62,23 @@ class FamiliesTest {
              "vocab_size": 65536}
             """;
 
+    private static final String QWEN_3_5_0_8B = """
+            {"model_type": "qwen3_5_text", "attention_bias": false, "attn_output_gate": true, "full_attention_interval": 4,
+             "head_dim": 256, "hidden_act": "silu", "hidden_size": 1024, "intermediate_size": 3584, "layer_types": [TYPES],
+             "linear_conv_kernel_dim": 4, "linear_key_head_dim": 128, "linear_num_key_heads": 16,
+             "linear_num_value_heads": 16, "linear_value_head_dim": 128, "max_position_embeddings": 262144,
+             "mlp_only_layers": [], "mtp_num_hidden_layers": 1, "num_attention_heads": 8, "num_hidden_layers": 24,
+             "num_key_value_heads": 2, "rms_norm_eps": 1e-06, "tie_word_embeddings": true, "vocab_size": 248320,
+             "rope_parameters": {"mrope_interleaved": true, "mrope_section": [11, 11, 10], "rope_type": "default",
+             "rope_theta": 10000000, "partial_rotary_factor": 0.25}}
+            """.replace(
+                    "TYPES",
+                    String.join(
+                            ", ",
+                            Collections.nCopies(
+                                    6,
+                                    "\"linear_attention\", \"linear_attention\", \"linear_attention\", \"full_attention\"")));
+
     private static final String SMOLLM_3 = """
             {"model_type": "smollm3", "hidden_act": "silu", "hidden_size": 2048, "intermediate_size": 11008,
              "max_position_embeddings": 65536, "num_attention_heads": 16, "num_hidden_layers": 4,
@@ -101,6 +119,24 @@ class FamiliesTest {
         byte[] utf8 = json.getBytes(StandardCharsets.UTF_8);
         JsonSettings settings = new JsonSettings(new JsonObject("config", Json.object("config", utf8)), 500);
         return Families.of(settings).configure(settings);
+    }
+
+    @Test
+    void qwen35HasLinearAttentionInMostLayers() {
+        DecoderConfig config = config(QWEN_3_5_0_8B);
+        assertEquals(new Sizes(24, 1024, 8, 2, 256, 262_144), config.sizes());
+        DecoderConfig.LinearRule linear = config.linear();
+        assertEquals(new LinearHeads(16, 16, 128, 128, false), linear.heads());
+        assertEquals(4, linear.taps());
+        for (int layer = 0; layer < 24; layer++) {
+            assertEquals(layer % 4 != 3, linear.layers().contains(layer), "layer " + layer);
+        }
+        Rope.Config rope = config.layers().get(3).rope().config();
+        assertEquals(64, rope.rotaryDims());
+        assertEquals(1e7, rope.theta());
+        assertEquals(new DecoderConfig.AttentionRule(1 / 16.0, false, true, 0, false, true), config.attention());
+        assertEquals(new DecoderConfig.NormRule(1e-6, true, false), config.norms());
+        assertEquals(DecoderConfig.Head.TIED, config.ends().head());
     }
 
     @Test

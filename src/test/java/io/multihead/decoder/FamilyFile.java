@@ -47,7 +47,9 @@ final class FamilyFile {
         /** Whose context is not, nor is the one to which llama.cpp rounds it up, 256. */
         PHI_4_SHORT("phi3", 2),
         /** Attention in the third layer and the last, convolutions in the others. */
-        LFM_2("lfm2", 5);
+        LFM_2("lfm2", 5),
+        /** Attention in the fourth layer, linear attention in the others. */
+        QWEN_3_5("qwen35", 5);
 
         final String architecture;
         final int layers;
@@ -55,6 +57,10 @@ final class FamilyFile {
         Kind(String architecture, int layers) {
             this.architecture = architecture;
             this.layers = layers;
+        }
+
+        boolean isLinear(int layer) {
+            return this == QWEN_3_5 && layer % 4 != 3;
         }
 
         boolean isGemma() {
@@ -74,7 +80,7 @@ final class FamilyFile {
         }
 
         boolean hasHeadNorms() {
-            return this == QWEN_3 || this == QWEN_3_MOE || this == GEMMA_3 || this == LFM_2;
+            return this == QWEN_3 || this == QWEN_3_5 || this == QWEN_3_MOE || this == GEMMA_3 || this == LFM_2;
         }
 
         boolean isConvolution(int layer) {
@@ -93,19 +99,19 @@ final class FamilyFile {
     /** What cosine and sine are multiplied with where the short context is the whole one. */
     private static final float SHORT_ATTENTION = 1.25F;
 
-    private static final int HEADS = 4;
-    private static final int KEY_HEADS = 2;
-    private static final int WINDOW = 4;
-    private static final double THETA = 50_000;
+    static final int HEADS = 4;
+    static final int KEY_HEADS = 2;
+    static final int WINDOW = 4;
+    static final double THETA = 50_000;
     private static final double LOCAL_THETA = 10_000;
-    private static final double EPSILON = 0x1p-16;
+    static final double EPSILON = 0x1p-16;
 
     final Kind kind;
     final int headDim;
-    private final int dim;
-    private final int inner;
+    final int dim;
+    final int inner;
     private final SplittableRandom random;
-    private final Map<String, float[]> weights = new LinkedHashMap<>();
+    final Map<String, float[]> weights = new LinkedHashMap<>();
     private final Map<String, long[]> shapes = new LinkedHashMap<>();
     private boolean halves;
     private boolean shortContext;
@@ -121,7 +127,9 @@ final class FamilyFile {
         random = new SplittableRandom(seed);
         draw("token_embd.weight", 0, kind == Kind.LLAMA ? 1 : 0.15, VOCABULARY, dim);
         for (int layer = 0; layer < kind.layers; layer++) {
-            if (kind.isConvolution(layer)) {
+            if (kind.isLinear(layer)) {
+                FamilyLinear.draw(this::draw, "blk." + layer + ".", dim);
+            } else if (kind.isConvolution(layer)) {
                 FamilyConvolutions.draw(this, "blk." + layer + ".", dim);
             } else {
                 drawAttention("blk." + layer + ".");
@@ -143,7 +151,7 @@ final class FamilyFile {
 
     /** Phi rotates three quarters of a head. */
     private int rotaryDims() {
-        return kind.isPhi() ? headDim * 3 / 4 : headDim;
+        return kind.isPhi() ? headDim * 3 / 4 : kind == Kind.QWEN_3_5 ? headDim / 4 : headDim;
     }
 
     private String finalNorm() {
@@ -158,7 +166,7 @@ final class FamilyFile {
         if (kind.isPhi()) {
             draw(at + "attn_qkv.weight", 0.02, 0.12, queries + 2 * keys, dim);
         } else {
-            draw(at + "attn_q.weight", 0.02, 0.12, queries, dim);
+            draw(at + "attn_q.weight", 0.02, 0.12, kind == Kind.QWEN_3_5 ? 2 * queries : queries, dim);
             draw(at + "attn_k.weight", 0.02, 0.12, keys, dim);
             draw(at + "attn_v.weight", 0.02, 0.12, keys, dim);
         }
@@ -195,7 +203,7 @@ final class FamilyFile {
 
     /** The norm after attention has the name of another one of Gemma in GPT-OSS. */
     private String normBetween() {
-        return kind == Kind.GPT_OSS ? "post_attention_norm.weight" : "ffn_norm.weight";
+        return kind == Kind.GPT_OSS || kind == Kind.QWEN_3_5 ? "post_attention_norm.weight" : "ffn_norm.weight";
     }
 
     void draw(String name, double mean, double deviation, long... shape) {
@@ -212,7 +220,7 @@ final class FamilyFile {
         return shapes.keySet().stream()
                 .filter(name ->
                         shapes.get(name).length > 1 && !name.startsWith("token_embd") && !name.endsWith(".bias"))
-                .filter(name -> !name.contains("shortconv.conv"))
+                .filter(name -> !name.contains("conv.") && !name.contains("conv1d"))
                 .toList();
     }
 
@@ -276,6 +284,9 @@ final class FamilyFile {
             return FamilyTokens.put(FamilyConvolutions.metadata(kind, writer, KEY_HEADS));
         }
         writer.put(at + "attention.head_count_kv", number(KEY_HEADS));
+        if (kind == Kind.QWEN_3_5) {
+            FamilyLinear.metadata(writer, at);
+        }
         if (kind.isGemma() || kind == Kind.GPT_OSS) {
             writer.put(at + "attention.sliding_window", number(WINDOW));
         }
@@ -303,25 +314,20 @@ final class FamilyFile {
 
     /** Writes a folder as Hugging Face's models have it, in f32; pairs of rotations are halves there. */
     void writeFolder(Path folder, String tokenizerJson) throws IOException {
-        Files.writeString(folder.resolve("config.json"), config());
+        Files.writeString(folder.resolve("config.json"), FamilyConfig.of(this));
         Files.writeString(folder.resolve("tokenizer.json"), tokenizerJson);
         Map<String, Tensor> tensors = new LinkedHashMap<>();
         for (String name : shapes.keySet()) {
             Tensor tensor = tensor(name);
-            if (kind.isGemma() && name.contains("norm")) {
-                // 1 + w of what is stored must be the number again
-                float[] values = tensor.toArray();
-                for (int i = 0; i < values.length; i++) {
-                    values[i] = (float) (Math.rint(values[i] * 1024) / 1024);
-                }
-                weights.put(name, values.clone());
-                for (int i = 0; i < values.length; i++) {
-                    values[i] -= 1;
-                }
-                tensor = Tensor.of(values);
+            boolean onePlus = kind.isGemma() || kind == Kind.QWEN_3_5 && !name.contains("ssm");
+            if (onePlus && name.contains("norm")) {
+                tensor = FamilyConfig.lessOne(weights.get(name));
             }
-            if (name.contains("shortconv.conv")) {
-                tensor = tensor.reshape(dim, 1, FamilyConvolutions.TAPS);
+            if (name.contains("conv.conv") || name.contains("conv1d")) {
+                tensor = tensor.reshape(tensor.dim(0), 1, tensor.dim(1));
+            }
+            if (kind == Kind.QWEN_3_5 && name.endsWith("ssm_a")) {
+                tensor = FamilyLinear.logarithms(weights.get(name));
             }
             if (!name.startsWith("rope_")) {
                 tensors.put(FamilyNames.huggingFace(kind, name), tensor);
@@ -329,33 +335,6 @@ final class FamilyFile {
         }
         Safetensors.write(
                 folder.resolve("model.safetensors"), FamilyExperts.huggingFace(tensors, joinedExperts), Map.of());
-    }
-
-    private String config() {
-        String type = kind == Kind.GEMMA_3 ? "gemma3_text" : kind == Kind.QWEN_3_MOE ? "qwen3_moe" : kind.architecture;
-        String more = kind.isGemma()
-                ? "\"hidden_activation\": \"gelu_pytorch_tanh\", \"sliding_window\": " + WINDOW
-                        + ", \"query_pre_attn_scalar\": " + headDim
-                : "\"hidden_act\": \"silu\"" + (kind.isPhi() ? longRope() : "");
-        if (kind == Kind.LFM_2) {
-            more += FamilyConvolutions.config(kind, EPSILON);
-        }
-        if (kind == Kind.QWEN_3_MOE) {
-            more += ", \"norm_topk_prob\": true, \"num_experts\": " + FamilyExperts.COUNT
-                    + ", \"num_experts_per_tok\": " + FamilyExperts.USED;
-        }
-        return "{\"model_type\": \"" + type + "\", \"hidden_size\": " + dim + ", \"num_hidden_layers\": " + kind.layers
-                + ", \"num_attention_heads\": " + HEADS + ", \"num_key_value_heads\": " + KEY_HEADS + ", \"head_dim\": "
-                + headDim + ", \"intermediate_size\": " + inner + ", \"max_position_embeddings\": " + CONTEXT
-                + ", \"rms_norm_eps\": " + EPSILON + ", \"rope_theta\": " + THETA + ", \"vocab_size\": " + VOCABULARY
-                + ", \"tie_word_embeddings\": " + !weights.containsKey("output.weight") + ", " + more + "}";
-    }
-
-    private String longRope() {
-        return ", \"partial_rotary_factor\": 0.75, \"sliding_window\": 262144, \"original_max_position_embeddings\": "
-                + ORIGINAL + ", \"rope_scaling\": {\"type\": \"longrope\", \"short_factor\": "
-                + Arrays.toString(weights.get("rope_factors_short.weight")) + ", \"long_factor\": "
-                + Arrays.toString(weights.get("rope_factors_long.weight")) + "}";
     }
 
     /** Lets folders have all experts of a layer in two tensors. */
@@ -397,11 +376,25 @@ final class FamilyFile {
         boolean gemma = kind.isGemma();
         DoubleUnaryOperator gate = gemma ? ReferenceActivation::geluTanh : ReferenceActivation::silu;
         return new ReferenceTransformer.Block(
-                kind.isConvolution(layer) ? FamilyConvolutions.reference(this, at, dim) : attention(at, layer),
+                mixer(at, layer),
                 new Norms(norm(at + "attn_norm.weight"), gemma ? norm(at + "post_attention_norm.weight") : null, null),
                 feedForward(at, gate),
                 new Norms(norm(at + normBetween()), gemma ? norm(at + "post_ffw_norm.weight") : null, null),
                 false);
+    }
+
+    private ReferenceTransformer.Part mixer(String at, int layer) {
+        if (kind.isLinear(layer)) {
+            return FamilyLinear.of(this::linear, this::wide, norm(at + "ssm_norm.weight"), at, !halves);
+        }
+        if (kind.isConvolution(layer)) {
+            return FamilyConvolutions.reference(this, at, dim);
+        }
+        ReferenceTransformer.Attention attention = attention(at, layer);
+        return kind == Kind.QWEN_3_5
+                ? new ReferenceTransformer.GatedAttention(
+                        attention, FamilyLinear.half(linear(at + "attn_q.weight"), headDim, headDim))
+                : attention;
     }
 
     private ReferenceTransformer.Rows feedForward(String at, DoubleUnaryOperator gate) {
@@ -453,7 +446,11 @@ final class FamilyFile {
 
     private List<Linear> projections(String at) {
         if (!kind.isPhi()) {
-            return List.of(linear(at + "attn_q.weight"), linear(at + "attn_k.weight"), linear(at + "attn_v.weight"));
+            Linear queries = linear(at + "attn_q.weight");
+            return List.of(
+                    kind == Kind.QWEN_3_5 ? FamilyLinear.half(queries, headDim, 0) : queries,
+                    linear(at + "attn_k.weight"),
+                    linear(at + "attn_v.weight"));
         }
         String all = at + "attn_qkv.weight";
         int queries = HEADS * headDim;

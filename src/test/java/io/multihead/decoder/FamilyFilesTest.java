@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.multihead.cache.CacheFormat;
 import io.multihead.compute.Compute;
 import io.multihead.decoder.FamilyFile.Kind;
+import io.multihead.format.Gguf;
 import io.multihead.format.GgufWriter;
 import io.multihead.format.Safetensors;
 import io.multihead.reference.ReferenceTransformer;
@@ -80,11 +81,57 @@ class FamilyFilesTest {
     @ParameterizedTest
     @EnumSource(
             value = Kind.class,
-            names = {"LLAMA", "QWEN_2", "QWEN_3", "QWEN_3_MOE", "GEMMA_3", "SMOLLM_3", "PHI_4", "LFM_2"})
+            names = {"LLAMA", "QWEN_2", "QWEN_3", "QWEN_3_MOE", "GEMMA_3", "SMOLLM_3", "PHI_4", "LFM_2", "QWEN_3_5"})
     void foldersMeanWhatHuggingFacesModelsCompute(Kind kind) throws IOException {
         FamilyFile file = new FamilyFile(kind, 8).withHalves();
         file.writeFolder(folder, tokenizerJson());
         assertClose(file, folder);
+    }
+
+    /** As Qwen 3.5 is published: what is computed of images, and layers that draft tokens, are left out. */
+    @Test
+    void theLanguageModelOfImagesAndTextsIsTaken() throws IOException {
+        Path source = Files.createDirectory(folder.resolve("source"));
+        FamilyFile file = new FamilyFile(Kind.QWEN_3_5, 8).withHalves();
+        file.writeFolder(source, tokenizerJson());
+        Path published = Files.createDirectory(folder.resolve("published"));
+        Files.copy(source.resolve("tokenizer.json"), published.resolve("tokenizer.json"));
+        String config = Files.readString(source.resolve("config.json"));
+        Files.writeString(
+                published.resolve("config.json"),
+                "{\"model_type\": \"qwen3_5\", \"vision_config\": {\"depth\": 2}, \"text_config\": " + config + "}");
+        try (Arena arena = Arena.ofConfined()) {
+            Safetensors weights = Safetensors.map(arena, source.resolve("model.safetensors"));
+            Map<String, Tensor> renamed = new LinkedHashMap<>();
+            weights.names()
+                    .forEach(name -> renamed.put(name.replace("model.", "model.language_model."), weights.get(name)));
+            renamed.put("model.visual.pos_embed.weight", Tensor.of(new float[4]));
+            renamed.put("mtp.fc.weight", Tensor.of(new float[4]));
+            Safetensors.write(published.resolve("model.safetensors"), renamed, Map.of());
+        }
+        assertClose(file, published);
+    }
+
+    @Test
+    void layersThatDraftTokensAreLeftOut() throws IOException {
+        FamilyFile file = new FamilyFile(Kind.QWEN_3_5, 5);
+        Path path = folder.resolve("model.gguf");
+        Path plain = folder.resolve("plain.gguf");
+        file.write(plain);
+        try (Arena arena = Arena.ofConfined()) {
+            Gguf without = Gguf.map(arena, plain);
+            String layers = "qwen35.block_count";
+            GgufWriter writer = new GgufWriter();
+            without.keys().stream()
+                    .filter(key -> !key.equals(layers))
+                    .forEach(key -> writer.put(key, without.value(key)));
+            writer.put(layers, FamilyFile.number(Kind.QWEN_3_5.layers + 1))
+                    .put("qwen35.nextn_predict_layers", FamilyFile.number(1));
+            without.names().forEach(name -> writer.tensor(name, file.tensor(name)));
+            writer.tensor("blk." + Kind.QWEN_3_5.layers + ".nextn.eh_proj.weight", Tensor.of(new float[4], 2, 2));
+            writer.write(path);
+        }
+        assertClose(file, path);
     }
 
     @Test

@@ -8,6 +8,9 @@ final class FamilyNames {
 
     /** Names as transformers' models have them, written out. */
     static String huggingFace(Kind kind, String name) {
+        if (kind == Kind.QWEN_3_5 && FamilyLinear.hasName(name)) {
+            return FamilyLinear.huggingFaceName(name);
+        }
         if (kind == Kind.LFM_2) {
             return ("model." + name)
                     .replace("token_embd_norm", "embedding_norm")

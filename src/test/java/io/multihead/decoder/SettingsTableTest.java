@@ -38,9 +38,29 @@ class SettingsTableTest {
     private static final String ALL = "all";
     private static final String STAR = "*";
     private static final List<String> CONFIGS = List.of(
-            "llama", "mistral", "qwen2", "qwen3", "qwen3_moe", "smollm3", "phi3", "gemma3_text", "granite", "gpt_oss");
+            "llama",
+            "mistral",
+            "qwen2",
+            "qwen3",
+            "qwen3_moe",
+            "smollm3",
+            "phi3",
+            "gemma3_text",
+            "granite",
+            "gpt_oss",
+            "qwen3_5_text");
     private static final List<String> GGUFS = List.of(
-            "llama", "qwen2", "qwen3", "qwen3moe", "smollm3", "phi3", "gemma3", "gpt-oss", "granite", "granitemoe");
+            "llama",
+            "qwen2",
+            "qwen3",
+            "qwen3moe",
+            "smollm3",
+            "phi3",
+            "gemma3",
+            "gpt-oss",
+            "granite",
+            "granitemoe",
+            "qwen35");
     private static final List<String> WITH_EXPERTS = List.of("qwen3moe", "gpt-oss", "granitemoe");
     private static final String MODULES = """
             [{"path": "", "type": "sentence_transformers.models.Transformer"},
@@ -185,6 +205,10 @@ class SettingsTableTest {
                         ? ", \"*.attention.sliding_window\": 4, \"*.attention.sliding_window_pattern\": 3"
                         : "")
                 + (line.family.equals("gpt-oss") ? ", \"*.attention.sliding_window\": 4" : "")
+                + (line.family.equals("qwen35")
+                        ? ", \"*.ssm.conv_kernel\": 4, \"*.ssm.state_size\": 8, \"*.ssm.group_count\": 2,"
+                                + " \"*.ssm.time_step_rank\": 4, \"*.ssm.inner_size\": 32"
+                        : "")
                 + (WITH_EXPERTS.contains(line.family) ? ", \"*.expert_count\": 4, \"*.expert_used_count\": 2" : "");
         GgufWriter writer = new GgufWriter();
         merged(base, fragments).forEach((key, value) -> writer.put(key.replace(STAR, line.family), value(value)));

@@ -32,7 +32,12 @@ class PublicTypesTest {
                         .sorted()
                         .toList();
         assertTrue(types.size() > 100, "found only " + types.size());
-        assertEquals(types, listed(Files.readAllLines(Path.of("docs/types.md"))));
+        List<String> listed = listed(Files.readAllLines(Path.of("docs/types.md")));
+        assertEquals(
+                List.of(), types.stream().filter(type -> !listed.contains(type)).toList(), "not on the page");
+        assertEquals(types, listed.stream().filter(types::contains).toList(), "on the page twice");
+        assertEquals(
+                List.of(), listed.stream().filter(type -> !types.contains(type)).toList(), "of no type");
     }
 
     @Test

@@ -1,0 +1,62 @@
+package io.multihead.decoder;
+
+import io.multihead.decoder.DecoderConfig.LinearRule;
+import io.multihead.internal.load.Weights;
+import io.multihead.model.GatedLinearAttention;
+import io.multihead.model.LinearDecay;
+import io.multihead.model.LinearGroup;
+import io.multihead.model.LinearHeads;
+import io.multihead.model.Norm;
+import io.multihead.model.PackedLinear;
+import io.multihead.tensor.Tensor;
+
+/** Makes the linear attention of a layer. */
+final class LinearLayer {
+    private LinearLayer() {}
+
+    static GatedLinearAttention of(DecoderConfig config, LinearRule rule, Weights weights, String at) {
+        LinearHeads heads = rule.heads();
+        int dim = config.sizes().dim();
+        int width = heads.valueHeads() * heads.valueDim();
+        int channels = 2 * heads.keyHeads() * heads.keyDim() + width;
+        LinearGroup projections = LinearGroup.of(
+                linear(weights, at + "attn_qkv", channels, dim),
+                linear(weights, at + "attn_gate", width, dim),
+                linear(weights, at + "ssm_beta", heads.valueHeads(), dim),
+                linear(weights, at + "ssm_alpha", heads.valueHeads(), dim));
+        return GatedLinearAttention.of(
+                heads,
+                projections,
+                taps(weights, at + "ssm_conv1d.weight", channels, rule.taps()),
+                LinearDecay.of(slopes(weights, at, heads), weights.numbers(at + "ssm_dt.bias", heads.valueHeads())),
+                // without the 1 that other norms of the family are stored less
+                Norm.rms(
+                        weights.numbers(at + "ssm_norm.weight", heads.valueDim()),
+                        config.norms().epsilon()),
+                linear(weights, at + "ssm_out", dim, width));
+    }
+
+    private static PackedLinear linear(Weights weights, String name, int outputs, int inputs) {
+        return weights.linear(name, outputs, inputs, weights.has(name + ".bias"));
+    }
+
+    /** Returns factors {@code [channels, taps]}; torch has an axis of one input for each channel. */
+    static Tensor taps(Weights weights, String name, int channels, int taps) {
+        return weights.has(name) && weights.shape(name).rank() == 3
+                ? weights.numbers(name, channels, 1, taps).reshape(channels, taps)
+                : weights.numbers(name, channels, taps);
+    }
+
+    /** Returns the slopes, which files of GGUF have as they are, and others as logarithms of their sizes. */
+    private static Tensor slopes(Weights weights, String at, LinearHeads heads) {
+        if (weights.has(at + "ssm_a")) {
+            return weights.numbers(at + "ssm_a", heads.valueHeads());
+        }
+        float[] slopes =
+                weights.numbers(at + "ssm_a_log.weight", heads.valueHeads()).toArray();
+        for (int i = 0; i < slopes.length; i++) {
+            slopes[i] = (float) -StrictMath.exp(slopes[i]);
+        }
+        return Tensor.of(slopes);
+    }
+}

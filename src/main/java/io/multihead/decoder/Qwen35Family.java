@@ -1,0 +1,133 @@
+package io.multihead.decoder;
+
+import io.multihead.decoder.DecoderConfig.AttentionRule;
+import io.multihead.decoder.DecoderConfig.Ends;
+import io.multihead.decoder.DecoderConfig.LayerRule;
+import io.multihead.decoder.DecoderConfig.LinearRule;
+import io.multihead.decoder.DecoderConfig.NormRule;
+import io.multihead.decoder.DecoderConfig.Sizes;
+import io.multihead.gemm.Activation;
+import io.multihead.model.LinearHeads;
+import io.multihead.position.Rope;
+import io.multihead.position.Rope.Pairing;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.IntStream;
+
+/**
+ * The language model of Qwen 3.5 (Qwen team 2026): linear attention by the gated delta rule, and in each fourth layer attention with gates that
+ * rotates a quarter of a head.
+ */
+final class Qwen35Family implements Family {
+    /** What settings are that a {@code config.json} does not say. */
+    private static final int HEAD_DIM = 256;
+
+    private static final double ROTATED = 0.25;
+    private static final int LINEAR_DIM = 128;
+    private static final int LINEAR_KEY_HEADS = 16;
+    private static final int LINEAR_VALUE_HEADS = 32;
+    private static final int TAPS = 4;
+    private static final int INTERVAL = 4;
+
+    private static final String LINEAR = "linear_attention";
+    private static final String TYPES = "layer_types";
+    private static final String KEY_DIM = "linear_key_head_dim";
+    private static final String KEY_HEADS = "linear_num_key_heads";
+    private static final String VALUE_HEADS = "linear_num_value_heads";
+    private static final String CONVOLUTION = "linear_conv_kernel_dim";
+
+    @Override
+    public List<String> names() {
+        return List.of("qwen35", "qwen3_5_text");
+    }
+
+    @Override
+    public Map<String, String> renamed() {
+        return Map.of(
+                "attn_qkv", "linear_attn.in_proj_qkv",
+                "attn_gate", "linear_attn.in_proj_z",
+                "ssm_beta", "linear_attn.in_proj_b",
+                "ssm_alpha", "linear_attn.in_proj_a",
+                "ssm_conv1d", "linear_attn.conv1d",
+                "ssm_norm", "linear_attn.norm",
+                "ssm_out", "linear_attn.out_proj");
+    }
+
+    @Override
+    public DecoderConfig configure(Settings settings) {
+        settings.requireOneOf("hidden_act", "silu", "swish");
+        settings.requireOneOf("recurrent_layers");
+        settings.requireOneOf("attn_output_gate", true);
+        Sizes sizes = sizes(settings);
+        Rope rope = settings.rope(
+                Rules.request(sizes, Pairing.HALF_SPLIT).withPartial(ROTATED).withoutSections());
+        return new DecoderConfig(
+                        settings.family(),
+                        sizes,
+                        new AttentionRule(
+                                Rules.scale(sizes), settings.flag("attention_bias", false), true, 0, false, true),
+                        new NormRule(Rules.epsilon(settings), !settings.isGguf(), false),
+                        Rules.layers(sizes, layer -> new LayerRule(rope, 0)),
+                        Activation.SILU,
+                        Ends.plain(settings))
+                .withLinear(linear(settings, sizes));
+    }
+
+    /** Layers that draft tokens follow those of the model in files of GGUF. */
+    private static Sizes sizes(Settings settings) {
+        Sizes all = Rules.sizes(settings, HEAD_DIM);
+        int drafts = settings.integer(Settings.DRAFTS, 0);
+        if (drafts >= all.layers()) {
+            throw settings.fail(Settings.DRAFTS, "fewer than the " + all.layers() + " layers");
+        }
+        return new Sizes(
+                all.layers() - drafts, all.dim(), all.heads(), all.keyValueHeads(), all.headDim(), all.context());
+    }
+
+    private static LinearRule linear(Settings settings, Sizes sizes) {
+        boolean gguf = settings.isGguf();
+        int keyHeads = gguf ? Rules.size(settings, KEY_HEADS) : Rules.size(settings, KEY_HEADS, LINEAR_KEY_HEADS);
+        int valueHeads =
+                gguf ? Rules.size(settings, VALUE_HEADS) : Rules.size(settings, VALUE_HEADS, LINEAR_VALUE_HEADS);
+        if (valueHeads % keyHeads != 0) {
+            throw settings.fail(VALUE_HEADS, "a multiple of the " + keyHeads + " of " + KEY_HEADS);
+        }
+        int keyDim = gguf ? Rules.size(settings, KEY_DIM) : Rules.size(settings, KEY_DIM, LINEAR_DIM);
+        int valueDim =
+                gguf ? valueDim(settings, valueHeads) : Rules.size(settings, "linear_value_head_dim", LINEAR_DIM);
+        long elements = 2L * keyHeads * keyDim + (long) valueHeads * valueDim;
+        if (elements > Settings.MOST || (long) keyDim * valueDim > Settings.MOST / valueHeads) {
+            throw settings.fail(KEY_DIM, "heads that have " + Settings.MOST + " elements together");
+        }
+        int taps = gguf ? Rules.size(settings, CONVOLUTION) : Rules.size(settings, CONVOLUTION, TAPS);
+        if (taps < 2) {
+            throw settings.fail(CONVOLUTION, "at least 2");
+        }
+        return new LinearRule(
+                new LinearHeads(keyHeads, valueHeads, keyDim, valueDim, gguf), taps, layers(settings, sizes));
+    }
+
+    private static int valueDim(Settings settings, int valueHeads) {
+        int width = Rules.size(settings, "linear_value_width");
+        if (width % valueHeads != 0) {
+            throw settings.fail("linear_value_width", "a multiple of the " + valueHeads + " heads of values");
+        }
+        return width / valueHeads;
+    }
+
+    private static List<Integer> layers(Settings settings, Sizes sizes) {
+        List<String> types = settings.texts(TYPES);
+        if (types != null
+                && (types.size() != sizes.layers()
+                        || !types.stream().allMatch(type -> type.equals(LINEAR) || type.equals(Rules.FULL)))) {
+            throw settings.fail(TYPES, LINEAR + " or " + Rules.FULL + " for each of the " + sizes.layers() + " layers");
+        }
+        int interval = Rules.size(settings, "full_attention_interval", INTERVAL);
+        return IntStream.range(0, sizes.layers())
+                .filter(layer -> types == null
+                        ? (layer + 1) % interval != 0
+                        : types.get(layer).equals(LINEAR))
+                .boxed()
+                .toList();
+    }
+}

@@ -1,0 +1,162 @@
+package io.multihead.model;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.nn.RowNorm;
+import io.multihead.tensor.Tensor;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * Linear attention by the gated delta rule, as Qwen3-Next and Qwen 3.5 have it (Yang et al. 2025, "Gated Delta Networks"), in the place of an
+ * attention: its time and memory for a token do not grow with the sequence.
+ *
+ * <p>Queries, keys and values pass a causal convolution over a few tokens with SiLU; queries and keys are divided by their lengths, and queries
+ * by {@code sqrt(keyDim)}, too. Each value head has a state S, {@code [keyDim, valueDim]}: {@code S = a S + k d} with
+ * {@code d = b (v - a S^T k)} and {@code o = S^T q}, where the decay a is that of {@link LinearDecay} and the rate b a sigmoid. The results are
+ * normalised by the root mean square, multiplied with {@code silu(z)} and projected.
+ *
+ * <p>Tokens are computed one after the other, heads and columns of states side by side, so that the bits do not depend on the division of a
+ * sequence into calls. The states of a sequence are the last inputs of the convolution, and S of all heads. Immutable and thread-safe.
+ */
+public final class GatedLinearAttention implements Part {
+    /** Added to the square of the length of queries and keys, as transformers' models do. */
+    private static final double EPSILON = 1e-6;
+
+    private static final int PROJECTIONS = 4;
+
+    private final LinearGroup projections;
+    private final PackedLinear output;
+    private final Convolution convolution;
+    private final LinearAttentionRules rules;
+    private final List<StateSizes> states;
+
+    private GatedLinearAttention(
+            LinearHeads heads,
+            LinearGroup projections,
+            Convolution convolution,
+            LinearDecay decay,
+            Norm norm,
+            PackedLinear output) {
+        this.projections = projections;
+        this.output = output;
+        this.convolution = convolution;
+        double length = Math.sqrt(heads.keyDim());
+        rules = new LinearAttentionRules(
+                new LinearAttentionLayout(heads),
+                decay,
+                length(heads.keyDim(), (float) (1 / (length * length))),
+                length(heads.keyDim(), (float) (1 / length)),
+                norm.row());
+        states = List.of(convolution.state(), heads.state());
+    }
+
+    /** Returns the division by the length: {@code x / sqrt(mean(x^2) + epsilon / n) / sqrt(n)}, times a factor. */
+    private static RowNorm length(int dim, float weight) {
+        float[] weights = new float[PartLayout.stride(dim)];
+        Arrays.fill(weights, 0, dim, weight);
+        return new RowNorm(dim, false, EPSILON / dim, weights, new float[weights.length]);
+    }
+
+    /**
+     * Returns linear attention.
+     *
+     * @param heads numbers and sizes of heads
+     * @param projections four of the states: queries, keys and values as one with {@code 2 keyHeads keyDim + valueHeads valueDim} outputs; the gates
+     *     z, {@code valueHeads valueDim}; what the rates b are sigmoids of, {@code valueHeads}; and what decays are made of, {@code valueHeads}
+     * @param taps {@code [2 keyHeads keyDim + valueHeads valueDim, taps]}, any strides and floating type, copied; at least two, the factor of the
+     *     token itself last, as {@code torch.nn.Conv1d} stores them
+     * @param decay of {@code valueHeads} heads
+     * @param norm of {@code valueDim} elements, of each head's results alone
+     * @param output {@code valueHeads valueDim} inputs, as many outputs as the projections have inputs
+     * @return the part
+     * @throws IllegalArgumentException if sizes do not fit
+     */
+    public static GatedLinearAttention of(
+            LinearHeads heads,
+            LinearGroup projections,
+            Tensor taps,
+            LinearDecay decay,
+            Norm norm,
+            PackedLinear output) {
+        int channels = Checks.notNull(heads, "heads").channels();
+        int width = heads.valueWidth();
+        int[] outputs = {channels, width, heads.valueHeads(), heads.valueHeads()};
+        if (Checks.notNull(projections, "projections").size() != PROJECTIONS) {
+            throw Checks.fail("projections", projections.size() + " of them", "expected " + PROJECTIONS);
+        }
+        for (int i = 0; i < PROJECTIONS; i++) {
+            if (projections.outputs(i) != outputs[i]) {
+                throw Checks.fail(
+                        "projections[" + i + "]", projections.outputs(i) + " outputs", "expected " + outputs[i]);
+            }
+        }
+        Convolution convolution = new Convolution(taps);
+        if (convolution.channels != channels) {
+            throw Checks.fail("taps", "shape " + taps.shape(), "expected [" + channels + ", taps]");
+        }
+        Checks.length(Checks.notNull(decay, "decay").heads(), heads.valueHeads(), "decay", "one per value head");
+        Checks.length(Checks.notNull(norm, "norm").dim(), heads.valueDim(), "norm", "one per element of a value");
+        if (Checks.notNull(output, "output").inputs() != width || output.outputs() != projections.inputs()) {
+            throw Checks.fail(
+                    "output",
+                    output.inputs() + " inputs, " + output.outputs() + " outputs",
+                    "expected " + width + " and " + projections.inputs());
+        }
+        return new GatedLinearAttention(heads, projections, convolution, decay, norm, output);
+    }
+
+    /**
+     * {@return numbers and sizes of heads}
+     */
+    public LinearHeads heads() {
+        return rules.heads();
+    }
+
+    /**
+     * {@return the four projections}
+     */
+    public LinearGroup projections() {
+        return projections;
+    }
+
+    /**
+     * {@return the output projection}
+     */
+    public PackedLinear output() {
+        return output;
+    }
+
+    @Override
+    public int dim() {
+        return projections.inputs();
+    }
+
+    @Override
+    public int scratch() {
+        return rules.layout().floats();
+    }
+
+    @Override
+    public List<StateSizes> states() {
+        return states;
+    }
+
+    @Override
+    public void compute(Compute cpu, Tensor x, Tensor y, boolean adds, Buffers buffers) {
+        RowChecks.require(cpu, x, y, dim(), scratch(), buffers);
+        TokenBatch batch = buffers.batch();
+        if (x.dim(0) != batch.tokens()) {
+            throw Checks.fail("x", x.dim(0) + " rows", "expected the batch's " + batch.tokens() + " tokens");
+        }
+        LinearAttentionLayout.Views views = buffers.wide(rules.layout(), batch.tokens());
+        projections.forward(cpu, x, views.projections(), views.parts());
+        float[] rows = buffers.wide();
+        buffers.convolution
+                .rows(rows, 0, rules.layout().stride())
+                .withSilu()
+                .run(cpu, convolution, batch, buffers.takeStates());
+        buffers.linearAttention.run(cpu, rules, rows, batch, buffers.takeStates());
+        output.forward(cpu, views.context(), y, adds);
+    }
+}

@@ -1,0 +1,19 @@
+package io.multihead.model;
+
+import io.multihead.internal.nn.RowNorm;
+
+/**
+ * What {@link LinearAttentionPass} computes by.
+ *
+ * @param layout where the rows of a token are
+ * @param decay of the states
+ * @param queryNorm the division by the length of a query, and by the root of its elements
+ * @param keyNorm the division by the length of a key
+ * @param norm of each head's results
+ */
+record LinearAttentionRules(
+        LinearAttentionLayout layout, LinearDecay decay, RowNorm queryNorm, RowNorm keyNorm, RowNorm norm) {
+    LinearHeads heads() {
+        return layout.heads();
+    }
+}

@@ -1,0 +1,56 @@
+package io.multihead.model;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.tensor.Tensor;
+import java.util.Arrays;
+
+/** How fast the states of {@link GatedLinearAttention} decay: {@code exp(slope softplus(a + bias))}, a being a projection. Immutable. */
+public final class LinearDecay {
+    private final float[] slopes;
+    private final float[] biases;
+
+    private LinearDecay(float[] slopes, float[] biases) {
+        this.slopes = slopes;
+        this.biases = biases;
+    }
+
+    /**
+     * Returns the decay of each value head.
+     *
+     * @param slopes {@code [valueHeads]}, finite and at most 0: {@code -exp(A_log)} of a file of Hugging Face's; copied
+     * @param biases {@code [valueHeads]}, copied
+     * @return the decay
+     * @throws IllegalArgumentException if there are not as many of both, or a slope is positive or not finite
+     */
+    public static LinearDecay of(Tensor slopes, Tensor biases) {
+        if (Checks.notNull(slopes, "slopes").rank() != 1 || slopes.dim(0) == 0) {
+            throw Checks.fail("slopes", "shape " + slopes.shape(), "expected one axis of at least 1 element");
+        }
+        if (!Checks.notNull(biases, "biases").shape().equals(slopes.shape())) {
+            throw Checks.fail("biases", "shape " + biases.shape(), "expected " + slopes.shape() + ", as of slopes");
+        }
+        float[] copy = slopes.toArray();
+        for (float slope : copy) {
+            if (!(slope <= 0 && slope > Float.NEGATIVE_INFINITY)) {
+                throw Checks.fail("slopes", Arrays.toString(copy), "expected finite numbers of at most 0");
+            }
+        }
+        return new LinearDecay(copy, biases.toArray());
+    }
+
+    int heads() {
+        return slopes.length;
+    }
+
+    /** Returns the factor of a head's state: in double, whose rounding at 1 is far below that of the result. */
+    float factor(int head, float projected) {
+        double x = (double) projected + biases[head];
+        double softplus = Math.max(x, 0) + StrictMath.log(1 + StrictMath.exp(-Math.abs(x)));
+        return (float) StrictMath.exp(slopes[head] * softplus);
+    }
+
+    /** Returns the sigmoid, likewise. */
+    static float sigmoid(float x) {
+        return (float) (1 / (1 + StrictMath.exp(-(double) x)));
+    }
+}

@@ -1,0 +1,61 @@
+package io.multihead.model;
+
+import static io.multihead.internal.kernel.Lanes.PANEL;
+
+import io.multihead.internal.base.Checks;
+
+/**
+ * The heads of {@link GatedLinearAttention}. A value head reads one key head and its query.
+ *
+ * @param keyHeads heads of queries and keys
+ * @param valueHeads heads of values, a multiple of keyHeads
+ * @param keyDim elements of a query or key
+ * @param valueDim elements of a value
+ * @param tiled whether value head {@code h} reads key head {@code h % keyHeads}, as in files of GGUF, and not {@code h / (valueHeads / keyHeads)}
+ */
+public record LinearHeads(int keyHeads, int valueHeads, int keyDim, int valueDim, boolean tiled) {
+    /** Checks the sizes. */
+    public LinearHeads {
+        Checks.atLeast(keyHeads, 1, "keyHeads");
+        if (valueHeads < 1 || valueHeads % keyHeads != 0) {
+            throw Checks.fail("valueHeads", String.valueOf(valueHeads), "expected a multiple of " + keyHeads);
+        }
+        Checks.atLeast(keyDim, 1, "keyDim");
+        Checks.atLeast(valueDim, 1, "valueDim");
+        Checks.fitsInt(3L * keyHeads * keyDim + 3L * valueHeads * (valueDim + 1L), "keyHeads x keyDim");
+    }
+
+    int keyWidth() {
+        return keyHeads * keyDim;
+    }
+
+    int valueWidth() {
+        return valueHeads * valueDim;
+    }
+
+    /** Returns the elements of a token's queries, keys and values. */
+    int channels() {
+        return 2 * keyWidth() + valueWidth();
+    }
+
+    /** Returns the panels of a head's state. */
+    int panels() {
+        return Math.ceilDiv(valueDim, PANEL);
+    }
+
+    /** Returns the floats of a panel. */
+    int panel() {
+        return keyDim * PANEL;
+    }
+
+    /** Returns which key head a value head reads. */
+    int keyHead(int valueHead) {
+        return tiled ? valueHead % keyHeads : valueHead / (valueHeads / keyHeads);
+    }
+
+    /** Returns what a sequence keeps: the panels of each value head, one after the other. */
+    RecurrentSizes state() {
+        return new RecurrentSizes(
+                Checks.fitsInt(Math.multiplyExact((long) valueHeads * panels(), panel()), "valueHeads x keyDim"));
+    }
+}

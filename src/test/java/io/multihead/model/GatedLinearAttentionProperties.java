@@ -1,0 +1,202 @@
+package io.multihead.model;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.cache.RecurrentCache;
+import io.multihead.compute.Compute;
+import io.multihead.gemm.PackedWeights;
+import io.multihead.reference.ReferenceLinearAttention;
+import io.multihead.support.WarmCalls;
+import io.multihead.tensor.Tensor;
+import java.util.Arrays;
+import java.util.SplittableRandom;
+import net.jqwik.api.Example;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+import org.junit.jupiter.api.Tag;
+
+/** Linear attention beside its specification, and in any division into calls, batches and threads. */
+@Tag("lanes")
+class GatedLinearAttentionProperties {
+    private static final double U = 0x1p-24;
+    private static final Compute SERIAL = Compute.serial();
+
+    /**
+     * Terms of all sums that a number passes: a product of dim terms, which may be {@code sqrt(dim)} times as large as what is divided by its length,
+     * and the taps; two sums of keyDim terms in each token's step; a norm of valueDim terms; and a product of the width.
+     */
+    private static double bound(LinearAttentionCase c, int tokens, double... expected) {
+        LinearHeads heads = c.heads;
+        int dim = c.part.dim();
+        double terms = Math.sqrt(dim) * (dim + 8)
+                + 2.0 * tokens * (heads.keyDim() + 4)
+                + heads.valueDim()
+                + heads.valueHeads() * heads.valueDim();
+        double largest = Arrays.stream(expected).map(Math::abs).max().orElseThrow();
+        return terms * U * largest;
+    }
+
+    private static LinearHeads heads(SplittableRandom random) {
+        int keys = random.nextInt(1, 4);
+        return new LinearHeads(
+                keys, keys * random.nextInt(1, 4), random.nextInt(4, 40), random.nextInt(1, 70), random.nextBoolean());
+    }
+
+    @Property(tries = 60)
+    void resultsAreThoseOfTheSpecification(
+            @ForAll @IntRange(min = 1, max = 150) int tokens,
+            @ForAll @IntRange(min = 2, max = 4) int taps,
+            @ForAll long seed) {
+        LinearHeads heads = heads(new SplittableRandom(seed));
+        LinearAttentionCase c = new LinearAttentionCase(heads, 48, taps, seed);
+        Tensor x = c.gaussian(0.1, 1, tokens, 48);
+        double[] expected = c.reference.of(LinearAttentionCase.wide(x));
+        float[] actual = forward(SERIAL, c, x);
+        double most = bound(c, tokens, expected);
+        for (int i = 0; i < expected.length; i++) {
+            assertEquals(expected[i], actual[i], most, "element " + i + " of " + heads);
+        }
+    }
+
+    /** The bound sees which key head a value head reads. */
+    @Example
+    void theComparisonSeesTheOrderOfHeads() {
+        LinearAttentionCase c = new LinearAttentionCase(new LinearHeads(2, 4, 16, 16, true), 48, 4, 1);
+        double[] x = LinearAttentionCase.wide(c.gaussian(0, 1, 30, 48));
+        ReferenceLinearAttention of = c.reference;
+        double[] right = of.of(x);
+        double[] wrong = new ReferenceLinearAttention(
+                        of.projections(),
+                        of.taps(),
+                        of.decay(),
+                        of.norm(),
+                        of.output(),
+                        new ReferenceLinearAttention.Heads(2, 4, false))
+                .of(x);
+        double farthest = 0;
+        for (int i = 0; i < right.length; i++) {
+            farthest = Math.max(farthest, Math.abs(right[i] - wrong[i]));
+        }
+        assertTrue(farthest > 20 * bound(c, 30, right), farthest + " against " + bound(c, 30, right));
+    }
+
+    @Property(tries = 40)
+    void anyDivisionHasTheSameBits(@ForAll @IntRange(min = 1, max = 150) int tokens, @ForAll long seed) {
+        SplittableRandom random = new SplittableRandom(seed);
+        LinearAttentionCase c = new LinearAttentionCase(heads(random), 32, 4, seed);
+        Tensor x = c.gaussian(0.1, 1, tokens, 32);
+        float[] whole = forward(SERIAL, c, x);
+        try (Compute threads = Compute.threads(3)) {
+            assertArrayEquals(whole, forward(threads, c, x));
+            assertArrayEquals(whole, divided(threads, c, x, random));
+        }
+        assertArrayEquals(whole, divided(SERIAL, c, x, random));
+    }
+
+    private static float[] forward(Compute cpu, LinearAttentionCase c, Tensor x) {
+        int tokens = (int) x.dim(0);
+        TokenBatch batch = TokenBatch.of(tokens);
+        batch.begin();
+        for (int i = 0; i < tokens; i++) {
+            batch.add(0);
+        }
+        Tensor y = Tensor.of(new float[tokens * c.part.dim()], tokens, c.part.dim());
+        c.part.forward(cpu, batch, x, y, c.part.buffers(tokens));
+        return y.toArray();
+    }
+
+    private static RecurrentCache cache(GatedLinearAttention part) {
+        return RecurrentCache.of(part.states().stream()
+                .mapToInt(size -> ((RecurrentSizes) size).floats())
+                .toArray());
+    }
+
+    /** The same in calls of any size, some of them in a batch with another sequence. */
+    private static float[] divided(Compute cpu, LinearAttentionCase c, Tensor x, SplittableRandom random) {
+        int tokens = (int) x.dim(0);
+        int dim = c.part.dim();
+        RecurrentCache cache = cache(c.part);
+        int first = cache.open();
+        int second = cache.open();
+        TokenBatch batch = TokenBatch.of(cache, tokens + 2);
+        Buffers buffers = c.part.buffers(tokens + 2);
+        float[] all = new float[tokens * dim];
+        for (int done = 0; done < tokens; ) {
+            int count = random.nextInt(4) == 0 ? 1 : random.nextInt(1, tokens - done + 1);
+            int others = random.nextInt(3);
+            batch.clear();
+            if (others > 0) {
+                batch.begin(second);
+            }
+            for (int i = 0; i < others; i++) {
+                batch.add(0);
+            }
+            batch.begin(first);
+            for (int i = 0; i < count; i++) {
+                batch.add(0);
+            }
+            float[] rows = new float[(others + count) * dim];
+            Arrays.fill(rows, 0, others * dim, 3f);
+            System.arraycopy(x.toArray(), done * dim, rows, others * dim, count * dim);
+            Tensor y = Tensor.of(new float[rows.length], others + count, dim);
+            c.part.forward(cpu, batch, Tensor.of(rows, others + count, dim), y, buffers);
+            System.arraycopy(y.toArray(), others * dim, all, done * dim, count * dim);
+            done += count;
+        }
+        return all;
+    }
+
+    @Example
+    void warmCallsAllocateNothing() {
+        LinearAttentionCase c = new LinearAttentionCase(new LinearHeads(2, 4, 32, 32, false), 64, 4, 1);
+        RecurrentCache cache = cache(c.part);
+        TokenBatch batch = TokenBatch.of(cache, 4);
+        batch.begin(cache.open());
+        batch.add(0);
+        Buffers buffers = c.part.buffers(4);
+        Tensor x = c.gaussian(0, 1, 1, 64);
+        Tensor y = c.gaussian(0, 1, 1, 64);
+        assertEquals(0, WarmCalls.allocatedBytes(() -> c.part.forward(SERIAL, batch, x, y, buffers)));
+    }
+
+    @Example
+    void sizesThatDoNotFitAreNamed() {
+        LinearHeads heads = new LinearHeads(1, 2, 4, 4, false);
+        LinearAttentionCase c = new LinearAttentionCase(heads, 16, 4, 1);
+        LinearGroup projections = c.part.projections();
+        PackedLinear output = c.part.output();
+        Norm norm = Norm.rms(c.gaussian(1, 0, 4), 0);
+        LinearDecay decay = LinearDecay.of(c.gaussian(-1, 0, 2), c.gaussian(0, 1, 2));
+        Tensor taps = c.gaussian(0, 1, 16, 4);
+        assertFails("valueHeads: 3; expected a multiple of 2", () -> new LinearHeads(2, 3, 4, 4, false));
+        assertFails(
+                "projections[0]: 16 outputs; expected 20",
+                () -> GatedLinearAttention.of(
+                        new LinearHeads(1, 3, 4, 4, false), projections, taps, decay, norm, output));
+        assertFails(
+                "projections: 1 of them; expected 4",
+                () -> GatedLinearAttention.of(heads, LinearGroup.of(output), taps, decay, norm, output));
+        assertFails(
+                "taps: shape [15, 4]; expected [16, taps]",
+                () -> GatedLinearAttention.of(heads, projections, c.gaussian(0, 1, 15, 4), decay, norm, output));
+        PackedLinear wrong = PackedLinear.of(PackedWeights.ofOutputRows(c.gaussian(0, 1, 15, 8)));
+        assertFails(
+                "output: 8 inputs, 15 outputs; expected 8 and 16",
+                () -> GatedLinearAttention.of(heads, projections, taps, decay, norm, wrong));
+        assertFails(
+                "slopes: [1.0]; expected finite numbers of at most 0",
+                () -> LinearDecay.of(c.gaussian(1, 0, 1), c.gaussian(0, 1, 1)));
+        assertFails(
+                "biases: shape [2]; expected [1], as of slopes",
+                () -> LinearDecay.of(c.gaussian(-1, 0, 1), c.gaussian(0, 1, 2)));
+    }
+
+    private static void assertFails(String message, Runnable call) {
+        assertEquals(
+                message, assertThrows(IllegalArgumentException.class, call::run).getMessage());
+    }
+}
