@@ -42,7 +42,9 @@ final class SchemaTexts {
     /** Returns a schema as JSON. */
     static String of(JsonSchemaElement element) {
         String json = plain(element);
-        String description = element instanceof JsonRawSchema ? null : element.description();
+        // by its name, since the oldest cores do not have the class
+        boolean isRaw = element.getClass().getSimpleName().equals("JsonRawSchema");
+        String description = isRaw ? null : element.description();
         if (description == null || description.isEmpty()) {
             return json;
         }

@@ -54,37 +54,13 @@ class FamilyFilesTest {
         assertClose(file, path);
     }
 
-    /** Byte-level pieces, of which each stands for one byte, and names for those that begin and end a text. */
-    static String tokenizerJson() {
-        StringBuilder json = new StringBuilder("{\"added_tokens\": [");
-        List<String> names = List.of("<unk>", "<s>", "</s>", "<|im_start|>", "<|im_end|>");
-        for (int i = 0; i < names.size(); i++) {
-            int id = i < 3 ? i : FamilyFile.VOCABULARY - names.size() + i;
-            json.append(i == 0 ? "" : ", ")
-                    .append("{\"id\": " + id + ", \"content\": \"" + names.get(i) + "\", \"special\": true}");
-        }
-        json.append(
-                        "], \"normalizer\": null, \"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false, ")
-                .append("\"use_regex\": true}, \"post_processor\": null, \"decoder\": {\"type\": \"ByteLevel\"}, ")
-                .append(
-                        "\"model\": {\"type\": \"BPE\", \"merges\": [], \"vocab\": {\"<unk>\": 0, \"<s>\": 1, \"</s>\": 2");
-        int next = 256;
-        for (int value = 0; value < 256; value++) {
-            boolean printable =
-                    value >= '!' && value <= '~' || value >= 0xa1 && value <= 0xac || value >= 0xae && value <= 0xff;
-            int character = printable ? value : next++;
-            json.append(String.format(", \"\\u%04x\": %d", character, value + 3));
-        }
-        return json.append("}}}").toString();
-    }
-
     @ParameterizedTest
     @EnumSource(
             value = Kind.class,
             names = {"LLAMA", "QWEN_2", "QWEN_3", "QWEN_3_MOE", "GEMMA_3", "SMOLLM_3", "PHI_4", "LFM_2", "QWEN_3_5"})
     void foldersMeanWhatHuggingFacesModelsCompute(Kind kind) throws IOException {
         FamilyFile file = new FamilyFile(kind, 8).withHalves();
-        file.writeFolder(folder, tokenizerJson());
+        file.writeFolder(folder, BytePieces.tokenizerJson());
         assertClose(file, folder);
     }
 
@@ -93,7 +69,7 @@ class FamilyFilesTest {
     void theLanguageModelOfImagesAndTextsIsTaken() throws IOException {
         Path source = Files.createDirectory(folder.resolve("source"));
         FamilyFile file = new FamilyFile(Kind.QWEN_3_5, 8).withHalves();
-        file.writeFolder(source, tokenizerJson());
+        file.writeFolder(source, BytePieces.tokenizerJson());
         Path published = Files.createDirectory(folder.resolve("published"));
         Files.copy(source.resolve("tokenizer.json"), published.resolve("tokenizer.json"));
         String config = Files.readString(source.resolve("config.json"));
@@ -137,7 +113,7 @@ class FamilyFilesTest {
     @Test
     void expertsMayBeOneTensor() throws IOException {
         FamilyFile file = new FamilyFile(Kind.QWEN_3_MOE, 8).withHalves().withJoinedExperts();
-        file.writeFolder(folder, tokenizerJson());
+        file.writeFolder(folder, BytePieces.tokenizerJson());
         assertClose(file, folder);
     }
 
@@ -145,7 +121,7 @@ class FamilyFilesTest {
     @Test
     void anAddedTokenMayHaveNoRow() throws IOException {
         String more = "{\"id\": 261, \"content\": \"<|more|>\", \"special\": true}, ";
-        String json = tokenizerJson().replace("{\"added_tokens\": [", "{\"added_tokens\": [" + more);
+        String json = BytePieces.tokenizerJson().replace("{\"added_tokens\": [", "{\"added_tokens\": [" + more);
         new FamilyFile(Kind.QWEN_3, 8).writeFolder(folder, json);
         try (Compute cpu = Compute.serial()) {
             try (LanguageModel model = LanguageModel.load(cpu, folder);
@@ -175,7 +151,7 @@ class FamilyFilesTest {
     @Test
     void aHeadThatIsNeitherThereNorTiedIsNamed() throws IOException {
         FamilyFile file = new FamilyFile(Kind.QWEN_3, 8);
-        file.writeFolder(folder, tokenizerJson());
+        file.writeFolder(folder, BytePieces.tokenizerJson());
         Path config = folder.resolve("config.json");
         String tied = Files.readString(config);
         Files.writeString(config, tied.replace("\"tie_word_embeddings\": true", "\"tie_word_embeddings\": false"));
@@ -194,7 +170,7 @@ class FamilyFilesTest {
     @Test
     void aModelForEmbeddingsNeedsNoHead() throws IOException {
         FamilyFile file = new FamilyFile(Kind.QWEN_3, 8);
-        file.writeFolder(folder, tokenizerJson());
+        file.writeFolder(folder, BytePieces.tokenizerJson());
         try (Compute cpu = Compute.serial();
                 Arena arena = Arena.ofConfined()) {
             float[] expected;
@@ -223,7 +199,7 @@ class FamilyFilesTest {
 
     @Test
     void ofSeveralChatTemplatesOfAFolderTheDefaultCounts() throws IOException {
-        new FamilyFile(Kind.QWEN_2, 8).writeFolder(folder, tokenizerJson());
+        new FamilyFile(Kind.QWEN_2, 8).writeFolder(folder, BytePieces.tokenizerJson());
         Path config = folder.resolve("tokenizer_config.json");
         String list = "{\"chat_template\": [{\"name\": \"tool_use\", \"template\": \"tools\"}, "
                 + "{\"name\": \"default\", \"template\": \"{{ messages[0].content }}!\"}]}";
@@ -352,7 +328,7 @@ class FamilyFilesTest {
         SessionOptions few =
                 SessionOptions.DEFAULT.withCacheFormat(CacheFormat.F32).withContextTokens(FamilyFile.ORIGINAL);
         assertClose(file, path, few);
-        file.writeFolder(folder, tokenizerJson());
+        file.writeFolder(folder, BytePieces.tokenizerJson());
         assertClose(file, folder, few);
         Path saved = folder.resolve("saved");
         int[] ids = {5, 60, 70, 80, 90};

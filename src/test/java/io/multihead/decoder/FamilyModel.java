@@ -74,7 +74,7 @@ public final class FamilyModel {
 
     /** Writes the same as a folder of sentence-transformers with prompts. */
     public static void writePrompts(Path folder, String prompts) throws IOException {
-        new FamilyFile(Kind.QWEN_3, 3).writeFolder(folder, FamilyFilesTest.tokenizerJson());
+        new FamilyFile(Kind.QWEN_3, 3).writeFolder(folder, BytePieces.tokenizerJson());
         Files.createDirectories(folder.resolve("1_Pooling"));
         Files.writeString(folder.resolve("1_Pooling/config.json"), "{\"pooling_mode\": \"lasttoken\"}");
         Files.writeString(folder.resolve("modules.json"), """

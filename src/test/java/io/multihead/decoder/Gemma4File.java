@@ -153,7 +153,7 @@ final class Gemma4File {
                         + ", \"rope_parameters\": {\"sliding_attention\": {\"rope_type\": \"default\", \"rope_theta\": "
                         + LOCAL_THETA + "}, \"full_attention\": {\"rope_type\": \"proportional\", "
                         + "\"partial_rotary_factor\": 0.25, \"rope_theta\": " + GLOBAL_THETA + "}}}");
-        Files.writeString(folder.resolve("tokenizer.json"), FamilyFilesTest.tokenizerJson());
+        Files.writeString(folder.resolve("tokenizer.json"), BytePieces.tokenizerJson());
         Map<String, Tensor> tensors = new LinkedHashMap<>();
         weights.forEach((name, tensor) -> tensors.put(
                 ("model." + name)

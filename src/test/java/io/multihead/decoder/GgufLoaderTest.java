@@ -108,7 +108,7 @@ class GgufLoaderTest {
         new GgufWriter()
                 .put("general.architecture", GgufValue.ofString("llama"))
                 .write(file);
-        assertTrue(message(file).contains("llama.block_count: not in the file"), message(file));
+        assertTrue(message(file).contains("llama.attention.head_count: not in the file"), message(file));
         new GgufWriter()
                 .put("general.architecture", GgufValue.ofString("rwkv7"))
                 .write(file);

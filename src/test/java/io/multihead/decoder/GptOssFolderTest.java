@@ -101,7 +101,7 @@ class GptOssFolderTest {
 
     private void write(FamilyFile file, String config) throws IOException {
         Files.writeString(folder.resolve("config.json"), config);
-        Files.writeString(folder.resolve("tokenizer.json"), FamilyFilesTest.tokenizerJson());
+        Files.writeString(folder.resolve("tokenizer.json"), BytePieces.tokenizerJson());
         Map<String, Tensor> all = new LinkedHashMap<>();
         try (Arena arena = Arena.ofConfined()) {
             for (String name : file.matrices()) {

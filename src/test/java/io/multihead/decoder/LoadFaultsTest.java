@@ -60,7 +60,7 @@ class LoadFaultsTest {
     }
 
     private void writeFolder() throws IOException {
-        new FamilyFile(Kind.QWEN_3, 5).writeFolder(folder, FamilyFilesTest.tokenizerJson());
+        new FamilyFile(Kind.QWEN_3, 5).writeFolder(folder, BytePieces.tokenizerJson());
     }
 
     private void replace(String before, String after) throws IOException {

@@ -48,7 +48,7 @@ class PackedModelTest {
             names = {"LLAMA", "QWEN_2", "QWEN_3", "QWEN_3_MOE", "GEMMA_3", "SMOLLM_3", "PHI_4"})
     void aModelOfAFolderIsTheSame(Kind kind) throws IOException {
         Path from = Files.createDirectory(folder.resolve("model"));
-        new FamilyFile(kind, 8).withHalves().writeFolder(from, FamilyFilesTest.tokenizerJson());
+        new FamilyFile(kind, 8).withHalves().writeFolder(from, BytePieces.tokenizerJson());
         assertSame(from, LoadOptions.DEFAULT);
     }
 
@@ -58,7 +58,7 @@ class PackedModelTest {
         new FamilyFile(Kind.QWEN_3_MOE, 8)
                 .withHalves()
                 .withJoinedExperts()
-                .writeFolder(from, FamilyFilesTest.tokenizerJson());
+                .writeFolder(from, BytePieces.tokenizerJson());
         assertSame(from, LoadOptions.DEFAULT);
     }
 
@@ -212,7 +212,7 @@ class PackedModelTest {
         FamilyFile file = new FamilyFile(kind, 8).withHalves();
         try (Compute cpu = Compute.serial()) {
             if (isFolder) {
-                file.writeFolder(from, FamilyFilesTest.tokenizerJson());
+                file.writeFolder(from, BytePieces.tokenizerJson());
             } else {
                 file.write(from);
             }

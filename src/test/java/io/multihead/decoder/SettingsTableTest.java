@@ -243,7 +243,7 @@ class SettingsTableTest {
     }
 
     private String folder(Line line, List<String> fragments) throws IOException {
-        new FamilyFile(Kind.QWEN_3, 5).writeFolder(folder, FamilyFilesTest.tokenizerJson());
+        new FamilyFile(Kind.QWEN_3, 5).writeFolder(folder, BytePieces.tokenizerJson());
         Files.createDirectories(folder.resolve("1_Pooling"));
         List<String> files = List.of(
                 "generation_config",

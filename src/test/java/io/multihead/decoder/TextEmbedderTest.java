@@ -247,7 +247,7 @@ class TextEmbedderTest {
     /** Writes a folder whose modules are those of sentence-transformers. */
     private FamilyFile writeModules(String pooling, String more, String framework) throws IOException {
         FamilyFile file = new FamilyFile(Kind.QWEN_3, 9);
-        file.writeFolder(folder, FamilyFilesTest.tokenizerJson());
+        file.writeFolder(folder, BytePieces.tokenizerJson());
         String module = "{\"path\": \"%s\", \"type\": \"sentence_transformers.models.%s\"}";
         Files.writeString(
                 folder.resolve("modules.json"),

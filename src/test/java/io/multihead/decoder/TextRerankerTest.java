@@ -115,7 +115,7 @@ class TextRerankerTest {
     @Test
     void foldersHaveTheSameScores() throws IOException {
         FamilyFile file = file().withHalves();
-        String json = FamilyFilesTest.tokenizerJson()
+        String json = BytePieces.tokenizerJson()
                 .replace("\"\\u0101\": 4", "\"yes\": 4")
                 .replace("\"\\u0102\": 5", "\"no\": 5");
         file.writeFolder(folder, json);

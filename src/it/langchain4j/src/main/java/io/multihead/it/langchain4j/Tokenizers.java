@@ -1,7 +1,6 @@
 package io.multihead.it.langchain4j;
 
 import ai.djl.huggingface.tokenizers.HuggingFaceTokenizer;
-import io.multihead.text.EncoderTokenizer;
 import io.multihead.text.TextNormalization;
 import io.multihead.text.WordPiece;
 import java.io.ByteArrayInputStream;
@@ -31,9 +30,9 @@ public final class Tokenizers {
     private Tokenizers() {}
 
     public static void main(String[] args) throws IOException {
-        EncoderTokenizer model;
+        WordPiece model;
         try (InputStream json = Tokenizers.class.getResourceAsStream(MODEL)) {
-            model = io.multihead.text.Tokenizers.ofEncoderJson(json.readAllBytes());
+            model = (WordPiece) io.multihead.text.Tokenizers.ofEncoderJson(json.readAllBytes());
         }
         compare("as the model has it", model);
         List<String> vocabulary = IntStream.range(0, model.vocabularySize())
@@ -47,7 +46,7 @@ public final class Tokenizers {
         System.exit(0); // the crate's threads wait for more
     }
 
-    private static void compare(String name, EncoderTokenizer tokenizer) throws IOException {
+    private static void compare(String name, WordPiece tokenizer) throws IOException {
         Random random = new Random(17);
         try (HuggingFaceTokenizer crate = HuggingFaceTokenizer.newInstance(
                 new ByteArrayInputStream(tokenizer.toTokenizerJson()),
