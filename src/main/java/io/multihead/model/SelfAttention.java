@@ -142,7 +142,7 @@ public final class SelfAttention implements Part {
         if (Checks.notNull(projections, "projections").size() != 3) {
             throw Checks.fail("projections", projections.size() + " outputs", "expected query, key and value");
         }
-        int headDim = dim(projections.outputs(0), gated ? Math.multiplyExact(2, heads) : heads, "query");
+        int headDim = dim(projections.outputs(0), gated ? 2L * heads : heads, "query");
         int keyDim = dim(projections.outputs(1), keyValueHeads, "key");
         int valueDim = dim(projections.outputs(2), keyValueHeads, "value");
         if (keyDim != headDim) {
@@ -172,11 +172,11 @@ public final class SelfAttention implements Part {
         }
     }
 
-    private static int dim(int outputs, int heads, String argument) {
+    private static int dim(int outputs, long heads, String argument) {
         if (outputs % heads != 0) {
             throw Checks.fail("projections", outputs + " outputs of " + argument, "expected a multiple of " + heads);
         }
-        return outputs / heads;
+        return (int) (outputs / heads);
     }
 
     /**

@@ -3,6 +3,7 @@ package io.multihead.nn;
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.TensorChecks;
+import io.multihead.internal.exec.Execution;
 import io.multihead.internal.nn.TensorMath;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
@@ -53,11 +54,14 @@ public final class Gradients {
      * Sets all gradients to 0, as before the first backward of a step. Backward adds, so several passes before a step accumulate.
      *
      * @param gradients by name, changed
+     * @throws IllegalArgumentException if one cannot be written; nothing has been written then
+     * @throws IllegalStateException if the arena of one is closed; nothing has been written then
      */
     public static void clear(Map<String, Tensor> gradients) {
         Checks.notNull(gradients, "gradients").forEach((name, gradient) -> {
             Checks.notNull(gradient, String.valueOf(name));
             TensorChecks.requireOwnStorage(gradient, String.valueOf(name));
+            Execution.requireOpen(gradient.memory(), String.valueOf(name));
         });
         gradients.forEach((name, gradient) -> gradient.fill(0));
     }

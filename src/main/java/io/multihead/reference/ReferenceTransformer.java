@@ -278,6 +278,12 @@ public record ReferenceTransformer(
         double[] of(double[] x);
     }
 
+    private static void requireSizes(Linear gate, Linear up, Linear down) {
+        Checks.length(gate.inputs, up.inputs, "gate", "inputs, as up has");
+        Checks.length(gate.outputs, up.outputs, "gate", "outputs, as up has");
+        Checks.length(down.inputs, up.outputs, "down", "inputs, as up has outputs");
+    }
+
     /** A function of each row of states alone. */
     public interface Rows extends Part {}
 
@@ -296,6 +302,7 @@ public record ReferenceTransformer(
             Checks.notNull(up, "up");
             Checks.notNull(down, "down");
             Checks.notNull(function, "function");
+            requireSizes(gate == null ? up : gate, up, down);
         }
 
         @Override
@@ -323,9 +330,7 @@ public record ReferenceTransformer(
     public record ClampedFeedForward(Linear gate, Linear up, Linear down, double slope, double limit) implements Rows {
         /** Checks the parts. */
         public ClampedFeedForward {
-            Checks.notNull(gate, "gate");
-            Checks.notNull(up, "up");
-            Checks.notNull(down, "down");
+            requireSizes(Checks.notNull(gate, "gate"), Checks.notNull(up, "up"), Checks.notNull(down, "down"));
         }
 
         @Override
@@ -351,15 +356,16 @@ public record ReferenceTransformer(
         /** Checks the parts. */
         public ShortConvolution {
             Checks.notNull(in, "in");
-            Checks.notNull(convolution, "convolution");
-            Checks.notNull(out, "out");
+            Checks.length(
+                    in.outputs, 3L * Checks.notNull(convolution, "convolution").channels(), "in", "b, c and x");
+            Checks.length(Checks.notNull(out, "out").inputs, convolution.channels(), "out", "inputs, one a channel");
         }
 
         @Override
         public double[] of(double[] x) {
             double[] all = in.of(Checks.notNull(x, "x"));
-            double[] rows = new double[x.length];
             int dim = convolution.channels();
+            double[] rows = new double[all.length / 3];
             for (int i = 0; i < rows.length; i++) {
                 int row = i / dim * 3 * dim + i % dim;
                 rows[i] = all[row] * all[row + 2 * dim];

@@ -109,8 +109,9 @@ class SimultaneousCallersTest {
         return switch (form) {
             case 0 -> encoder.embed(texts);
             case 1 ->
-                encoder.embedTokens(
-                        texts.stream().map(encoder.tokenizer()::encode).toList());
+                encoder.embedTokens(texts.stream()
+                        .map(encoder.tokenizer()::encodeWithSpecialTokens)
+                        .toList());
             default -> {
                 List<float[]> vectors = new ArrayList<>();
                 encoder.embed(texts.iterator()).forEachRemaining(embedding -> vectors.add(embedding.vector()));

@@ -307,7 +307,7 @@ class ExpertsProperties {
         assertRefused(
                 "router: 8 inputs; expected 9, as of the experts", () -> Experts.of(router, List.of(wide, wide, wide)));
         Experts experts = Experts.of(router, List.of(small, small, small));
-        assertRefused("part: states of 9, 0 attentions; expected 8 and none", () -> experts.withShared(wide));
+        assertRefused("part: states of 9, 0 states of sequences; expected 8 and none", () -> experts.withShared(wide));
         assertEquals(experts.scratch(), experts.withShared(null).scratch());
     }
 

@@ -181,17 +181,22 @@ public final class Execution implements AutoCloseable {
 
     /** Fails if this execution's threads could not use memory, of 0 bytes too, as {@link #requireAccess(Tensor, String)} does. */
     public void requireAccess(MemorySegment memory, String argument) {
-        if (!memory.scope().isAlive()) {
-            throw new IllegalStateException(argument + ": memory of a closed arena; expected one that is open");
-        }
-        if (!memory.isAccessibleBy(Thread.currentThread())) {
-            throw confinedToAnother(argument);
-        }
+        requireOpen(memory, argument);
         if (parallelism > 1 && !memory.isAccessibleBy(probe)) {
             throw Checks.fail(
                     argument,
                     "memory of an arena confined to this thread",
                     "expected a shared, automatic or global arena, as this Compute has " + parallelism + " threads");
+        }
+    }
+
+    /** Fails if the thread that calls could not use memory. */
+    public static void requireOpen(MemorySegment memory, String argument) {
+        if (!memory.scope().isAlive()) {
+            throw new IllegalStateException(argument + ": memory of a closed arena; expected one that is open");
+        }
+        if (!memory.isAccessibleBy(Thread.currentThread())) {
+            throw confinedToAnother(argument);
         }
     }
 

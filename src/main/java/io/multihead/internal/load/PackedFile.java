@@ -89,7 +89,9 @@ public final class PackedFile {
             Map<String, Tensor> tensors = new LinkedHashMap<>(panels);
             tensors.putAll(others);
             tensors.putAll(files);
-            with(ASKED, asked);
+            if (!asked.isEmpty()) {
+                with(ASKED, asked);
+            }
             Map<String, LazyTensor> lazy = new LinkedHashMap<>();
             tensors.forEach((name, tensor) -> {
                 int done = lazy.size();
