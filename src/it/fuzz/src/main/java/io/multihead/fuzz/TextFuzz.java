@@ -1,7 +1,6 @@
 package io.multihead.fuzz;
 
 import com.code_intelligence.jazzer.api.FuzzedDataProvider;
-import io.multihead.text.EncoderTokenizer;
 import io.multihead.text.TextNormalization;
 import io.multihead.text.TokenBuffer;
 import io.multihead.text.WordPiece;
@@ -39,7 +38,7 @@ public final class TextFuzz {
     }
 
     /** Checks ids and offsets, and returns the ids. */
-    static int[] check(EncoderTokenizer tokenizer, String text) {
+    static int[] check(WordPiece tokenizer, String text) {
         TokenBuffer tokens = new TokenBuffer();
         tokenizer.append(text, tokens);
         int[] ids = tokenizer.encodeWithSpecialTokens(text);
