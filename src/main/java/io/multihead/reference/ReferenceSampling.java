@@ -24,20 +24,18 @@ public final class ReferenceSampling {
      * @throws IllegalArgumentException if no token has a probability
      */
     public static int choose(double[] probabilities, int topK, double topP, double minP, double uniform) {
-        List<Integer> ids = IntStream.range(0, Checks.notNull(probabilities, "probabilities").length)
-                .filter(id -> probabilities[id] > 0)
-                .boxed()
-                .toList();
-        if (ids.isEmpty()) {
-            throw Checks.fail("probabilities", "no positive one", "expected one");
-        }
-        if (topK > 0 || topP < 1 || minP > 0) {
-            ids = ids.stream()
-                    .sorted(Comparator.comparing((Integer id) -> -probabilities[id]))
-                    .limit(topK > 0 ? topK : ids.size())
-                    .toList();
-            ids = ids.subList(0, count(probabilities, ids, topP, minP));
-        }
+        return draw(probabilities, kept(probabilities, topK, topP, minP), uniform);
+    }
+
+    /**
+     * Chooses one of some tokens: the one in whose interval the number lies, or the last one.
+     *
+     * @param probabilities of tokens, from 0 to 1
+     * @param ids in the order of their intervals, at least one
+     * @param uniform chooses, from 0 to 1; a smaller number chooses the first one, a larger one the last
+     * @return a token
+     */
+    public static int draw(double[] probabilities, List<Integer> ids, double uniform) {
         double left = uniform * sum(probabilities, ids);
         for (int id : ids) {
             left -= probabilities[id];
@@ -46,6 +44,34 @@ public final class ReferenceSampling {
             }
         }
         return ids.getLast();
+    }
+
+    /**
+     * Returns the tokens that may be chosen, in the order of their intervals.
+     *
+     * @param probabilities of tokens, from 0 to 1
+     * @param topK keeps so many; 0 keeps all
+     * @param topP keeps tokens until their share reaches this; 1 keeps all
+     * @param minP drops tokens less probable than this times the most probable one
+     * @return ids, at least one
+     * @throws IllegalArgumentException if no token has a probability
+     */
+    public static List<Integer> kept(double[] probabilities, int topK, double topP, double minP) {
+        List<Integer> ids = IntStream.range(0, Checks.notNull(probabilities, "probabilities").length)
+                .filter(id -> probabilities[id] > 0)
+                .boxed()
+                .toList();
+        if (ids.isEmpty()) {
+            throw Checks.fail("probabilities", "no positive one", "expected one");
+        }
+        if (topK == 0 && topP == 1 && minP == 0) {
+            return ids;
+        }
+        ids = ids.stream()
+                .sorted(Comparator.comparing((Integer id) -> -probabilities[id]))
+                .limit(topK > 0 ? topK : ids.size())
+                .toList();
+        return ids.subList(0, count(probabilities, ids, topP, minP));
     }
 
     /** Returns how many tokens top-p and min-p keep, at least one. */
