@@ -34,8 +34,12 @@ public final class ReferenceSampling {
      * @param ids in the order of their intervals, at least one
      * @param uniform chooses, from 0 to 1; a smaller number chooses the first one, a larger one the last
      * @return a token
+     * @throws IllegalArgumentException if there are no ids, or one is none of the probabilities
      */
     public static int draw(double[] probabilities, List<Integer> ids, double uniform) {
+        int tokens = Checks.notNull(probabilities, "probabilities").length;
+        Checks.noNulls(ids, "ids").forEach(id -> Checks.index(id, tokens, "ids"));
+        Checks.atLeast(ids.size(), 1, "ids.size()");
         double left = uniform * sum(probabilities, ids);
         for (int id : ids) {
             left -= probabilities[id];
