@@ -29,8 +29,11 @@ class ReloadMemoryTest {
     private static final int LAYERS = 2;
     private static final int LOADS = 40;
 
-    /** MiB that a JVM may take meanwhile; 40 encoders of 8 MB that stay would be 320. */
-    private static final long SLACK = 60;
+    /** MiB. */
+    private static final int HEAP = 64;
+
+    /** MiB of the heap, which may be empty at first and full at last, and of what else a JVM takes; 35 encoders of 8 MB that stay would be 280. */
+    private static final long SLACK = HEAP + 60;
 
     @TempDir
     Path folder;
@@ -86,7 +89,8 @@ class ReloadMemoryTest {
     @Test
     void encodersThatAreClosedLeaveNothingResident() throws IOException, InterruptedException {
         write();
-        List<String> lines = ChildJvm.run(Reloads.class, List.of("-Xmx64m", "-XX:+UseSerialGC"), folder.toString());
+        List<String> lines =
+                ChildJvm.run(Reloads.class, List.of("-Xmx" + HEAP + "m", "-XX:+UseSerialGC"), folder.toString());
         List<String> grown =
                 lines.stream().filter(line -> line.startsWith("grown: ")).toList();
         assertEquals(5, grown.size(), lines.toString());

@@ -16,7 +16,6 @@ import io.multihead.decoder.Sampling;
 import io.multihead.decoder.Session;
 import io.multihead.decoder.SessionOptions;
 import io.multihead.decoder.Sessions;
-import java.io.InputStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.net.URI;
@@ -27,7 +26,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -189,7 +187,7 @@ class ServeTest {
                     request("/v1/chat/completions").POST(body).build(), HttpResponse.BodyHandlers.ofString()));
         }
         for (int i = 0; i < 64; i++) {
-            HttpResponse<String> response = all.get(i).get(1, TimeUnit.MINUTES);
+            HttpResponse<String> response = all.get(i).get();
             assertEquals(200, response.statusCode(), response.body());
             assertEquals(alone.get(i), content(JSON.readTree(response.body())), "request " + i);
         }
@@ -321,19 +319,5 @@ class ServeTest {
         assertTrue(metrics.contains("multihead_requests_total{path=\"/v1/completions\",status=\"200\"}"), metrics);
         assertTrue(
                 metrics.lines().anyMatch(line -> line.matches("multihead_generated_tokens_total [1-9]\\d*")), metrics);
-    }
-
-    @Test
-    void aClientThatLeavesEndsItsText() throws Exception {
-        String body = chat("ab", 1, ", \"stream\": true").replace("\"max_tokens\": 20", "\"max_tokens\": 150");
-        HttpResponse<InputStream> response = CLIENT.send(
-                request("/v1/chat/completions")
-                        .POST(HttpRequest.BodyPublishers.ofString(body))
-                        .build(),
-                HttpResponse.BodyHandlers.ofInputStream());
-        response.body().close();
-        while (!get("/metrics").contains("multihead_running_requests 0")) {
-            Thread.sleep(5); // the surefire limit ends a text that does not end
-        }
     }
 }
