@@ -1,6 +1,11 @@
 package io.multihead.encoder;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.encoder.layer.DenseLayers;
+import io.multihead.internal.encoder.layer.DenseRun;
+import io.multihead.internal.encoder.layer.Pooler;
+import io.multihead.internal.encoder.load.EncoderCore;
+import io.multihead.internal.encoder.run.BatchRun;
 import io.multihead.model.Buffers;
 import io.multihead.model.Pooling;
 import io.multihead.model.TokenBatch;
@@ -42,7 +47,7 @@ final class ChunkRun extends BatchRun {
     }
 
     @Override
-    void open(@Nullable Object text, long number) {
+    protected void open(@Nullable Object text, long number) {
         core.tokenizer.append(requireText(text, "text", number), tokens);
         int around = core.tokenizer.specialTokenCount();
         if (tokens.size() + around > options.maxTokens()) {
@@ -66,25 +71,25 @@ final class ChunkRun extends BatchRun {
     }
 
     @Override
-    int length() {
+    protected int length() {
         return tokens.size() + core.tokenizer.specialTokenCount();
     }
 
     @Override
-    boolean add(TokenBatch to) {
+    protected boolean add(TokenBatch to) {
         addTokens(to, 0, tokens.size());
         return false;
     }
 
     @Override
-    void read(TokenBatch of, Buffers states) {
+    protected void read(TokenBatch of, Buffers states) {
         int first = core.tokenizer.specialTokenCount() > 0 ? 1 : 0;
         float[] input = dense.isEmpty() ? new float[0] : denseRows.input(vectors.length);
         for (int i = 0; i < vectors.length; i++) {
             int count = borders[i + 1] - borders[i];
             pooler.add(MEAN, states, first + borders[i], first + borders[i + 1], 0, count);
             if (dense.isEmpty()) {
-                vectors[i] = pooler.result(options);
+                vectors[i] = pooler.result(options.normalization(), options.dimension());
             } else {
                 pooler.write(input, i * dense.inputs());
             }
@@ -92,7 +97,7 @@ final class ChunkRun extends BatchRun {
     }
 
     @Override
-    void finish(TokenBatch of) {
+    protected void finish(TokenBatch of) {
         if (dense.isEmpty()) {
             return;
         }

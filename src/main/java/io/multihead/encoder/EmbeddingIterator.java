@@ -1,5 +1,6 @@
 package io.multihead.encoder;
 
+import io.multihead.internal.encoder.run.Vectors;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Iterator;

@@ -1,6 +1,15 @@
 package io.multihead.encoder;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.encoder.family.EncoderConfig;
+import io.multihead.internal.encoder.layer.DenseLayers;
+import io.multihead.internal.encoder.layer.DenseRun;
+import io.multihead.internal.encoder.layer.Pooler;
+import io.multihead.internal.encoder.load.EncoderCore;
+import io.multihead.internal.encoder.run.BatchRun;
+import io.multihead.internal.encoder.run.TextParts;
+import io.multihead.internal.encoder.run.VectorSink;
+import io.multihead.internal.encoder.run.Vectors;
 import io.multihead.model.Buffers;
 import io.multihead.model.TokenBatch;
 import java.util.Iterator;
@@ -80,7 +89,7 @@ final class EmbeddingRun extends BatchRun {
     }
 
     @Override
-    void forget() {
+    public void forget() {
         super.forget();
         options = null;
         sink = vectors;
@@ -98,7 +107,7 @@ final class EmbeddingRun extends BatchRun {
     }
 
     @Override
-    void read(TokenBatch of, Buffers states) {
+    protected void read(TokenBatch of, Buffers states) {
         if (!dense.isEmpty()) {
             waiting = poolForDense(of, states);
             return;
@@ -107,7 +116,7 @@ final class EmbeddingRun extends BatchRun {
             pool(of, states, i);
             TextParts.Part last = parts.get(i);
             if (last.isLast) {
-                sink.accept(pooler.result(how()), last.textTokens, last.ignored);
+                sink.accept(pooler.result(how().normalization(), how().dimension()), last.textTokens, last.ignored);
             }
         }
     }
@@ -136,7 +145,7 @@ final class EmbeddingRun extends BatchRun {
 
     /** Computes the dense layers, if there are any, for the texts that a batch ends, all at once. */
     @Override
-    void finish(TokenBatch of) {
+    protected void finish(TokenBatch of) {
         if (dense.isEmpty()) {
             return;
         }
@@ -156,7 +165,7 @@ final class EmbeddingRun extends BatchRun {
     }
 
     @Override
-    void open(@Nullable Object text, long number) {
+    protected void open(@Nullable Object text, long number) {
         EncoderOptions how = how();
         switch (text) {
             case String plain -> {
@@ -202,12 +211,12 @@ final class EmbeddingRun extends BatchRun {
     }
 
     @Override
-    int length() {
+    protected int length() {
         return Math.max(1, part - from + core.tokenizer.specialTokenCount());
     }
 
     @Override
-    boolean add(TokenBatch to) {
+    protected boolean add(TokenBatch to) {
         TextParts.Part added = parts.get(to.sequences());
         addTokens(to, from, part);
         added.tokens = part - from;

@@ -2,6 +2,13 @@ package io.multihead.encoder;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.encoder.family.EncoderConfig;
+import io.multihead.internal.encoder.layer.DenseLayers;
+import io.multihead.internal.encoder.layer.Normalization;
+import io.multihead.internal.encoder.layer.PoolingConfig;
+import io.multihead.internal.encoder.load.EncoderCore;
+import io.multihead.internal.encoder.load.PackedCore;
+import io.multihead.internal.encoder.load.TokenizerFiles;
 import io.multihead.internal.load.Loading;
 import io.multihead.internal.load.PackedFile;
 import io.multihead.model.Pooling;

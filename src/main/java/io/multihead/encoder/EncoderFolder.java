@@ -1,6 +1,15 @@
 package io.multihead.encoder;
 
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.encoder.family.EncoderConfig;
+import io.multihead.internal.encoder.family.EncoderFamilies;
+import io.multihead.internal.encoder.layer.DenseLayers;
+import io.multihead.internal.encoder.layer.Normalization;
+import io.multihead.internal.encoder.layer.PoolingConfig;
+import io.multihead.internal.encoder.load.Checkpoint;
+import io.multihead.internal.encoder.load.EncoderCore;
+import io.multihead.internal.encoder.load.StaticTable;
+import io.multihead.internal.encoder.load.TokenizerFiles;
 import io.multihead.internal.load.Loading;
 import io.multihead.internal.load.ModelFolder;
 import io.multihead.internal.load.ModelFolder.Framework;

@@ -2,6 +2,16 @@ package io.multihead.encoder;
 
 import io.multihead.format.Gguf;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.encoder.family.EncoderConfig;
+import io.multihead.internal.encoder.family.GgufEncoderSettings;
+import io.multihead.internal.encoder.family.GgufNames;
+import io.multihead.internal.encoder.layer.DenseLayers;
+import io.multihead.internal.encoder.layer.Normalization;
+import io.multihead.internal.encoder.layer.PoolingConfig;
+import io.multihead.internal.encoder.load.EncoderCore;
+import io.multihead.internal.encoder.load.EncoderModel;
+import io.multihead.internal.encoder.load.ModelLoader;
+import io.multihead.internal.encoder.load.TokenizerFiles;
 import io.multihead.internal.load.Loading;
 import io.multihead.internal.load.WeightSource;
 import io.multihead.internal.load.Weights;

@@ -1,6 +1,8 @@
 package io.multihead.encoder;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.encoder.layer.Normalization;
+import io.multihead.internal.encoder.layer.PoolingConfig;
 import io.multihead.model.Pooling;
 import java.util.List;
 

@@ -1,5 +1,8 @@
 package io.multihead.encoder;
 
+import io.multihead.internal.encoder.layer.DenseLayers;
+import io.multihead.internal.encoder.load.EncoderCore;
+import io.multihead.internal.encoder.load.TokenizerFiles;
 import java.util.Map;
 
 /**

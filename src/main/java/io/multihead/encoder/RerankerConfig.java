@@ -2,6 +2,9 @@ package io.multihead.encoder;
 
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.encoder.family.EncoderConfig;
+import io.multihead.internal.encoder.family.EncoderFamilies;
+import io.multihead.internal.encoder.layer.DenseFunction;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 

@@ -2,6 +2,11 @@ package io.multihead.encoder;
 
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.encoder.family.EncoderConfig;
+import io.multihead.internal.encoder.load.Checkpoint;
+import io.multihead.internal.encoder.load.EncoderCore;
+import io.multihead.internal.encoder.load.PackedCore;
+import io.multihead.internal.encoder.load.TokenizerFiles;
 import io.multihead.internal.load.Loading;
 import io.multihead.internal.load.ModelFolder;
 import io.multihead.internal.load.ModelFolder.Module;

@@ -1,5 +1,7 @@
 package io.multihead.encoder;
 
+import io.multihead.internal.encoder.layer.DenseFunction;
+
 /** What a cross-encoder's output becomes before it is a score. */
 public enum ScoreActivation {
     /** The output itself, any number: what a model trained with a ranking loss has. */
@@ -8,7 +10,6 @@ public enum ScoreActivation {
     SIGMOID;
 
     double of(double logit) {
-        // StrictMath, whose bits are the same on all processors
-        return this == IDENTITY ? logit : 1 / (1 + StrictMath.exp(-logit));
+        return this == IDENTITY ? logit : DenseFunction.sigmoid(logit);
     }
 }

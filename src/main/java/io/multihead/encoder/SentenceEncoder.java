@@ -3,12 +3,17 @@ package io.multihead.encoder;
 import io.multihead.compute.Compute;
 import io.multihead.gemm.WeightFormat;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.encoder.layer.DenseLayers;
+import io.multihead.internal.encoder.layer.Normalization;
+import io.multihead.internal.encoder.layer.PoolingConfig;
+import io.multihead.internal.encoder.load.EncoderCore;
+import io.multihead.internal.encoder.run.IdleRuns;
+import io.multihead.internal.encoder.run.Vectors;
 import io.multihead.internal.load.Loading;
 import io.multihead.model.Embedder;
 import io.multihead.model.Pooling;
 import io.multihead.model.Transformer;
 import io.multihead.text.EncoderTokenizer;
-import io.multihead.text.Tokenizers;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Path;
@@ -175,17 +180,7 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
         Checks.notNull(onnx, "onnx");
         byte[] json = Checks.notNull(tokenizerJson, "tokenizerJson").readAllBytes();
         Loading loading = Loading.of(cpu, Checks.notNull(format, "format"));
-        EncoderCore core =
-                ModelLoader.load(loading, () -> BertOnnx.load(loading, onnx), () -> Tokenizers.ofEncoderJson(json));
-        EncoderOptions options = new EncoderOptions(
-                new PoolingConfig(List.of(pooling), true),
-                Normalization.CUT,
-                EncoderOptions.WHOLE,
-                core.model.config.positions(),
-                LongTexts.TRUNCATE,
-                "");
-        DenseLayers none = DenseLayers.none(core.model.config.dim());
-        return of(new LoadedEncoder(core, none, options, Map.of(), "", TokenizerFiles.NONE));
+        return of(EncoderOnnx.load(loading, onnx, json, pooling));
     }
 
     /**

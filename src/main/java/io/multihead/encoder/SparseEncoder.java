@@ -3,6 +3,8 @@ package io.multihead.encoder;
 import io.multihead.compute.Compute;
 import io.multihead.gemm.WeightFormat;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.encoder.load.EncoderCore;
+import io.multihead.internal.encoder.run.IdleRuns;
 import io.multihead.internal.load.Loading;
 import io.multihead.text.EncoderTokenizer;
 import java.io.IOException;

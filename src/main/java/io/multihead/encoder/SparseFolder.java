@@ -2,6 +2,13 @@ package io.multihead.encoder;
 
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.encoder.family.BertConfig;
+import io.multihead.internal.encoder.family.EncoderFamilies;
+import io.multihead.internal.encoder.family.MaskedHead;
+import io.multihead.internal.encoder.load.Checkpoint;
+import io.multihead.internal.encoder.load.EncoderCore;
+import io.multihead.internal.encoder.load.PackedCore;
+import io.multihead.internal.encoder.load.TokenizerFiles;
 import io.multihead.internal.load.Loading;
 import io.multihead.internal.load.ModelFolder;
 import io.multihead.internal.load.ModelFolder.Framework;
@@ -79,7 +86,7 @@ final class SparseFolder {
         int maxTokens = TextLength.of(files, modular, TextLength.Task.FILL_MASK, config.positions());
         EncoderCore core = Checkpoint.load(loading, files, config, 0);
         return core.orClose(() -> {
-            MaskedHead head = Checkpoint.copy(files, all -> MaskedHead.take(core.loading, all, config, isTied));
+            MaskedHead head = ModelFolder.copy(files, all -> MaskedHead.take(core.loading, all, config, isTied));
             return new Loaded(core, head, activation, maxTokens, TokenizerFiles.map(core, files));
         });
     }

@@ -1,5 +1,10 @@
 package io.multihead.encoder;
 
+import io.multihead.internal.encoder.family.MaskedHead;
+import io.multihead.internal.encoder.layer.RowViews;
+import io.multihead.internal.encoder.load.EncoderCore;
+import io.multihead.internal.encoder.run.BatchRun;
+import io.multihead.internal.encoder.run.Vectors;
 import io.multihead.model.Buffers;
 import io.multihead.model.PackedLinear;
 import io.multihead.model.TokenBatch;
@@ -56,35 +61,35 @@ final class SparseRun extends BatchRun {
     }
 
     @Override
-    void forget() {
+    public void forget() {
         super.forget();
         vectors = NONE;
     }
 
     @Override
-    void open(@Nullable Object text, long number) {
+    protected void open(@Nullable Object text, long number) {
         core.tokenizer.append(requireText(text, "text", number), tokens);
         kept = Math.min(tokens.size(), maxTokens - core.tokenizer.specialTokenCount());
     }
 
     @Override
-    int length() {
+    protected int length() {
         return kept + core.tokenizer.specialTokenCount();
     }
 
     @Override
-    boolean add(TokenBatch to) {
+    protected boolean add(TokenBatch to) {
         addTokens(to, 0, kept);
         return false;
     }
 
     @Override
-    void read(TokenBatch of, Buffers states) {
+    protected void read(TokenBatch of, Buffers states) {
         head.dense().forward(core.cpu, states.states(), dense.get(of.tokens()));
     }
 
     @Override
-    void finish(TokenBatch of) {
+    protected void finish(TokenBatch of) {
         int sequence = 0;
         Arrays.fill(largest, 0);
         for (int from = 0; from < of.tokens(); from += rows) {

@@ -1,6 +1,8 @@
 package io.multihead.encoder;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.encoder.family.EncoderConfig;
+import io.multihead.internal.encoder.load.EncoderCore;
 import io.multihead.model.Buffers;
 import io.multihead.model.TokenBatch;
 import io.multihead.tensor.Tensor;

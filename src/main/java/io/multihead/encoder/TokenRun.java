@@ -1,6 +1,13 @@
 package io.multihead.encoder;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.encoder.family.EncoderConfig;
+import io.multihead.internal.encoder.layer.Normalization;
+import io.multihead.internal.encoder.layer.RowViews;
+import io.multihead.internal.encoder.load.EncoderCore;
+import io.multihead.internal.encoder.run.BatchRun;
+import io.multihead.internal.encoder.run.TokenFormat;
+import io.multihead.internal.encoder.run.Vectors;
 import io.multihead.model.Buffers;
 import io.multihead.model.PackedLinear;
 import io.multihead.model.TokenBatch;
@@ -42,28 +49,28 @@ final class TokenRun extends BatchRun {
     }
 
     @Override
-    void open(@Nullable Object text, long number) {
+    protected void open(@Nullable Object text, long number) {
         core.tokenizer.append(requireText(text, "text", number), tokens);
     }
 
     @Override
-    int length() {
+    protected int length() {
         return format.length(tokens);
     }
 
     @Override
-    boolean add(TokenBatch to) {
+    protected boolean add(TokenBatch to) {
         format.add(to, tokens, hasVector);
         return false;
     }
 
     @Override
-    void read(TokenBatch of, Buffers states) {
+    protected void read(TokenBatch of, Buffers states) {
         projection.forward(core.cpu, states.states(), projected.get(of.tokens()));
     }
 
     @Override
-    void finish(TokenBatch of) {
+    protected void finish(TokenBatch of) {
         for (int i = 0; i < of.sequences(); i++) {
             for (int token = of.start(i); token < of.start(i + 1); token++) {
                 if (hasVector[token]) {

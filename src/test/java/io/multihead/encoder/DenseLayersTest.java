@@ -6,6 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.encoder.layer.DenseFunction;
+import io.multihead.internal.encoder.layer.DenseLayer;
+import io.multihead.internal.encoder.layer.DenseLayers;
+import io.multihead.internal.encoder.layer.DenseRun;
 import io.multihead.internal.load.Loading;
 import io.multihead.model.Pooling;
 import io.multihead.support.WarmCalls;

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.encoder.family.BertConfig;
 import io.multihead.model.Pooling;
 import io.multihead.support.Numbers;
 import io.multihead.tensor.DType;

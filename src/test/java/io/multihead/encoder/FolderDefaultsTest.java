@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.encoder.family.BertConfig;
 import io.multihead.text.TextNormalization;
 import io.multihead.text.Tokenizers;
 import io.multihead.text.WordPiece;

@@ -7,6 +7,11 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.encoder.family.BertConfig;
+import io.multihead.internal.encoder.load.EncoderCore;
+import io.multihead.internal.encoder.load.EncoderModel;
+import io.multihead.internal.encoder.load.ModelLoader;
+import io.multihead.internal.encoder.load.SmallModel;
 import io.multihead.internal.load.Loading;
 import io.multihead.text.EncoderTokenizer;
 import io.multihead.text.Tokenizers;

@@ -9,6 +9,8 @@ import io.multihead.compute.Compute;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.internal.base.JsonWriter;
+import io.multihead.internal.encoder.family.ModernBertConfig;
+import io.multihead.internal.encoder.family.RotaryEncoderConfig;
 import io.multihead.tensor.Tensor;
 import io.multihead.text.BytePairFixture;
 import java.io.IOException;

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.encoder.layer.DenseFunction;
+import io.multihead.internal.encoder.layer.DenseLayer;
 import io.multihead.model.Pooling;
 import io.multihead.tensor.DType;
 import java.io.IOException;

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.encoder.run.PairTruncation;
 import io.multihead.support.Golden;
 import io.multihead.support.Promises;
 import io.multihead.tensor.Tensor;

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.encoder.run.PairTruncation;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.encoder.run.PairFormat;
+import io.multihead.internal.encoder.run.RerankRun;
 import io.multihead.internal.load.Loading;
 import io.multihead.support.WarmCalls;
 import java.io.IOException;

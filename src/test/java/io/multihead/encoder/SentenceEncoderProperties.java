@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.encoder.family.BertConfig;
 import io.multihead.model.Pooling;
 import io.multihead.tensor.Tensor;
 import io.multihead.text.EncoderTokenizer;

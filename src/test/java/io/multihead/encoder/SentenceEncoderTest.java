@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.encoder.family.BertConfig;
 import io.multihead.model.Pooling;
 import java.io.IOException;
 import java.nio.file.Files;

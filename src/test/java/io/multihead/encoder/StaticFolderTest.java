@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
 import io.multihead.encoder.TinyStatic.Raw;
+import io.multihead.internal.encoder.layer.DenseFunction;
+import io.multihead.internal.encoder.layer.DenseLayer;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;

@@ -2,6 +2,7 @@ package io.multihead.encoder;
 
 import io.multihead.format.Safetensors;
 import io.multihead.internal.base.JsonWriter;
+import io.multihead.internal.encoder.layer.DenseLayer;
 import io.multihead.reference.ReferenceActivation;
 import io.multihead.reference.ReferenceLinear;
 import io.multihead.tensor.DType;

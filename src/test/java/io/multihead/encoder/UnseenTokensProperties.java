@@ -9,6 +9,8 @@ import io.multihead.cache.KeyValueCache;
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.encoder.family.BertConfig;
+import io.multihead.internal.encoder.load.EncoderModel;
 import io.multihead.internal.load.Loading;
 import io.multihead.internal.load.WeightSource;
 import io.multihead.internal.load.Weights;

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
 import io.multihead.format.Safetensors;
+import io.multihead.internal.encoder.load.TokenizerFiles;
 import io.multihead.model.Pooling;
 import io.multihead.reference.ReferenceLinear;
 import io.multihead.tensor.Tensor;

@@ -43,7 +43,10 @@ final class House {
             List.of("cache"),
             List.of("model"),
             List.of("nn", "internal.load"),
-            List.of("nn.attention"),
+            List.of("nn.attention", "internal.encoder.layer"),
+            List.of("internal.encoder.family"),
+            List.of("internal.encoder.load"),
+            List.of("internal.encoder.run"),
             List.of("analysis", "encoder", "decoder", "train"),
             List.of("langchain4j"));
 

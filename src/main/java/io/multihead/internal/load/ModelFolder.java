@@ -1,10 +1,12 @@
 package io.multihead.internal.load;
 
+import io.multihead.format.SafetensorsFolder;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.FileMemory;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
@@ -50,6 +52,14 @@ public final class ModelFolder {
     /** Reads the {@code config.json} of a folder. */
     public static <T> T config(Path folder, Function<JsonObject, T> reader) throws IOException {
         return read(folder.resolve(CONFIG), reader);
+    }
+
+    /** Returns what is copied of the weights of a folder; messages begin with their path. Nothing refers to their files afterwards. */
+    public static <T> T copy(Path folder, Function<SafetensorsFolder, T> copying) throws IOException {
+        try (Arena arena = Arena.ofShared()) {
+            SafetensorsFolder files = SafetensorsFolder.map(arena, folder);
+            return Checks.in(files.path(), () -> copying.apply(files));
+        }
     }
 
     /** Returns whether sentence-transformers wrote a folder; of others it reads none of its own files. */

@@ -1,7 +1,0 @@
-package io.multihead.encoder;
-
-/** Receives the vectors of texts, one by one. */
-interface VectorSink {
-    /** Takes the vector of the next text, its tokens, and how many of them were ignored. */
-    void accept(float[] vector, int tokens, int ignored);
-}

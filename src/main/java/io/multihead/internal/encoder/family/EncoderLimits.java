@@ -1,0 +1,57 @@
+package io.multihead.internal.encoder.family;
+
+import io.multihead.internal.base.Checks;
+
+/** What the sizes of all encoders must fulfil, in the words of their families. */
+public final class EncoderLimits {
+    /** Of any size in a file. */
+    static final int MOST = 1 << 24;
+    /** {@code [CLS]}, one token and {@code [SEP]}. */
+    static final int LEAST_POSITIONS = 3;
+
+    /** Elements that padding may add to a row. */
+    private static final long PADDING = 31;
+
+    private EncoderLimits() {}
+
+    /** A size and its name. */
+    public record Named(String name, int size) {
+        @Override
+        public String toString() {
+            return name + " " + size;
+        }
+    }
+
+    /** Fails unless a model's elements are those of whole heads. */
+    static void requireHeads(Named dim, int heads) {
+        if (dim.size % heads != 0) {
+            throw Checks.fail(dim.name, String.valueOf(dim.size), "expected a multiple of " + heads + " heads");
+        }
+    }
+
+    /** Fails unless heads can be rotated in pairs. */
+    static void requirePairs(Named dim, int heads) {
+        requireHeads(dim, heads);
+        if (dim.size / heads % 2 != 0 || dim.size / heads > 1 << 16) {
+            throw Checks.fail(
+                    dim.name,
+                    String.valueOf(dim.size),
+                    "expected an even number of elements of each of " + heads + " heads, at most 65536");
+        }
+    }
+
+    /**
+     * Fails unless the rows of a batch are in one array: {@code copies} times the inner elements, or query, key, value and output, all of which
+     * are padded.
+     */
+    static void requireBatch(Named positions, Named dim, Named inner, int copies) {
+        long wide = Math.max(4 * (dim.size + PADDING), copies * (inner.size + PADDING));
+        int tokens = Math.max(positions.size, EncoderConfig.BATCH_TOKENS);
+        if (wide * tokens > Checks.MAX_ARRAY_LENGTH) {
+            throw Checks.fail(
+                    positions.name,
+                    positions.size + ", with " + dim + " and " + inner,
+                    "expected batches of " + tokens + " tokens to fit arrays");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+package io.multihead.internal.encoder.family;
+
+import io.multihead.format.SafetensorsFolder;
+import io.multihead.gemm.Activation;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.load.Given;
+import io.multihead.internal.load.Loading;
+import io.multihead.internal.load.WeightSource;
+import io.multihead.internal.load.Weights;
+import io.multihead.model.PackedLinear;
+import io.multihead.tensor.Tensor;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.function.UnaryOperator;
+import java.util.stream.Collectors;
+
+/**
+ * The head of a masked language model (Devlin et al. 2019): a linear layer, GELU, layer normalisation, and a linear layer with an output for each
+ * token of the vocabulary, whose weights are the table of words unless the model says otherwise. Immutable and thread-safe.
+ */
+public final class MaskedHead {
+    private static final String BERT = "cls.predictions.";
+    private static final String ROBERTA = "lm_head.";
+    private static final String BIAS = "bias";
+    private static final String DECODER = "decoder.weight";
+    private static final String DECODER_BIAS = "decoder.bias";
+    private static final String WORDS = BertConfig.WORDS + ".weight";
+
+    private final PackedLinear dense;
+    private final float[] weight;
+    private final float[] bias;
+    private final double epsilon;
+    private final PackedLinear decoder;
+    private final boolean isTied;
+    private final Given weights;
+
+    private MaskedHead(
+            PackedLinear dense,
+            float[] weight,
+            float[] bias,
+            double epsilon,
+            PackedLinear decoder,
+            boolean isTied,
+            Given weights) {
+        this.dense = dense;
+        this.weight = weight;
+        this.bias = bias;
+        this.epsilon = epsilon;
+        this.decoder = decoder;
+        this.isTied = isTied;
+        this.weights = weights;
+    }
+
+    /** Takes the head's weights, and packs them; what else the files have is the encoder's or ignored. */
+    public static MaskedHead take(Loading loading, SafetensorsFolder files, BertConfig config, boolean isTied) {
+        String prefix = config.isRoberta() ? ROBERTA : BERT;
+        String words = files.names().stream()
+                .filter(name -> name.endsWith(WORDS))
+                .findFirst()
+                .orElseThrow(() -> Checks.fail("weights", "no " + WORDS, "expected one"));
+        Set<String> own = files.names().stream()
+                .filter(name -> name.startsWith(prefix))
+                .collect(Collectors.toCollection(TreeSet::new));
+        UnaryOperator<String> stored = name -> name.equals(WORDS) ? words : prefix + name;
+        Weights weights = new Weights(loading, WeightSource.of(files), new Weights.Naming(stored, own));
+        String bias = weights.has(BIAS) ? BIAS : DECODER_BIAS;
+        requireSame(files, weights, stored, DECODER_BIAS, bias);
+        if (isTied) {
+            requireSame(files, weights, stored, DECODER, WORDS);
+        }
+        return take(weights, config, isTied);
+    }
+
+    /** Takes the head's weights by its own names. */
+    public static MaskedHead take(Weights weights, BertConfig config, boolean isTied) {
+        int dim = config.dim();
+        String transform = config.isRoberta() ? "" : "transform.";
+        String norm = transform + (config.isRoberta() ? "layer_norm" : "LayerNorm");
+        String bias = weights.has(BIAS) ? BIAS : DECODER_BIAS;
+        MaskedHead head = new MaskedHead(
+                weights.linear(transform + "dense", dim, dim, true).withActivation(Activation.GELU),
+                weights.numbers(norm + ".weight", dim).toArray(),
+                weights.numbers(norm + ".bias", dim).toArray(),
+                config.epsilon(),
+                PackedLinear.of(
+                        weights.matrix(isTied ? WORDS : DECODER, config.vocabulary(), dim),
+                        weights.numbers(bias, config.vocabulary())),
+                isTied,
+                weights.given());
+        weights.requireAllUsed();
+        return head;
+    }
+
+    /** Fails unless a weight that files may have under a second name is the same there. */
+    private static void requireSame(
+            SafetensorsFolder files, Weights weights, UnaryOperator<String> stored, String second, String first) {
+        if (second.equals(first) || !weights.has(second)) {
+            return;
+        }
+        Tensor own = files.get(stored.apply(second));
+        Tensor other = files.get(stored.apply(first));
+        if (own.dtype() != other.dtype() || own.memory().mismatch(other.memory()) >= 0) {
+            throw Checks.fail(
+                    "tensor \"" + stored.apply(second) + "\"",
+                    "not that of " + stored.apply(first),
+                    "expected the same, as tie_word_embeddings says; versions of transformers differ in which they take");
+        }
+        weights.ignore(second);
+    }
+
+    /** Returns the first layer, with its activation. */
+    public PackedLinear dense() {
+        return dense;
+    }
+
+    /** Returns the last layer, which reads what {@link #normalise} writes. */
+    public PackedLinear decoder() {
+        return decoder;
+    }
+
+    /** Normalises a row of the first layer's output, in double. */
+    public void normalise(float[] from, int at, float[] to, int toAt) {
+        int dim = weight.length;
+        double sum = 0;
+        for (int i = 0; i < dim; i++) {
+            sum += from[at + i];
+        }
+        double mean = sum / dim;
+        double squares = 0;
+        for (int i = 0; i < dim; i++) {
+            double centred = from[at + i] - mean;
+            squares += centred * centred;
+        }
+        double divisor = Math.sqrt(squares / dim + epsilon);
+        for (int i = 0; i < dim; i++) {
+            to[toAt + i] = (float) ((from[at + i] - mean) / divisor * weight[i] + bias[i]);
+        }
+    }
+
+    /** Returns whether the last layer's weights are the table of words. */
+    public boolean isTied() {
+        return isTied;
+    }
+
+    /** Returns all weights. */
+    public Given weights() {
+        return weights;
+    }
+}

@@ -1,0 +1,117 @@
+package io.multihead.internal.encoder.layer;
+
+import io.multihead.model.Buffers;
+import io.multihead.model.PackedLinear;
+import io.multihead.model.TokenBatch;
+
+/**
+ * What a cross-encoder makes of each sequence's states (Devlin et al. 2019, section 3): a linear layer of the first token's state, or of the mean,
+ * a function of the layer's output, and a linear layer with an output for each label. The first is a product of all sequences of a batch; the rest
+ * is in double.
+ */
+public final class ClassificationHead {
+    private final PackedLinear dense;
+    private final boolean ofMean;
+    private final Between between;
+    private final float[] weight;
+    private final float[] bias;
+
+    /** The function between the two layers: maps a row of the first one's output to a row of the second one's input. */
+    private interface Between {
+        void apply(float[] rows, int at, double[] to);
+    }
+
+    private ClassificationHead(PackedLinear dense, boolean ofMean, Between between, float[] weight, float[] bias) {
+        this.dense = dense;
+        this.ofMean = ofMean;
+        this.between = between;
+        this.weight = weight;
+        this.bias = bias;
+    }
+
+    /** Returns a head of first tokens, with tanh between its layers. */
+    public static ClassificationHead tanh(PackedLinear dense, float[] weight, float[] bias) {
+        return new ClassificationHead(dense, false, ClassificationHead::tanh, weight, bias);
+    }
+
+    /** Returns a head of first tokens or of means, with a layer normalisation between its layers. */
+    public static ClassificationHead normalised(
+            PackedLinear dense, boolean ofMean, LayerNorm norm, float[] weight, float[] bias) {
+        return new ClassificationHead(dense, ofMean, norm::apply, weight, bias);
+    }
+
+    /** The layer normalisation of a row. */
+    @SuppressWarnings("ArrayRecordComponent")
+    public record LayerNorm(float[] weight, float[] bias, double epsilon) {
+        private void apply(float[] rows, int at, double[] to) {
+            double mean = 0;
+            for (int i = 0; i < to.length; i++) {
+                mean += rows[at + i];
+            }
+            mean /= to.length;
+            double variance = 0;
+            for (int i = 0; i < to.length; i++) {
+                to[i] = rows[at + i] - mean;
+                variance += to[i] * to[i];
+            }
+            double factor = 1 / Math.sqrt(variance / to.length + epsilon);
+            for (int i = 0; i < to.length; i++) {
+                to[i] = to[i] * factor * weight[i] + bias[i];
+            }
+        }
+    }
+
+    private static void tanh(float[] rows, int at, double[] to) {
+        for (int i = 0; i < to.length; i++) {
+            to[i] = StrictMath.tanh(rows[at + i]); // Math.tanh may have other bits on other processors
+        }
+    }
+
+    /** Returns the first layer. */
+    public PackedLinear dense() {
+        return dense;
+    }
+
+    /** Returns whether the first layer reads the mean of a sequence's states, and not the first. */
+    public boolean ofMean() {
+        return ofMean;
+    }
+
+    public int labels() {
+        return bias.length;
+    }
+
+    /** Writes the mean of each sequence's states over the state of the batch's token with the sequence's index; sums are in double. */
+    public static void writeMeans(TokenBatch batch, Buffers buffers, double[] room) {
+        float[] states = buffers.array();
+        int stride = buffers.stride();
+        for (int i = 0; i < batch.sequences(); i++) {
+            int from = batch.start(i);
+            int end = batch.start(i + 1);
+            for (int j = 0; j < room.length; j++) {
+                room[j] = states[from * stride + j];
+            }
+            for (int token = from + 1; token < end; token++) {
+                for (int j = 0; j < room.length; j++) {
+                    room[j] += states[token * stride + j];
+                }
+            }
+            // no later sequence has this token: each has at least one
+            for (int j = 0; j < room.length; j++) {
+                states[i * stride + j] = (float) (room[j] / (end - from));
+            }
+        }
+    }
+
+    /** Writes the number of each label for one row of the first layer's output; {@code room} is as long as the row. */
+    public void logits(float[] rows, int at, double[] room, double[] to, int toAt) {
+        between.apply(rows, at, room);
+        for (int label = 0; label < bias.length; label++) {
+            double sum = 0;
+            for (int i = 0; i < room.length; i++) {
+                sum += room[i] * weight[label * room.length + i];
+            }
+            to[toAt + label] = sum + bias[label];
+        }
+    }
+}

@@ -1,0 +1,33 @@
+package io.multihead.internal.encoder.layer;
+
+/** Whether vectors have length 1, and whether that is so before they are cut or afterwards. */
+public enum Normalization {
+    /** Vectors are as they are. */
+    NONE,
+    /** Before, as of a folder with a Normalize module and a {@code truncate_dim}: what is left is shorter than 1. */
+    WHOLE,
+    /** Afterwards. */
+    CUT;
+
+    /** As PyTorch's {@code normalize}: shorter vectors keep their direction and stay short. */
+    public static final double LEAST_NORM = 1e-12;
+
+    /** Returns the first elements of a vector. */
+    public float[] apply(double[] vector, int elements) {
+        int kept = Math.min(elements, vector.length);
+        double divisor = this == NONE ? 1 : norm(vector, this == WHOLE ? vector.length : kept);
+        float[] result = new float[kept];
+        for (int i = 0; i < kept; i++) {
+            result[i] = (float) (vector[i] / divisor);
+        }
+        return result;
+    }
+
+    private static double norm(double[] vector, int length) {
+        double squares = 0;
+        for (int i = 0; i < length; i++) {
+            squares += vector[i] * vector[i];
+        }
+        return Math.max(Math.sqrt(squares), LEAST_NORM);
+    }
+}

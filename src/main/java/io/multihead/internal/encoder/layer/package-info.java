@@ -1,0 +1,5 @@
+/** Layers and heads of encoders behind the transformer: pooling, dense layers, the classification of sequences. */
+@NullMarked
+package io.multihead.internal.encoder.layer;
+
+import org.jspecify.annotations.NullMarked;

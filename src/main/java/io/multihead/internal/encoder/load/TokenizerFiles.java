@@ -1,0 +1,83 @@
+package io.multihead.internal.encoder.load;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.FileMemory;
+import io.multihead.internal.encoder.family.EncoderConfig;
+import io.multihead.internal.encoder.family.StaticConfig;
+import io.multihead.internal.load.PackedFile;
+import io.multihead.tensor.Tensor;
+import io.multihead.text.EncoderTokenizer;
+import io.multihead.text.Tokenizers;
+import io.multihead.text.WordPiece;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The files that a tokenizer was read from, as tensors of bytes of a packed file. WordPiece is written anew instead, with what other files of
+ * its folder say. Immutable; tensors live as long as the encoder's mapping.
+ */
+public final class TokenizerFiles {
+    /** Of a tokenizer without files. */
+    public static final TokenizerFiles NONE = new TokenizerFiles(Map.of());
+
+    private static final String JSON = "tokenizer.json";
+    private static final String CONFIG = "tokenizer_config.json";
+
+    /** The names of all tensors that a packed file may have of a tokenizer. */
+    static final List<String> NAMES = List.of(JSON, CONFIG);
+
+    private final Map<String, Tensor> files;
+
+    private TokenizerFiles(Map<String, Tensor> files) {
+        this.files = files;
+    }
+
+    /** Maps the files of a folder, where they are what its tokenizer was read from. */
+    public static TokenizerFiles map(EncoderCore core, Path folder) throws IOException {
+        Map<String, Tensor> files = new LinkedHashMap<>();
+        if (!(core.tokenizer instanceof WordPiece) && Files.exists(folder.resolve(JSON))) {
+            // no other file counts for static embeddings
+            for (String name : core.model.config.isStatic() ? List.of(JSON) : NAMES) {
+                if (Files.exists(folder.resolve(name))) {
+                    files.put(name, PackedFile.bytes(FileMemory.of(folder.resolve(name), core.loading.arena())));
+                }
+            }
+        }
+        return new TokenizerFiles(files);
+    }
+
+    /** Returns those of a packed file. */
+    public static TokenizerFiles of(PackedFile packed) {
+        Map<String, Tensor> files = new LinkedHashMap<>();
+        NAMES.stream().filter(packed::contains).forEach(name -> files.put(name, packed.bytes(name)));
+        return new TokenizerFiles(files);
+    }
+
+    /** Reads the tokenizer of a packed file. */
+    static EncoderTokenizer read(PackedFile packed, EncoderConfig config) {
+        byte[] json = packed.toArray(JSON);
+        if (config instanceof StaticConfig table) {
+            return table.tokenizer(json);
+        }
+        return packed.contains(CONFIG)
+                ? Tokenizers.ofEncoderJson(json, packed.toArray(CONFIG))
+                : Tokenizers.ofEncoderJson(json);
+    }
+
+    /** Returns what {@link #read} reads. */
+    public Map<String, Tensor> tensors(EncoderTokenizer tokenizer) {
+        if (tokenizer instanceof WordPiece wordPiece) {
+            return Map.of(JSON, PackedFile.bytes(MemorySegment.ofArray(wordPiece.toTokenizerJson())));
+        }
+        if (files.isEmpty()) {
+            throw Checks.fail(
+                    "tokenizer", tokenizer.toString(), "expected WordPiece, or that of a folder with a " + JSON);
+        }
+        return files;
+    }
+}

@@ -1,0 +1,146 @@
+package io.multihead.internal.encoder.run;
+
+import io.multihead.internal.encoder.family.EncoderConfig;
+import io.multihead.internal.encoder.load.EncoderCore;
+import io.multihead.model.Buffers;
+import io.multihead.model.TokenBatch;
+import io.multihead.text.TokenBuffer;
+import java.util.Iterator;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One pass over texts: fills batches with their sequences in the order of the texts, and computes them. A sequence that has no room in a batch
+ * waits for the next one. Reused for the next pass; for one caller at a time.
+ */
+public abstract class BatchRun {
+    /** Of texts that come until there are no more. */
+    protected static final long UNKNOWN = Long.MAX_VALUE;
+
+    protected final EncoderCore core;
+    /** Tokens of the text that was opened last. */
+    protected final TokenBuffer tokens = new TokenBuffer();
+
+    private final ListTexts listTexts = new ListTexts();
+    private TokenBatch batch = TokenBatch.of(EncoderConfig.BATCH_TOKENS);
+    private Iterator<?> texts = listTexts;
+    private long count;
+    private long index;
+    /** Of a batch; not its capacity, which may be that of a view for longer texts. */
+    private int mostTokens;
+    /** Whether the text that was opened last has sequences to come. */
+    private boolean hasText;
+
+    protected BatchRun(EncoderCore core) {
+        this.core = core;
+    }
+
+    /** Begins with the texts of a list, of which there are {@code newCount} or, if that is unknown, as many as the list has then. */
+    protected final void start(List<?> newTexts, long newCount, int mostTokensOfText) {
+        core.requireOpen(); // here too, since without texts nothing is computed
+        start(listTexts.begin(newTexts), newCount, mostTokensOfText);
+    }
+
+    /** Begins with texts one of which may have {@code mostTokensOfText} tokens. */
+    protected final void start(Iterator<?> newTexts, long newCount, int mostTokensOfText) {
+        texts = newTexts;
+        count = newCount;
+        index = 0;
+        hasText = false;
+        mostTokens = Math.max(mostTokensOfText, EncoderConfig.BATCH_TOKENS);
+        batch.clear();
+        if (batch.capacity() < mostTokens) {
+            batch = TokenBatch.of(mostTokens);
+        }
+    }
+
+    /** Computes one batch, and returns false where no text is left. */
+    protected final boolean step() {
+        core.requireOpen(); // here too, since without texts no buffers are taken
+        fill();
+        if (batch.sequences() == 0) {
+            return false;
+        }
+        Buffers buffers = core.take(batch.tokens());
+        try {
+            core.model.transformer.forward(core.cpu, batch, buffers);
+            read(batch, buffers);
+        } catch (RuntimeException failed) {
+            throw core.orClosed(failed);
+        } finally {
+            core.giveBack(buffers);
+        }
+        try {
+            finish(batch);
+        } catch (RuntimeException failed) {
+            throw core.orClosed(failed);
+        }
+        return true;
+    }
+
+    private void fill() {
+        batch.clear();
+        while (hasText || (count == UNKNOWN ? texts.hasNext() : index < count)) {
+            if (!hasText) {
+                tokens.clear();
+                open(texts.next(), index);
+                index++;
+                hasText = true;
+            }
+            if (batch.tokens() + length() > mostTokens) {
+                return;
+            }
+            hasText = add(batch);
+        }
+    }
+
+    /** Reads a text's {@link #tokens}. */
+    protected abstract void open(@Nullable Object text, long number);
+
+    /** Returns how many tokens the next sequence of the text has. */
+    protected abstract int length();
+
+    /** Adds that sequence, and returns whether the text has another. */
+    protected abstract boolean add(TokenBatch to);
+
+    /** Takes what is needed of a batch's states. */
+    protected abstract void read(TokenBatch of, Buffers states);
+
+    /** Does what is left for a batch whose states were read; others use their buffers by now. */
+    protected abstract void finish(TokenBatch of);
+
+    /** Forgets the texts. */
+    public void forget() {
+        tokens.clear();
+        listTexts.end();
+        texts = listTexts;
+    }
+
+    /** Returns a text, or fails with a name for it. */
+    protected static String requireText(@Nullable Object text, String name, long number) {
+        if (!(text instanceof String plain)) {
+            throw new NullPointerException(name + " " + number + ": " + text + "; expected a text");
+        }
+        return plain;
+    }
+
+    /**
+     * Adds a sequence of some tokens of the text, between the first and the last token that the tokenizer puts around them. Where it puts none
+     * there, another token stands for a sequence of none.
+     */
+    protected final void addTokens(TokenBatch to, int from, int end) {
+        boolean isEnded = core.tokenizer.specialTokenCount() > 0;
+        to.begin();
+        if (isEnded) {
+            to.add(core.tokenizer.firstToken());
+        }
+        for (int token = from; token < end; token++) {
+            to.add(tokens.id(token));
+        }
+        if (isEnded) {
+            to.add(core.tokenizer.lastToken());
+        } else if (from == end) {
+            to.add(0);
+        }
+    }
+}
