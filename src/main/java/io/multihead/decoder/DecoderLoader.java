@@ -22,8 +22,9 @@ final class DecoderLoader {
     static LoadedDecoder gguf(Loading loading, Path path, LoadListener listener) throws IOException {
         Gguf file = Gguf.map(loading.arena(), path);
         return Checks.in(path, () -> {
-            DecoderFiles files = DecoderFiles.of(file, path, file.names().size());
             WeightSource source = WeightSource.of(file);
+            DecoderFiles files = loading.besideMemory(
+                    source, () -> DecoderFiles.of(file, path, file.names().size()));
             Weights weights =
                     new Weights(loading, source, new Weights.Naming(name -> name, withoutDrafts(file, files.config())));
             DecoderFiles.GGUF_SETTINGS.forEach(weights::ignore);
@@ -49,7 +50,9 @@ final class DecoderLoader {
             throws IOException {
         Checks.folderWith(folder, List.of(ModelFolder.CONFIG), expected);
         SafetensorsFolder tensors = SafetensorsFolder.map(loading.arena(), folder);
-        DecoderFiles files = DecoderFiles.of(folder, tensors.names().size(), loading.arena());
+        DecoderFiles files = loading.besideMemory(
+                WeightSource.of(tensors),
+                () -> DecoderFiles.of(folder, tensors.names().size(), loading.arena()));
         WeightSource source = Checks.in(tensors.path(), () -> files.family().source(WeightSource.of(tensors)));
         Weights weights = new Weights(loading, source, HuggingFaceNames.naming(source.names(), files.family()));
         boolean isForEmbeddings = HuggingFaceNames.isForEmbeddings(tensors.names());

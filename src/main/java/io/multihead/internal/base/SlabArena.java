@@ -2,26 +2,71 @@ package io.multihead.internal.base;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A shared arena for the weights of a model, whose memory the system has back as soon as it is closed. Allocations of up to 32 MiB may
  * stay with glibc's {@code malloc} after they are freed (its {@code M_MMAP_THRESHOLD} grows up to that size), so that a model which is
  * loaded again and again leaves its own size behind. This arena divides slabs of more than that into small allocations. Thread-safe.
+ *
+ * <p>Memory is written with zeros when it is allocated, which takes as long as packing weights into it. So a thread that has nothing else to do
+ * may allocate slabs ahead ({@link #prepare}).
  */
 public final class SlabArena implements Arena {
     /** More than the largest block that glibc keeps. */
     private static final long LEAST = 33L << 20;
 
-    private static final long SLAB = 64L << 20;
+    private static final long SLAB = 128L << 20;
 
     private final Arena arena = Arena.ofShared();
-    private MemorySegment slab = MemorySegment.NULL;
-    private long used;
+    private final List<Slab> slabs = new ArrayList<>();
     private long expected;
+
+    /** Memory that is allocated from its begin. */
+    private static final class Slab {
+        private final MemorySegment memory;
+        private long used;
+
+        Slab(MemorySegment memory) {
+            this.memory = memory;
+        }
+
+        /** Returns the next bytes, or null where there are not as many. */
+        @Nullable
+        MemorySegment take(long bytes, long alignment) {
+            long at = Math.ceilDiv(memory.address() + used, alignment) * alignment - memory.address();
+            if (memory.byteSize() - at < bytes) {
+                return null;
+            }
+            used = at + bytes;
+            return memory.asSlice(at, bytes);
+        }
+    }
 
     /** Says that about so many bytes more, or less if negative, will be allocated: no slab is larger. */
     public synchronized void expect(long bytes) {
         expected = Math.max(0, expected + bytes);
+    }
+
+    /**
+     * Allocates slabs ahead of those who will ask for their memory.
+     *
+     * @param bytes at most so many, of those that are expected
+     * @param isEnough asked before each slab
+     */
+    public void prepare(long bytes, BooleanSupplier isEnough) {
+        long left = bytes;
+        while (left >= LEAST && !isEnough.getAsBoolean()) {
+            long next = left < SLAB + LEAST ? left : SLAB;
+            Slab slab = new Slab(arena.allocate(next, Long.BYTES));
+            synchronized (this) {
+                slabs.add(slab);
+            }
+            left -= next;
+        }
     }
 
     @Override
@@ -30,19 +75,21 @@ public final class SlabArena implements Arena {
         if (bytes == 0 || !arena.scope().isAlive()) {
             return arena.allocate(bytes, alignment);
         }
-        long at = Math.ceilDiv(slab.address() + used, alignment) * alignment - slab.address();
-        if (slab.byteSize() - at >= bytes) {
-            used = at + bytes;
-            return slab.asSlice(at, bytes);
+        for (Slab slab : slabs) {
+            MemorySegment part = slab.take(bytes, alignment);
+            if (part != null) {
+                return part;
+            }
         }
         // the last slab takes in what would be too small for one of its own
         long next = bytes + expected < SLAB + LEAST ? bytes + expected : SLAB;
         if (bytes >= LEAST || next < LEAST) {
             return arena.allocate(bytes, alignment);
         }
-        slab = arena.allocate(next, Math.max(64, alignment));
-        used = bytes;
-        return slab.asSlice(0, bytes);
+        Slab slab = new Slab(arena.allocate(next, Math.max(64, alignment)));
+        slabs.add(slab);
+        slab.used = bytes;
+        return slab.memory.asSlice(0, bytes);
     }
 
     @Override

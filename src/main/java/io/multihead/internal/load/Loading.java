@@ -3,6 +3,13 @@ package io.multihead.internal.load;
 import io.multihead.compute.Compute;
 import io.multihead.gemm.WeightFormat;
 import io.multihead.internal.base.SlabArena;
+import io.multihead.internal.call.SingleCall;
+import io.multihead.internal.exec.LoopBody;
+import java.io.IOException;
+import java.util.Arrays;
+import java.util.concurrent.Callable;
+import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,6 +35,37 @@ public record Loading(
     /** Returns this with inputs of 4-bit weights in 8 bits, or not. */
     public Loading withEightBitInputs(boolean rounded) {
         return new Loading(cpu, arena, format, rounded);
+    }
+
+    /**
+     * Reads something on the calling thread, while another one of the Compute allocates memory for weights.
+     *
+     * @param source of the weights, all of which will be packed but for a table of words
+     */
+    public <T> T besideMemory(WeightSource source, Callable<T> read) throws IOException {
+        long[] bytes = source.names().stream().mapToLong(source::bytes).toArray();
+        long all = Arrays.stream(bytes).sum() - Arrays.stream(bytes).max().orElse(0);
+        FutureTask<T> task = new FutureTask<>(read);
+        Thread caller = Thread.currentThread();
+        LoopBody body = (index, scratch) -> {
+            if (Thread.currentThread() == caller) {
+                task.run();
+            } else {
+                arena.prepare(all, task::isDone);
+            }
+        };
+        SingleCall.run(cpu, body, 2);
+        task.run(); // does nothing, unless another thread took both tasks before this one came
+        return Loading.<T, IOException>result(task);
+    }
+
+    /** Returns a result, or throws what was thrown instead, which another language need not declare. */
+    @SuppressWarnings("unchecked") // nothing is cast at run time
+    public static <T, E extends Throwable> T result(Future<T> task) throws E {
+        if (task.state() == Future.State.FAILED) {
+            throw (E) task.exceptionNow();
+        }
+        return task.resultNow();
     }
 
     /** Frees all memory of the weights. Another time it does nothing. */

@@ -27,9 +27,9 @@ class SlabArenaTest {
             for (int i = 0; i < 20; i++) {
                 all.add(arena.allocate(10 * MIB, 64));
             }
-            // the first slab has 64 MiB, and so six of them; the second and last what is left
+            // the first slab has 128 MiB, and so twelve of them; the second and last what is left
             for (int i = 1; i < 20; i++) {
-                boolean first = i % 6 == 0 && i < 18;
+                boolean first = i == 12;
                 assertEquals(
                         !first,
                         all.get(i - 1).address() + 10 * MIB == all.get(i).address(),
@@ -67,6 +67,43 @@ class SlabArenaTest {
             MemorySegment first = arena.allocate(MIB, 64);
             assertFalse(large.address() + 30 * MIB == first.address());
             assertFollows(first, arena.allocate(36 * MIB, 64));
+        }
+    }
+
+    /** What would not fill a slab goes where an earlier one has room. */
+    @Test
+    void roomThatIsLeftIsUsed() {
+        try (SlabArena arena = new SlabArena()) {
+            arena.expect(400 * MIB);
+            MemorySegment first = arena.allocate(32 * MIB, 64);
+            MemorySegment second = arena.allocate(70 * MIB, 64);
+            assertFollows(first, second);
+            assertFalse(
+                    second.address() + 70 * MIB == arena.allocate(30 * MIB, 64).address());
+            assertFollows(second, arena.allocate(20 * MIB, 64));
+        }
+    }
+
+    /** Slabs that were allocated ahead are what is asked for later; a rest that is too small for one is not allocated. */
+    @Test
+    void preparedSlabsAreUsed() {
+        try (SlabArena arena = new SlabArena()) {
+            arena.expect(300 * MIB);
+            int[] asked = {0};
+            arena.prepare(280 * MIB, () -> asked[0]++ == 9);
+            assertEquals(2, asked[0], "slabs of 128 and 152 MiB");
+            MemorySegment first = arena.allocate(60 * MIB, 64);
+            assertFollows(first, arena.allocate(60 * MIB, 64));
+            MemorySegment second = arena.allocate(60 * MIB, 64);
+            MemorySegment third = arena.allocate(90 * MIB, 64);
+            assertFollows(second, third);
+            arena.prepare(32 * MIB, () -> {
+                throw new AssertionError("no slab is as small");
+            });
+            arena.prepare(300 * MIB, () -> true);
+            // a block of malloc of its own: nothing more was prepared, and too little is expected
+            MemorySegment alone = arena.allocate(20 * MIB, 64);
+            assertFalse(third.address() + 90 * MIB == alone.address());
         }
     }
 
