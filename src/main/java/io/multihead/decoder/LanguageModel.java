@@ -314,6 +314,17 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
+     * Returns the stack of the model, to look at its parts, or to make another model of them: {@link #of} takes a stack with some heads
+     * dropped.
+     *
+     * @return the stack, whose weights this model frees when it is closed; its rotary positions are those of contexts as long as {@link
+     *     #contextTokens}
+     */
+    public Transformer transformer() {
+        return loaded.model();
+    }
+
+    /**
      * {@return the number of tokens that the model may choose: those of the tokenizer, though its tables may have more rows}
      */
     public int vocabularySize() {

@@ -179,9 +179,7 @@ public final class Session implements AutoCloseable {
     public float[] nextLogits() {
         boolean entered = state.enter();
         try {
-            if (length() == 0) {
-                throw new IllegalStateException("session: no tokens; expected a prompt");
-            }
+            requireTokens();
             return compute();
         } finally {
             state.leave(entered);
@@ -192,6 +190,38 @@ public final class Session implements AutoCloseable {
         LogitsTask task = new LogitsTask(state);
         Generations.run(state.cache, List.of(task), chunkTokens);
         return task.logits();
+    }
+
+    /**
+     * Computes how much the last token attends to each token of the session, itself included, in some layers. It costs a step of one token
+     * besides those that wait, and changes no bit of what the session generates.
+     *
+     * @param layers from 0; none is asked for twice
+     * @return new arrays: by layer as asked for, by query head, and by token of the session. A row's sum is 1 but for rounding, less where
+     *     layers have sinks, to which the rest falls; a token outside of a layer's window, or one that was dropped to slide, has 0
+     * @throws IllegalArgumentException if there is no such layer, one is repeated, or it has no softmax attention, as layers with convolutions or
+     *     linear attention
+     * @throws IllegalStateException if the session is closed, in use by another thread, or has no token yet
+     * @throws CancellationException if the thread is interrupted
+     * @throws io.multihead.cache.CacheFullException if other sessions hold the room that this one needs for longer than calls wait
+     */
+    public float[][][] attention(int... layers) {
+        Checks.notNull(layers, "layers");
+        boolean entered = state.enter();
+        try {
+            requireTokens();
+            AttentionTask task = new AttentionTask(state, layers.clone());
+            Generations.run(state.cache, List.of(task), chunkTokens);
+            return task.weights();
+        } finally {
+            state.leave(entered);
+        }
+    }
+
+    private void requireTokens() {
+        if (length() == 0) {
+            throw new IllegalStateException("session: no tokens; expected a prompt");
+        }
     }
 
     /**

@@ -304,6 +304,15 @@ final class SessionCache {
         changes.add();
     }
 
+    /** Returns the query heads of a layer's attention; 0 if it has none. */
+    int heads(int layer) {
+        return runner.heads(layer);
+    }
+
+    int layers() {
+        return runner.layers();
+    }
+
     long bytesPerToken() {
         return cache.bytesPerToken();
     }

@@ -1,5 +1,6 @@
 package io.multihead.decoder;
 
+import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -36,6 +37,9 @@ final class Step {
     /** Whether the sequence may have to go back to where this step begins. */
     boolean snapshots;
 
+    /** By layer, where the attention weights of its tokens go, null for nowhere; empty if none are wanted. */
+    List<@Nullable Tensor> attention = List.of();
+
     /** How often this was set. */
     int uses;
 
@@ -65,6 +69,7 @@ final class Step {
         rows = newRows;
         behind = newBehind;
         snapshots = false;
+        attention = List.of();
         uses++;
         isDone = false;
         outcome = Outcome.COMPUTED;
@@ -74,6 +79,11 @@ final class Step {
 
     Step withSnapshot(boolean isWanted) {
         snapshots = isWanted;
+        return this;
+    }
+
+    Step withAttention(List<@Nullable Tensor> weights) {
+        attention = weights;
         return this;
     }
 }

@@ -3,12 +3,15 @@ package io.multihead.decoder;
 import io.multihead.cache.SequenceCache;
 import io.multihead.compute.Compute;
 import io.multihead.model.Buffers;
+import io.multihead.model.SelfAttention;
+import io.multihead.model.Sublayer;
 import io.multihead.model.TokenBatch;
 import io.multihead.model.Transformer;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -34,6 +37,7 @@ final class StepRunner {
     /** The step and the row of it that a row of logits belongs to. */
     private final Step[] owners = new Step[ROWS];
 
+    private final List<Step> together = new ArrayList<>();
     private final int[] ownerRows = new int[ROWS];
     private final int[] wanted = new int[ROWS];
 
@@ -52,11 +56,40 @@ final class StepRunner {
         }
     }
 
-    /** Computes steps, and writes the logits that they ask for. */
+    /** Returns the query heads of a layer's attention; 0 if it has none. */
+    int heads(int layer) {
+        return model.blocks().get(layer).sublayers().stream()
+                .map(Sublayer::part)
+                .filter(SelfAttention.class::isInstance)
+                .mapToInt(part -> ((SelfAttention) part).heads())
+                .findFirst()
+                .orElse(0);
+    }
+
+    int layers() {
+        return model.blocks().size();
+    }
+
+    /** Computes steps, and writes the logits that they ask for; those with attention weights each alone, which changes no bit. */
     void run(List<Step> steps) {
-        if (steps.isEmpty()) {
-            return;
+        together.clear();
+        for (int i = 0; i < steps.size(); i++) {
+            if (steps.get(i).attention.isEmpty()) {
+                together.add(steps.get(i));
+            }
         }
+        if (!together.isEmpty()) {
+            run(together, List.of());
+        }
+        for (int i = 0; i < steps.size() && together.size() < steps.size(); i++) {
+            if (!steps.get(i).attention.isEmpty()) {
+                run(List.of(steps.get(i)), steps.get(i).attention);
+            }
+        }
+        together.clear();
+    }
+
+    private void run(List<Step> steps, List<@Nullable Tensor> attention) {
         batch.clear();
         for (int i = 0; i < steps.size(); i++) {
             Step step = steps.get(i);
@@ -66,7 +99,11 @@ final class StepRunner {
             }
         }
         Buffers used = buffers(batch.tokens());
-        model.forward(cpu, batch, used);
+        if (attention.isEmpty()) {
+            model.forward(cpu, batch, used);
+        } else {
+            model.forward(cpu, batch, used, attention);
+        }
         computeLogits(steps, used);
     }
 

@@ -245,6 +245,18 @@ public final class Block {
         return new BufferSizes(dim, scratch, results);
     }
 
+    /** Fails if the first attention cannot write its weights there. */
+    void requireWeights(Tensor weights, int index, int tokens) {
+        String name = "weights[" + index + "]";
+        if (sublayers.stream().noneMatch(each -> each.part() instanceof SelfAttention)) {
+            throw Checks.fail(name, "those of a block without softmax attention", "expected null");
+        }
+        int heads = attention().heads();
+        if (weights.rank() != 3 || weights.dim(0) != heads || weights.dim(1) != tokens) {
+            throw Checks.fail(name, "shape " + weights.shape(), "expected [" + heads + ", " + tokens + ", keys]");
+        }
+    }
+
     /** Computes the states of a batch in place. */
     void forward(Compute cpu, Buffers buffers) {
         if (parallel) {

@@ -50,6 +50,8 @@ public final class Buffers {
 
     private @Nullable TokenBatch batch;
     private @Nullable Tensor weights;
+    /** Where the weights of the block that computes go. */
+    private @Nullable Tensor blockWeights;
     /** Layers of the cache that parts of the running call have used. */
     private int layers;
     /** Layers that were used before the part that computes. */
@@ -249,6 +251,18 @@ public final class Buffers {
         return weights == null ? null : weights.slice(0, attention, attention + 1L);
     }
 
+    /** Returns where the weights of the block's first attention go, besides what it computes; null for nowhere. */
+    @Nullable
+    Tensor takeBlockWeights() {
+        Tensor taken = blockWeights;
+        blockWeights = null;
+        return taken;
+    }
+
+    void bindBlockWeights(@Nullable Tensor newWeights) {
+        blockWeights = newWeights;
+    }
+
     void bindStates(List<StateSizes> newStates) {
         layerStates = newStates;
     }
@@ -303,6 +317,7 @@ public final class Buffers {
         TokenBatch of = batch;
         batch = null;
         weights = null;
+        blockWeights = null;
         if (of != null) {
             of.calls.leave();
         }

@@ -398,6 +398,13 @@ public final class SelfAttention implements Part {
         Tensor values = views.values();
         KeyValueView keyValueView =
                 keys == null || values == null ? batch.keyValues(layer) : batch.keyValues(cpu, layer, keys, values);
+        Tensor blockWeights = buffers.takeBlockWeights();
+        if (blockWeights != null) {
+            // a call of its own, since one with weights may round the context in another way
+            Tensor batched = blockWeights.reshape(1, blockWeights.dim(0), blockWeights.dim(1), blockWeights.dim(2));
+            AttentionOutputs first = views.attended().withWeights(batched);
+            Attention.forward(cpu, views.queries(), batch.packed(), keyValueView, first, options);
+        }
         Tensor weights = layout.shared() ? null : buffers.takeWeights();
         AttentionOutputs outputs =
                 weights == null ? views.attended() : views.attended().withWeights(weights);

@@ -285,7 +285,7 @@ public final class Transformer {
      * @throws io.multihead.cache.CacheFullException if the cache has no room; it has not changed then
      */
     public void forward(Compute cpu, TokenBatch batch, Buffers buffers) {
-        run(cpu, batch, buffers, null, null);
+        run(cpu, batch, buffers, null, null, List.of());
     }
 
     /**
@@ -302,7 +302,7 @@ public final class Transformer {
      * @throws io.multihead.cache.CacheFullException if the cache has no room; it has not changed then
      */
     public void forwardFrom(Compute cpu, TokenBatch batch, Tensor states, Buffers buffers) {
-        run(cpu, batch, buffers, Checks.notNull(states, "states"), null);
+        run(cpu, batch, buffers, Checks.notNull(states, "states"), null, List.of());
     }
 
     /**
@@ -321,11 +321,39 @@ public final class Transformer {
             throw Checks.fail(
                     "weights", "shape " + weights.shape(), "expected [" + attentions + ", heads, tokens, keys]");
         }
-        run(cpu, batch, buffers, null, weights);
+        run(cpu, batch, buffers, null, weights, List.of());
+    }
+
+    /**
+     * Computes the same, with the same bits, and the attention weights of some blocks, by calls of attention besides those of the model.
+     *
+     * @param cpu threads and scratch
+     * @param batch tokens of sequences, at least one each
+     * @param buffers of this model
+     * @param weights one for each block, null for none: {@code [heads, tokens, keys]}, any floating type and strides, written with those of the
+     *     block's first attention; as many keys as the longest sequence has
+     * @throws IllegalArgumentException as of the other method, if there are more or fewer, if a block has no {@link SelfAttention}, or if a
+     *     shape does not fit, of which the keys are found when the cache has grown already
+     */
+    public void forward(Compute cpu, TokenBatch batch, Buffers buffers, List<@Nullable Tensor> weights) {
+        Checks.length(Checks.notNull(weights, "weights").size(), blocks.size(), "weights", "one per block");
+        for (int i = 0; i < blocks.size(); i++) {
+            Tensor each = weights.get(i);
+            if (each != null) {
+                blocks.get(i)
+                        .requireWeights(each, i, Checks.notNull(batch, "batch").tokens());
+            }
+        }
+        run(cpu, batch, buffers, null, null, weights);
     }
 
     private void run(
-            Compute cpu, TokenBatch batch, Buffers buffers, @Nullable Tensor states, @Nullable Tensor weights) {
+            Compute cpu,
+            TokenBatch batch,
+            Buffers buffers,
+            @Nullable Tensor states,
+            @Nullable Tensor weights,
+            List<@Nullable Tensor> blockWeights) {
         Checks.notNull(cpu, "cpu");
         Checks.notNull(batch, "batch");
         Checks.notNull(buffers, "buffers").enter(batch);
@@ -352,6 +380,7 @@ public final class Transformer {
             buffers.bindStates(this.states);
             buffers.bindWeights(weights);
             for (int i = 0; i < blocks.size(); i++) { // an iterator would be garbage
+                buffers.bindBlockWeights(blockWeights.isEmpty() ? null : blockWeights.get(i));
                 blocks.get(i).forward(cpu, buffers);
             }
         } finally {

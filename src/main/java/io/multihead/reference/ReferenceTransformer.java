@@ -198,6 +198,11 @@ public record ReferenceTransformer(
         }
 
         private double[] context(double[] x) {
+            ReferenceAttention.Result result = result(x);
+            return tokens(result.output(), x.length / projections.get(0).inputs, heads);
+        }
+
+        private ReferenceAttention.Result result(double[] x) {
             int inputs = projections.get(0).inputs;
             int tokens = Checks.notNull(x, "x").length / inputs;
             if (tokens == 0 || x.length % inputs != 0) {
@@ -210,10 +215,7 @@ public record ReferenceTransformer(
             Tensor key = rotated(heads(keys, tokens, keyValueHeads));
             ReferenceAttention.Call call =
                     new ReferenceAttention.Call(query, key, value, scores.scale, scores.rule, ReferenceDropout.NONE);
-            double[] context = (scores.sinks == null ? call : call.withSinks(scores.sinks))
-                    .forward()
-                    .output();
-            return tokens(context, tokens, heads);
+            return (scores.sinks == null ? call : call.withSinks(scores.sinks)).forward();
         }
 
         private static double[] normalised(double[] x, @Nullable Norm norm) {
@@ -456,6 +458,28 @@ public record ReferenceTransformer(
             states = block.of(states);
         }
         return states;
+    }
+
+    /**
+     * Returns the attention weights of a block.
+     *
+     * @param block from 0
+     * @param ids of the tokens, at least one
+     * @return {@code [heads, tokens, keys]}: as many keys as tokens, and where there are sinks, these as one more
+     * @throws IllegalArgumentException if there is no such block, or it has no softmax attention
+     */
+    public double[] weights(int block, int... ids) {
+        Checks.index(block, blocks.size(), "block");
+        Block last = blocks.get(block);
+        Attention attention =
+                switch (last.attention) {
+                    case Attention plain -> plain;
+                    case GatedAttention gated -> gated.attention;
+                    default -> throw Checks.fail("block", String.valueOf(block), "expected one with softmax attention");
+                };
+        ReferenceTransformer before =
+                new ReferenceTransformer(embedding, blocks.subList(0, block), null, head, logitCap);
+        return attention.result(last.attentionNorms.before(before.states(ids))).weights();
     }
 
     /**
