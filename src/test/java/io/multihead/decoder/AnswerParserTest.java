@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.stream.Stream;
@@ -292,6 +293,45 @@ class AnswerParserTest {
         assertEquals(
                 "{\"city\":\"12\\u000a\\\"b\\\"\",\"days\":true}",
                 format.parse(call).toolCalls().getFirst().arguments());
+    }
+
+    private static String xml(String... parameters) {
+        return "<tool_call>\n<function=weather>\n" + String.join("", parameters) + "</function>\n</tool_call>";
+    }
+
+    /** What looks like other members, or like the end of a value, is a part of the value. */
+    @Test
+    void aValueOfXmlIsOneValue() {
+        AnswerFormat format = format(ToolCallFormat.QWEN_3_CODER, "");
+        String members = xml("<parameter=days>\n5, \"city\": \"x\"\n</parameter>\n");
+        assertEquals(
+                "{\"days\":\"5, \\\"city\\\": \\\"x\\\"\"}",
+                format.parse(members).toolCalls().getFirst().arguments());
+        String mark =
+                xml("<parameter=city>\na</parameter>b\n</parameter>\n", "<parameter=days>\n[1, 2]\n</parameter>\n");
+        assertEquals(
+                "{\"city\":\"a</parameter>b\",\"days\":[1, 2]}",
+                format.parse(mark).toolCalls().getFirst().arguments());
+    }
+
+    /** 60 parameters before something else: all ways to read them as fewer would take years. */
+    @Test
+    void manyParametersThatAreNoCallAreReadOnce() {
+        String[] parameters = new String[61];
+        Arrays.fill(parameters, "<parameter=days>\n1\n</parameter>\n");
+        parameters[60] = "else";
+        String call = xml(parameters);
+        assertEquals(
+                new ModelAnswer("", call, List.of()),
+                format(ToolCallFormat.QWEN_3_CODER, "").parse(call));
+    }
+
+    @Test
+    void escapesInNamesOfMembersAreNoCall() {
+        String call = "<tool_call>{\"n\\u0061me\": \"weather\", \"arguments\": {}}</tool_call>";
+        assertEquals(
+                new ModelAnswer("", call, List.of()),
+                format(ToolCallFormat.HERMES, "").parse(call));
     }
 
     /** A model without a format of calls has thoughts and text alone. */

@@ -248,4 +248,18 @@ class RequiredCallTest {
             assertTrue(message.startsWith("tools") && message.contains("odd") && message.contains("not"), message);
         }
     }
+
+    @ParameterizedTest
+    @EnumSource(names = {"QWEN_3_CODER", "FUNCTION_GEMMA"})
+    void valuesOfATextThatAreNoTextsAreNone(ToolCallFormat format) {
+        String schema = "{\"type\": \"object\", \"properties\": {\"a\": {\"type\": \"string\", \"enum\": %s}}}";
+        CallGrammars grammars = new CallGrammars(() -> AnswerParserTest.template(format));
+        ToolDefinition some = new ToolDefinition("f", "", schema.formatted("[\"x\", 1, null]"));
+        AnswerFormat.of(grammars, List.of(some), "", 1).requiring(GenerationOptions.DEFAULT);
+        ToolDefinition none = new ToolDefinition("f", "", schema.formatted("[1, null]"));
+        AnswerFormat answers = AnswerFormat.of(grammars, List.of(none), "", 1);
+        assertTrue(assertThrows(IllegalArgumentException.class, () -> answers.requiring(GenerationOptions.DEFAULT))
+                .getMessage()
+                .contains("tools.f.parameters.properties.a: [1, null]; expected a text, as of its type"));
+    }
 }

@@ -1,6 +1,7 @@
 package io.multihead.internal.toolcall;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -153,7 +154,7 @@ public final class CallRules {
     /** Returns the rule of an argument that is a text up to a mark; fails where its schema restricts the text otherwise than by a list. */
     String text(Tool tool, String key, String mark) {
         Map<?, ?> schema = tool.properties().getOrDefault(key, Map.of());
-        Object values = schema.containsKey("const") ? List.of(schema.get("const")) : schema.get("enum");
+        Object values = schema.containsKey("const") ? Arrays.asList(schema.get("const")) : schema.get("enum");
         for (Object keyword : schema.keySet()) {
             if (!TEXT_KEYWORDS.contains(keyword)) {
                 throw new IllegalArgumentException(
@@ -164,8 +165,15 @@ public final class CallRules {
         if (!(values instanceof List<?> list)) {
             return until(mark);
         }
-        String any = list.stream().map(value -> literal((String) value)).collect(Collectors.joining(" | ", "(", ")"));
-        return any + " " + token(mark);
+        List<String> texts = list.stream()
+                .filter(String.class::isInstance)
+                .map(value -> literal((String) value))
+                .toList();
+        if (texts.isEmpty()) {
+            throw new IllegalArgumentException("tools." + tool.name() + ".parameters.properties." + key + ": " + list
+                    + "; expected a text, as of its type");
+        }
+        return "(" + String.join(" | ", texts) + ") " + token(mark);
     }
 
     /** Returns a rule of any text up to a mark, characters or a control token, which ends it and is a part of it. */

@@ -71,7 +71,13 @@ final class JsonText {
             case "True" -> "true";
             case "False" -> "false";
             case "None" -> "null";
-            default -> problem("{\"\":" + value + "}").isEmpty() ? value : quoted(text);
+            default -> isValue(value) ? value : quoted(text);
         };
+    }
+
+    /** Returns whether a text is one value of JSON, and no more members behind it. */
+    private static boolean isValue(String text) {
+        return valueEnd(text + " ", 0) == text.length()
+                && problem("{\"\":" + text + "}").isEmpty();
     }
 }

@@ -157,12 +157,16 @@ final class ObjectCall {
         try {
             Map<String, @Nullable Object> members = Json.object(CALL, object.getBytes(StandardCharsets.UTF_8));
             JsonObject call = new JsonObject(CALL, members);
-            call.text("name");
+            String written = call.text("name");
             String key = keys.stream().filter(call::has).findFirst().orElse(keys.getFirst());
             if (call.get(key) instanceof String json) {
                 Json.object(CALL + "." + key, json.getBytes(StandardCharsets.UTF_8));
             } else {
                 call.object(key);
+            }
+            if (!written.equals(name) || arguments.isEmpty()) {
+                throw new IllegalArgumentException(
+                        Reading.problem(object, "expected names of members without escapes"));
             }
         } catch (IllegalArgumentException none) {
             complete = false;

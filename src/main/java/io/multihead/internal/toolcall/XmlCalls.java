@@ -18,11 +18,14 @@ public final class XmlCalls implements CallSyntax {
     private static final String VALUE_END = "\n</parameter>\n";
     private static final Pattern WRITTEN = Pattern.compile(
             "<tool_call>\\s*<function=probed_name>\\s*<parameter=key>\\s*value\\s*</parameter>\\s*</function>\\s*</tool_call>");
+    private static final String NAMED = "<parameter=([^>\\n]+)>\\n?(.*?)\\n?</parameter>\\s*";
+    /** A value ends where another parameter follows, or the end of the function; it may have its mark elsewhere. */
+    private static final Pattern PARAMETER = Pattern.compile(NAMED + "(?=<parameter=|\\z)", Pattern.DOTALL);
+    /** Parameters are not read again in another way, of which there are twice as many with each. */
     private static final Pattern BODY = Pattern.compile(
-            "\\s*(?:<tool_call>)?\\s*<function=([^>\\n]+)>\\s*((?:<parameter=[^>\\n]+>.*?</parameter>\\s*)*)</function>\\s*(?:</tool_call>)?",
+            "\\s*(?:<tool_call>)?\\s*<function=([^>\\n]+)>\\s*((?:(?>" + NAMED
+                    + "(?=<parameter=|</function>)))*+)</function>\\s*(?:</tool_call>)?",
             Pattern.DOTALL);
-    private static final Pattern PARAMETER =
-            Pattern.compile("<parameter=([^>\\n]+)>\\n?(.*?)\\n?</parameter>", Pattern.DOTALL);
 
     @Override
     public Pattern written() {
