@@ -113,21 +113,33 @@ final class SessionStates implements SessionPart {
     @Override
     public int[] open(Compute cpu) {
         int[] numbers = new int[lengths.size()];
-        int row = 0;
-        for (int i = 0; i < numbers.length; i++) {
-            numbers[i] = cache.open();
-            for (int k = 0; k < lengths.get(i).length; k++) {
-                float[][] states = new float[cache.layers()][];
-                for (int layer = 0; layer < states.length; layer++) {
-                    states[layer] = file.get(name(prefix, layer)).select(0, row).toArray();
-                }
-                row++;
-                cache.restore(numbers[i], lengths.get(i)[k], states);
-                if (k + 1 < lengths.get(i).length) {
-                    cache.snapshot(numbers[i]);
-                }
+        int opened = 0;
+        try {
+            for (int row = 0; opened < numbers.length; row += lengths.get(opened - 1).length) {
+                numbers[opened] = cache.open();
+                opened++;
+                restore(numbers[opened - 1], lengths.get(opened - 1), row);
+            }
+            return numbers;
+        } catch (Throwable failed) {
+            for (int i = 0; i < opened; i++) {
+                cache.close(numbers[i]);
+            }
+            throw failed;
+        }
+    }
+
+    /** Gives a sequence its states, whose rows begin at an index, the last one last. */
+    private void restore(int sequence, long[] all, int row) {
+        for (int k = 0; k < all.length; k++) {
+            float[][] states = new float[cache.layers()][];
+            for (int layer = 0; layer < states.length; layer++) {
+                states[layer] = file.get(name(prefix, layer)).select(0, row + k).toArray();
+            }
+            cache.restore(sequence, all[k], states);
+            if (k + 1 < all.length) {
+                cache.snapshot(sequence);
             }
         }
-        return numbers;
     }
 }

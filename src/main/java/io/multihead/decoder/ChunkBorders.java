@@ -19,9 +19,23 @@ final class ChunkBorders {
         this.tokenizer = tokenizer;
         this.prompt = prompt;
         this.chunks = chunks;
+        requireWholeCharacters();
         String whole = prompt + String.join("", chunks);
         text = whole.getBytes(StandardCharsets.UTF_8);
         ids = tokenizer.encode(whole);
+    }
+
+    /** Fails where a part ends within a character that Java has as two. */
+    private void requireWholeCharacters() {
+        for (int i = 1; i < chunks.size(); i++) {
+            String before = chunks.get(i - 1);
+            String behind = chunks.get(i);
+            if (!before.isEmpty()
+                    && !behind.isEmpty()
+                    && Character.isSurrogatePair(before.charAt(before.length() - 1), behind.charAt(0))) {
+                throw Checks.fail("chunks[" + (i - 1) + "]", "the first half of a character", "expected whole ones");
+            }
+        }
     }
 
     /** Returns where each part begins among the tokens, and where the last one ends. */

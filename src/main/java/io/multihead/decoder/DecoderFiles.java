@@ -15,13 +15,17 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.time.LocalDateTime;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
-import java.util.stream.Stream;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
 
@@ -137,15 +141,25 @@ record DecoderFiles(
 
     /** Maps the small files of a folder and of those in it, by their names with a slash. */
     private static Map<String, MemorySegment> files(Path folder, Arena arena) throws IOException {
-        List<Path> found;
-        try (Stream<Path> all = Files.walk(folder, 2)) {
-            found = all.filter(file -> isSmall(String.valueOf(file.getFileName())))
-                    .filter(Files::isRegularFile)
-                    .toList();
-        }
+        List<Path> found = new ArrayList<>();
+        Files.walkFileTree(folder, Set.of(), 2, new SimpleFileVisitor<>() {
+            @Override
+            public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) {
+                found.add(file);
+                return FileVisitResult.CONTINUE;
+            }
+
+            /** A folder within this one that nobody may read, such as a file system's own, is not the model's. */
+            @Override
+            public FileVisitResult visitFileFailed(Path file, IOException failed) {
+                return FileVisitResult.CONTINUE;
+            }
+        });
         Map<String, MemorySegment> files = new TreeMap<>();
         for (Path file : found) {
-            if (Files.size(file) <= MOST_BYTES) {
+            if (isSmall(String.valueOf(file.getFileName()))
+                    && Files.isRegularFile(file)
+                    && Files.size(file) <= MOST_BYTES) {
                 String separator = folder.getFileSystem().getSeparator();
                 String name = folder.relativize(file).toString().replace(separator, "/");
                 files.put(name, FileMemory.of(file, arena));

@@ -7,6 +7,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -130,6 +131,9 @@ final class JsonSettings implements Settings {
     @Override
     public Rope rope(RopeRequest request) {
         String key = config.has(ROPE) ? ROPE : SCALING;
+        if (config.has(ROPE) && config.has(SCALING) && !Objects.equals(config.get(ROPE), config.get(SCALING))) {
+            throw fail(SCALING, "none beside " + ROPE + ", or the same");
+        }
         JsonObject dictionary = config.has(key) ? config.object(key) : null;
         if (hasRope(request.layers())) {
             dictionary = config.object(ROPE).object(request.layers());

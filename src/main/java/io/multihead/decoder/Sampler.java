@@ -83,7 +83,7 @@ final class Sampler {
     /** Computes probabilities from the logits, which are divided by the temperature. */
     private void share(double temperature) {
         float max = maxima[largestBlock()];
-        if (max == Float.POSITIVE_INFINITY) {
+        if (Float.isInfinite(max)) { // or all of them are -infinity, which have no differences
             throw new ArithmeticException("temperature: " + temperature
                     + " for logits that it makes infinite; expected a larger one, or 0, which is greedy");
         }

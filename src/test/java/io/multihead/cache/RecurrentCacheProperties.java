@@ -6,13 +6,16 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.format.Safetensors;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
@@ -214,5 +217,27 @@ class RecurrentCacheProperties {
         assertEquals(209, cache.restorable(sequence, 209));
         assertEquals(200, cache.restorable(sequence, 208));
         assertEquals(100, cache.restorable(sequence, 199));
+    }
+
+    @Test
+    void aLoadThatFailsLeavesNoSequence() throws IOException {
+        RecurrentCache cache = RecurrentCache.of(4);
+        int[] sequences = {cache.open(), cache.open()};
+        for (int sequence : sequences) {
+            cache.states(0, sequence, 2);
+        }
+        Path file = folder.resolve("states");
+        CacheSession.save(CPU, cache, file, sequences);
+        RecurrentCache to = RecurrentCache.of(4);
+        SessionStates loader;
+        try (Arena arena = Arena.ofConfined()) {
+            Safetensors saved = Safetensors.map(arena, file);
+            Map<String, String> metadata = new HashMap<>();
+            saved.metadata().forEach((name, text) -> metadata.put(name.replaceFirst("^part 0 ", ""), text));
+            loader = new SessionStates(to, saved, metadata, "part.0.");
+        }
+        assertThrows(IllegalStateException.class, () -> loader.open(CPU), "the file is no longer mapped");
+        assertEquals(0, to.usedBytes());
+        assertEquals(0, to.open());
     }
 }

@@ -60,6 +60,17 @@ class ChunkBordersTest {
         }
     }
 
+    @Test
+    void aPartThatEndsWithinACharacterIsNamed() {
+        String both = "\ud83d\ude00";
+        assertArrayEquals(new int[] {0, 5, 6}, borders(SpacePrefix.NONE, "", "a" + both, "b"));
+        String message = assertThrows(
+                        IllegalArgumentException.class,
+                        () -> borders(SpacePrefix.NONE, "", "a" + both.charAt(0), both.charAt(1) + "b", "ab"))
+                .getMessage();
+        assertEquals("chunks[0]: the first half of a character; expected whole ones", message);
+    }
+
     /** What is between two borders, as text, ends where its part does or within the token that goes over the border. */
     @Test
     void randomTextsAreDividedByTheirLastBytes() {

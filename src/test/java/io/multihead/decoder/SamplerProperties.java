@@ -123,6 +123,9 @@ class SamplerProperties {
                 "temperature: 0.01 for logits that it makes infinite; expected a larger one, or 0, which is greedy",
                 assertThrows(ArithmeticException.class, () -> sampler.choose(logits, NOTHING, Sampling.of(0.01, 1), 0))
                         .getMessage());
+        float[] low = {-3e38f, -2e38f, -3e38f};
+        assertThrows(ArithmeticException.class, () -> sampler.choose(low, NOTHING, Sampling.of(0.01, 1), 0));
+        assertEquals(1, sampler.choose(low, NOTHING, Sampling.GREEDY, 0));
         assertEquals(1, sampler.choose(logits, NOTHING, Sampling.of(1, 1), 0));
         assertEquals(1, sampler.choose(logits, NOTHING, Sampling.GREEDY, 0));
         assertEquals(1, sampler.choose(new float[] {-3e38f, 2, -3e38f}, NOTHING, Sampling.of(0.01, 1), 0));
