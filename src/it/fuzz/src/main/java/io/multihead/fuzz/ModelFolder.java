@@ -19,6 +19,7 @@ final class ModelFolder {
     /** Files after whose change of sizes, modules or tokens another file may be the one that does not fit. */
     private final Set<String> shared;
 
+    private final long besides;
     private final Use use;
 
     /** Loads the model of a folder and uses it. */
@@ -28,6 +29,12 @@ final class ModelFolder {
     }
 
     ModelFolder(String name, Map<String, byte[]> files, List<String> names, Set<String> shared, Use use) {
+        this(name, files, names, shared, 0, use);
+    }
+
+    /** Takes the files of a folder, for whose model so many bytes are allocated whatever the changed file has. */
+    ModelFolder(String name, Map<String, byte[]> files, List<String> names, Set<String> shared, long besides, Use use) {
+        this.besides = besides;
         folder = Scratch.folder(name);
         this.files = files;
         this.names = names;
@@ -38,7 +45,7 @@ final class ModelFolder {
 
     void check(byte[] input) {
         if (input.length > 0) {
-            Oracle.check(input.length, () -> changed(input));
+            Oracle.check(input.length, besides, () -> changed(input));
         }
     }
 

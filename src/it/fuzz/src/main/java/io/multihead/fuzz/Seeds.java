@@ -47,6 +47,9 @@ public final class Seeds {
         seeds.text();
         seeds.encoder();
         seeds.packedEncoder();
+        seeds.decoder();
+        seeds.grammars();
+        seeds.requests();
         seeds.sessions();
         seeds.packedWeights();
         seeds.random("AttentionFuzz", 48);
@@ -141,6 +144,54 @@ public final class Seeds {
             String name = names.get(i).replace('/', '-');
             write(target, name, join(String.valueOf(i), name.endsWith(".safetensors") ? Framed.input(file) : file));
         }
+    }
+
+    private void decoder() throws IOException {
+        write("DecoderGgufFuzz", "f32", SmallDecoder.gguf(null));
+        write("DecoderGgufFuzz", "q8-0", SmallDecoder.gguf(BlockType.Q8_0));
+        folder("DecoderFolderFuzz", DecoderFolderFuzz.NAMES, SmallDecoder.files());
+    }
+
+    private void grammars() throws IOException {
+        grammar("object", """
+                0{"$defs": {"n": {"type": ["integer", "null"], "minimum": -5, "maximum": 120}}, "type": "object", "properties":
+                 {"a": {"$ref": "#/$defs/n"}, "b": {"type": "array", "items": {"enum": ["x", 1, true]}, "minItems": 1, "maxItems": 3}},
+                 "required": ["a"], "additionalProperties": false}""");
+        grammar("strings", """
+                0{"anyOf": [{"type": "string", "pattern": "^[a-f]{2,4}(-\\\\d+)?$"}, {"type": "string", "minLength": 1, "maxLength": 3},
+                 {"type": "string", "format": "date"}, {"const": {"a": [null]}}]}""");
+        grammar("recursion", """
+                0{"type": "object", "properties": {"next": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}, "x": {"type": "number"}}}""");
+        grammar("gbnf", """
+                1root ::= "1. " move " " [a-h]{2,3} ("x" | "y"? "z"+)* # text
+                move ::= [^\\x00-\\x1f\\"]* "\\u4e2d" .
+                """);
+        grammar("gbnf-recursion", "1root ::= item (\",\" item)*\nitem ::= \"(\" root \")\" | [0-9]+ | \"\"\n");
+    }
+
+    private void grammar(String name, String text) throws IOException {
+        write("GrammarFuzz", name, text.getBytes(StandardCharsets.UTF_8));
+    }
+
+    private void requests() throws IOException {
+        request("chat", """
+                0{"model": "m", "messages": [{"role": "system", "content": "a"}, {"role": "user", "content": [{"type": "text", "text": "b"}]}],
+                 "temperature": 0.5, "top_p": 0.9, "seed": 3, "max_tokens": 2, "stop": ["x", "y"], "n": 2, "logprobs": true,
+                 "logit_bias": {"5": 2}, "presence_penalty": 1, "chat_template_kwargs": {"t": true}}""");
+        request("format", """
+                0{"messages": [{"role": "user", "content": "a"}], "max_completion_tokens": 3, "response_format": {"type": "json_schema",
+                 "json_schema": {"name": "s", "strict": true, "schema": {"type": "object", "properties": {"a": {"type": "integer"}}}}}}""");
+        request("tools", """
+                0{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": null, "tool_calls": [{"id": "1",
+                 "type": "function", "function": {"name": "f", "arguments": "{}"}}]}, {"role": "tool", "tool_call_id": "1", "content": "b"}],
+                 "tools": [{"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object"}}}],
+                 "tool_choice": "none", "max_tokens": 2}""");
+        request("prompt", "1{\"prompt\": \"ab\", \"max_tokens\": 2, \"stop\": \"b\", \"top_k\": 4, \"min_p\": 0.1}");
+        request("tokenize", "2{\"content\": \"a b\"}");
+    }
+
+    private void request(String name, String text) throws IOException {
+        write("RequestFuzz", name, text.getBytes(StandardCharsets.UTF_8));
     }
 
     private void packedEncoder() throws IOException {

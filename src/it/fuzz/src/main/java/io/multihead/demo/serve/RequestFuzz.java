@@ -1,0 +1,71 @@
+package io.multihead.demo.serve;
+
+import com.fasterxml.jackson.core.JacksonException;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.multihead.compute.Compute;
+import io.multihead.decoder.LanguageModel;
+import io.multihead.decoder.SessionOptions;
+import io.multihead.decoder.Sessions;
+import io.multihead.fuzz.SmallDecoder;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.time.Duration;
+import java.util.Arrays;
+
+/**
+ * A request of any bytes to the server of the demo: a chat, a prompt after a byte {@code '1'}, or a text whose tokens are asked for after
+ * {@code '2'}. It is answered, or refused with an error that is not the server's own.
+ */
+public final class RequestFuzz {
+    private static final ObjectMapper JSON = new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
+    private static final int CONTEXT = 24;
+    private static final TextApi TEXTS = texts();
+
+    private RequestFuzz() {}
+
+    private static TextApi texts() {
+        try {
+            LanguageModel model = LanguageModel.load(Compute.serial(), SmallDecoder.folder());
+            Sessions sessions = model.sessions(
+                    SessionOptions.DEFAULT.withContextTokens(CONTEXT).withSessions(16));
+            Duration timeout = Duration.ofSeconds(60);
+            return new TextApi("m", model, sessions, new Room(1, 1, timeout), new Metrics(), timeout);
+        } catch (IOException failed) {
+            throw new UncheckedIOException(failed);
+        }
+    }
+
+    public static void fuzzerTestOneInput(byte[] input) throws IOException, InterruptedException {
+        if (input.length == 0) {
+            return;
+        }
+        JsonNode body;
+        try {
+            body = JSON.readTree(Arrays.copyOfRange(input, 1, input.length));
+        } catch (JacksonException malformed) {
+            return; // the parser's own error
+        }
+        if (body instanceof ObjectNode object && object.path("stream").asBoolean()) {
+            object.remove("stream"); // no connection to write events to
+        }
+        try {
+            Fields fields = new Fields("", body);
+            JsonNode answer = input[0] == '1'
+                    ? TEXTS.completion(fields, null)
+                    : input[0] == '2' ? TEXTS.tokenize(fields) : TEXTS.chat(fields, null);
+            if (answer == null || answer.isEmpty()) {
+                throw new AssertionError("no answer");
+            }
+        } catch (RuntimeException refused) {
+            ApiException error = HttpApi.error(refused);
+            if (error.status() == 500
+                    || error.status() == 504
+                    || error.json().toString().contains("\"null\"")) {
+                throw new AssertionError(error.json().toString(), refused);
+            }
+        }
+    }
+}

@@ -1,0 +1,30 @@
+package io.multihead.fuzz;
+
+import java.util.List;
+import java.util.Set;
+
+/** A language model's folder, of which one file has any bytes, is refused with the name of a file or generates tokens. */
+public final class DecoderFolderFuzz {
+    /** In the order of the numbers. */
+    static final List<String> NAMES = List.of(
+            "config.json",
+            "generation_config.json",
+            "tokenizer_config.json",
+            "chat_template.jinja",
+            "tokenizer.json",
+            "model.safetensors");
+
+    private static final ModelFolder FOLDER = new ModelFolder(
+            "decoder-folder",
+            SmallDecoder.files(),
+            NAMES,
+            Set.of("config.json", "tokenizer.json", "tokenizer_config.json", "generation_config.json"),
+            Oracle.ALLOCATED_BY_DECODER,
+            DecoderUse::run);
+
+    private DecoderFolderFuzz() {}
+
+    public static void fuzzerTestOneInput(byte[] input) {
+        FOLDER.check(input);
+    }
+}

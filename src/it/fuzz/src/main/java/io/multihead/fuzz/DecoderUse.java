@@ -1,0 +1,74 @@
+package io.multihead.fuzz;
+
+import io.multihead.cache.CacheFormat;
+import io.multihead.compute.Compute;
+import io.multihead.decoder.ChatMessage;
+import io.multihead.decoder.GeneratedText;
+import io.multihead.decoder.GenerationOptions;
+import io.multihead.decoder.LanguageModel;
+import io.multihead.decoder.Session;
+import io.multihead.decoder.SessionOptions;
+import io.multihead.decoder.Sessions;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+
+/** Loads a language model, and generates tokens after a text and after a chat. */
+final class DecoderUse {
+    private static final Compute CPU = Compute.serial();
+    private static final int TOKENS = 2;
+    private static final GenerationOptions FEW =
+            GenerationOptions.DEFAULT.withMaxTokens(TOKENS).withLogProbabilities(true);
+
+    private DecoderUse() {}
+
+    static void run(Path path, boolean finiteWeights) throws IOException {
+        try (LanguageModel model = LanguageModel.load(CPU, path)) {
+            Oracle.uncounted(() -> use(model, finiteWeights));
+        }
+    }
+
+    private static void use(LanguageModel model, boolean finiteWeights) {
+        int context = Math.min(24, model.contextTokens());
+        SessionOptions options = SessionOptions.DEFAULT
+                .withContextTokens(context)
+                .withCacheFormat(CacheFormat.F32)
+                .withKeptPrefixes(false);
+        try (Sessions sessions = model.sessions(options)) {
+            generate(sessions, session -> session.append("ab a"), finiteWeights);
+            generate(sessions, session -> session.appendChat(List.of(ChatMessage.user("ab"))), finiteWeights);
+        }
+    }
+
+    /** How a session gets its prompt. */
+    private interface Prompt {
+        void append(Session session);
+    }
+
+    /** A text without tokens, one that the context has no room for and a template that fails are refused; weights may be no numbers. */
+    private static void generate(Sessions sessions, Prompt prompt, boolean finiteWeights) {
+        try (Session session = sessions.open()) {
+            if (!Oracle.accepts("", () -> append(session, prompt))) {
+                return;
+            }
+            Oracle.accepts("", () -> {
+                GeneratedText text = session.generate(FEW);
+                Oracle.require(text.tokens().size() <= TOKENS, text.tokens().size() + " tokens");
+            });
+        } catch (ArithmeticException notFinite) {
+            Oracle.require(!finiteWeights, String.valueOf(notFinite.getMessage()));
+        }
+    }
+
+    /** Errors of templates have a form of their own: the line of the template in place of a value. */
+    private static void append(Session session, Prompt prompt) throws IOException {
+        try {
+            prompt.append(session);
+        } catch (IllegalArgumentException refused) {
+            if (!String.valueOf(refused.getMessage()).startsWith("chat_template: line ")) {
+                throw refused;
+            }
+            throw new IOException(refused);
+        }
+    }
+}
