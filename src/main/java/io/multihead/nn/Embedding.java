@@ -11,20 +11,29 @@ import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.nn.InitialTensors;
 import io.multihead.internal.nn.RowView;
+import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
+import java.util.Arrays;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Rows of a table by token id, as PyTorch's {@code nn.Embedding}: {@code y_i = weight[ids_i]}.
  *
+ * <p>Ids are an array, or the f32 tensor that a {@link Layer} takes: whole numbers, exact below 2^24. Their gradient is zeros, as the output
+ * does not depend on them smoothly. A head that shares the table, {@code Linear.of(weight, null)}, stands in the same {@link Sequence} under
+ * the same prefix.
+ *
  * <p>Thread-safe while nobody changes the table, which stays the caller's. Numbers pass through f32; the same bits for any number
  * of threads.
- * Not a {@link Layer}, as ids are no tensor.
  */
-public final class Embedding {
+public final class Embedding implements Layer {
     private static final String WEIGHT = "weight";
+    /** Whole numbers below it are exact in f32. */
+    private static final long MOST = 1L << 24;
+
     private static final FloatsKey ROW = new FloatsKey();
     private static final FloatsKey ADDED = new FloatsKey();
 
@@ -72,6 +81,7 @@ public final class Embedding {
      *
      * @return an unmodifiable map of {@code weight}, the very tensor that was given
      */
+    @Override
     public Map<String, Tensor> parameters() {
         return Map.of(WEIGHT, weight);
     }
@@ -87,6 +97,10 @@ public final class Embedding {
     public void forward(Compute cpu, int[] ids, Tensor y) {
         int[] rows = require(ids, y, "y");
         new TensorChecks(cpu).reads(WEIGHT, weight, weight.shape()).writes("y", y, y.shape());
+        look(cpu, rows, y);
+    }
+
+    private void look(Compute cpu, int[] rows, Tensor y) {
         RowView from = RowView.of(weight, 1);
         RowView to = RowView.of(y, 1);
         RowLoop.run(cpu, rows.length, (i, scratch) -> {
@@ -112,6 +126,10 @@ public final class Embedding {
                 .reads(WEIGHT, weight, weight.shape())
                 .reads("outputGradient", outputGradient, outputGradient.shape())
                 .writes("weightGradient", weightGradient, weight.shape());
+        add(cpu, rows, outputGradient, weightGradient);
+    }
+
+    private static void add(Compute cpu, int[] rows, Tensor outputGradient, Tensor weightGradient) {
         RowView from = RowView.of(outputGradient, 1);
         RowView to = RowView.of(weightGradient, 1);
         int length = (int) from.length();
@@ -126,6 +144,68 @@ public final class Embedding {
                 to.write(scratch.packer(), rows[i], row);
             }
         }
+    }
+
+    @Override
+    public Shape outputShape(Shape input) {
+        int rank = Checks.notNull(input, "input").rank();
+        long[] dims = Arrays.copyOf(input.toArray(), rank + 1);
+        dims[rank] = weight.dim(1);
+        return Shape.of(dims);
+    }
+
+    @Override
+    public int independentAxes(Shape input) {
+        return Checks.notNull(input, "input").rank();
+    }
+
+    /**
+     * Looks ids up.
+     *
+     * @param cpu threads and scratch
+     * @param x {@code [...]} f32, rows of the table
+     * @param y {@code [..., dim]}, written
+     * @throws IllegalArgumentException if a shape, type or id does not fit or memory overlaps; nothing has been written then
+     */
+    @Override
+    public void forward(Compute cpu, Tensor x, Tensor y) {
+        LayerChecks.forward(cpu, this, x, y);
+        look(cpu, ids(x), y);
+    }
+
+    @Override
+    public Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
+        LayerChecks.forward(cpu, this, x, y);
+        int[] rows = ids(x);
+        look(cpu, rows, y);
+        return new RecordedPass(this, cpu, x, y) {
+            @Override
+            void differentiate(Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {
+                Tensor weightGradient = gradients.get(WEIGHT);
+                if (weightGradient != null) {
+                    add(cpu, rows, dy, weightGradient);
+                }
+                if (dx != null) {
+                    dx.fill(0);
+                }
+            }
+        };
+    }
+
+    private int[] ids(Tensor x) {
+        if (x.dtype() != DType.F32) {
+            throw Checks.fail("x", x.toString(), "expected ids in f32, which holds whole numbers below 2^24");
+        }
+        long most = Math.min(weight.dim(0), MOST);
+        float[] numbers = x.toArray();
+        int[] ids = new int[numbers.length];
+        for (int i = 0; i < ids.length; i++) {
+            ids[i] = (int) numbers[i];
+            if (ids[i] != numbers[i] || ids[i] < 0 || ids[i] >= most) {
+                throw Checks.fail("x[" + i + "]", String.valueOf(numbers[i]), "expected an id, 0 to " + (most - 1));
+            }
+        }
+        return ids;
     }
 
     /** A copy of ids that are rows of the table, one for every row of a tensor. */

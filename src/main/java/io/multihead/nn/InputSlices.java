@@ -35,11 +35,16 @@ record InputSlices(Tensor x, Tensor y, long length) {
         Tensor input = merges ? merged(x, axes) : x;
         Tensor output = merges ? merged(y, axes) : y;
         long count = input.dim(0);
-        long rows = input.shape().elements() / input.dim(-1);
+        // ids have no features: their rows are those of the output
+        long rows = Math.max(rows(input), rows(output));
         long most = Math.max(ELEMENTS / Math.ceilDiv(widest, count), Math.ceilDiv(ROWS * count, rows));
         // slices of about one length, so that each finds the arrays of the one before
         long parts = Math.ceilDiv(count, Math.max(1, most));
         return new InputSlices(input, output, Math.ceilDiv(count, parts));
+    }
+
+    private static long rows(Tensor tensor) {
+        return tensor.shape().elements() / Math.max(1, tensor.dim(-1));
     }
 
     private static Tensor merged(Tensor tensor, int axes) {

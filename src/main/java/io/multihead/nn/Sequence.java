@@ -20,6 +20,9 @@ import org.jspecify.annotations.Nullable;
  * over the depth. Recording keeps every layer's output. An inference keeps two at a time, of a part of the input where the layers
  * allow it ({@link Layer#independentAxes}): about 4 MiB each, whatever the batch.
  *
+ * <p>Layers share a parameter if the very same tensor has the same name in both, such as a head that is the embedding's table: it is there
+ * once, and its gradients add up.
+ *
  * <p>Each layer draws its dropout from a seed of its own, made of the pass's seed and its place. As thread-safe as its layers.
  */
 public final class Sequence implements Layer {
@@ -53,9 +56,9 @@ public final class Sequence implements Layer {
         Map<String, Tensor> named = new LinkedHashMap<>();
         for (Part part : parts) {
             part.layer.parameters().forEach((name, tensor) -> {
-                if (named.put(part.prefix + name, tensor) != null) {
-                    throw Checks.fail(
-                            "prefix", part.prefix, "expected names of their own; " + name + " is there twice");
+                Tensor other = named.put(part.prefix + name, tensor);
+                if (other != null && other != tensor) {
+                    throw Checks.fail("prefix", part.prefix, "expected one tensor for a name; " + name + " is two");
                 }
             });
         }
@@ -67,7 +70,7 @@ public final class Sequence implements Layer {
      *
      * @param parts the layers in order
      * @return the sequence
-     * @throws IllegalArgumentException if there is none, or two parameters have one name
+     * @throws IllegalArgumentException if there is none, or two tensors have one name
      */
     public static Sequence of(Part... parts) {
         return of(List.of(Checks.noNulls(parts, "parts")));

@@ -29,6 +29,7 @@ import io.multihead.nn.Embedding;
 import io.multihead.nn.Gelu;
 import io.multihead.nn.LayerNorm;
 import io.multihead.nn.Linear;
+import io.multihead.nn.PositionalEncoding;
 import io.multihead.nn.RmsNorm;
 import io.multihead.nn.attention.MultiHeadAttention;
 import io.multihead.nn.attention.MultiHeadConfig;
@@ -253,6 +254,8 @@ final class ValidCalls {
                 m -> ValidCall.on(Embedding.of(t(m, 5, 4)), "forward", CPU, new int[] {0, 4, 1}, t(m, 3, 4)),
                 m -> ValidCall.on(
                         Embedding.of(t(m, 5, 4)), "backward", CPU, new int[] {0, 4, 1}, t(m, 3, 4), t(m, 5, 4)),
+                m -> ValidCall.on(PositionalEncoding.of(t(m, 5, 4)), "forward", CPU, x(m), x(m)),
+                m -> ValidCall.on(PositionalEncoding.of(t(m, 5, 4)), "record", CPU, x(m), x(m), 1L),
                 m -> ValidCall.of(SinusoidalPositions.class, "fill", CPU, t(m, 3, 4), 2L),
                 m -> ValidCall.of(SinusoidalPositions.class, "add", CPU, t(m, 3, 4), 2L));
     }

@@ -15,6 +15,15 @@ public final class Tensors {
         return Tensor.of(new float[(int) Shape.of(dims).elements()], dims);
     }
 
+    /** Ids as a tensor {@code [batch, length]}, row-major. */
+    public static Tensor ids(int[] tokens, int length) {
+        float[] ids = new float[tokens.length];
+        for (int i = 0; i < ids.length; i++) {
+            ids[i] = tokens[i];
+        }
+        return Tensor.of(ids, tokens.length / length, length);
+    }
+
     /** Normal numbers around 0 in native memory, for parameters. */
     public static Tensor normal(SplittableRandom random, double deviation, long... dims) {
         Tensor tensor = Tensor.allocate(Arena.ofAuto(), DType.F32, Shape.of(dims));

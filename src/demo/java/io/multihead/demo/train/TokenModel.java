@@ -8,13 +8,12 @@ import io.multihead.nn.Gradients;
 import io.multihead.nn.LayerNorm;
 import io.multihead.nn.Linear;
 import io.multihead.nn.Pass;
+import io.multihead.nn.PositionalEncoding;
 import io.multihead.nn.Sequence;
 import io.multihead.nn.attention.MultiHeadConfig;
 import io.multihead.nn.attention.MultiHeadInputs;
 import io.multihead.nn.attention.MultiHeadOutputs;
 import io.multihead.nn.attention.TransformerBlock;
-import io.multihead.position.SinusoidalPositions;
-import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
@@ -42,7 +41,7 @@ public final class TokenModel implements Trainable {
     private final Config config;
     private final Compute cpu;
     private final Map<String, Tensor> parameters = new LinkedHashMap<>();
-    private final Embedding embedding;
+    private final Sequence embedding;
     private final List<TransformerBlock> blocks;
     private final Sequence whole;
     private final CrossEntropy loss = CrossEntropy.ignoring(Task.IGNORED);
@@ -68,7 +67,9 @@ public final class TokenModel implements Trainable {
         }
         draw("head.weight", random, 1 / Math.sqrt(config.embedDim), config.classes(), config.embedDim);
         draw("head.bias", random, 0, config.classes());
-        embedding = Embedding.of(parameters.get("embedding.weight"));
+        embedding = Sequence.of(
+                new Sequence.Part("embedding.", Embedding.of(parameters.get("embedding.weight"))),
+                new Sequence.Part("", PositionalEncoding.sinusoidal()));
         blocks = List.copyOf(made);
         whole = assemble(blocks);
     }
@@ -97,6 +98,7 @@ public final class TokenModel implements Trainable {
 
     private Sequence assemble(List<TransformerBlock> stack) {
         return Sequence.of(
+                new Sequence.Part("", embedding),
                 new Sequence.Part("", Sequence.of("layers.", stack)),
                 new Sequence.Part(
                         "norm.",
@@ -153,14 +155,7 @@ public final class TokenModel implements Trainable {
 
     @Override
     public Map<String, Tensor> gradients() {
-        Map<String, Tensor> gradients = new LinkedHashMap<>(Gradients.zeros(Arena.ofAuto(), whole));
-        gradients.put(
-                "embedding.weight",
-                Tensor.allocate(
-                        Arena.ofAuto(),
-                        DType.F32,
-                        parameters.get("embedding.weight").shape()));
-        return gradients;
+        return Gradients.zeros(Arena.ofAuto(), whole);
     }
 
     @Override
@@ -170,17 +165,12 @@ public final class TokenModel implements Trainable {
 
     /** The loss of a batch; its gradients are added to those given. */
     public double learn(Task.Batch batch, long seed, Map<String, Tensor> gradients) {
-        Tensor x = embed(batch.tokens());
+        Tensor x = ids(batch.tokens());
         Tensor logits = Tensors.room(x.dim(0), x.dim(1), config.classes());
         try (Pass pass = whole.record(cpu, x, logits, seed)) {
             Tensor upstream = Tensors.room(logits.shape().toArray());
             double value = loss.lossAndGradient(cpu, logits, batch.targets(), upstream);
-            Tensor down = Tensors.room(x.shape().toArray());
-            pass.backward(upstream, down, gradients);
-            Tensor rows = gradients.get("embedding.weight");
-            if (rows != null) {
-                embedding.backward(cpu, batch.tokens(), down, rows);
-            }
+            pass.backward(upstream, null, gradients);
             return value;
         }
     }
@@ -211,7 +201,7 @@ public final class TokenModel implements Trainable {
 
     /** Logits {@code [batch, length, classes]}. */
     public Tensor logits(int[] tokens) {
-        Tensor x = embed(tokens);
+        Tensor x = ids(tokens);
         Tensor logits = Tensors.room(x.dim(0), x.dim(1), config.classes());
         whole.forward(cpu, x, logits);
         return logits;
@@ -236,10 +226,14 @@ public final class TokenModel implements Trainable {
     }
 
     private Tensor embed(int[] tokens) {
-        Tensor x = Tensors.room(tokens.length / config.sizes.length(), config.sizes.length(), config.embedDim);
-        embedding.forward(cpu, tokens, x);
-        SinusoidalPositions.add(cpu, x, 0);
+        Tensor ids = ids(tokens);
+        Tensor x = Tensors.room(ids.dim(0), ids.dim(1), config.embedDim);
+        embedding.forward(cpu, ids, x);
         return x;
+    }
+
+    private Tensor ids(int[] tokens) {
+        return Tensors.ids(tokens, config.sizes.length());
     }
 
     private static int best(float[] logits, int at, int classes) {
