@@ -290,6 +290,25 @@ public final class Mask {
         return measures;
     }
 
+    /**
+     * Returns how many keys before its own a query sees at most, where queries are the last tokens of their sequences.
+     *
+     * @return the least of all windows; {@link Long#MAX_VALUE} without one, and where {@link #queryOffset} or {@link #keyLengths} move queries
+     */
+    public long keysBefore() {
+        long least = Long.MAX_VALUE;
+        for (MaskPart part : parts) {
+            switch (part) {
+                case MaskPart.Window(long left, long _) -> least = Math.min(least, left);
+                case MaskPart.QueryOffset _, MaskPart.KeyLengths _ -> {
+                    return Long.MAX_VALUE;
+                }
+                default -> {}
+            }
+        }
+        return least;
+    }
+
     List<MaskPart> parts() {
         return parts;
     }

@@ -40,7 +40,7 @@ public final class CacheContents {
      * @param cpu threads and scratch
      * @param layer from 0
      * @param sequence an open sequence
-     * @param from the first token to copy, at least {@code firstKey}; the tensors say how many
+     * @param from the first token to copy, at least {@code firstKey}, or what a window has kept; the tensors say how many
      * @param key {@code [heads, tokens, headDim]}, floating, any strides, written
      * @param value {@code [heads, tokens, valueDim]}, floating, any strides, written
      * @throws IllegalArgumentException if shapes do not fit, the sequence does not have these tokens, or memory overlaps or is read-only;
@@ -63,7 +63,7 @@ public final class CacheContents {
      * @param cpu threads and scratch
      * @param layer from 0
      * @param sequence an open sequence
-     * @param from the first token to copy, at least {@code firstKey}; the tensors say how many
+     * @param from the first token to copy, at least {@code firstKey}, or what a window has kept; the tensors say how many
      * @param to tensors of the cache's element type, written
      * @throws IllegalArgumentException if shapes or element types do not fit, the sequence does not have these tokens, or memory overlaps
      *     or is read-only; nothing has been written then
@@ -130,11 +130,12 @@ public final class CacheContents {
         Checks.index(layer, cache.config().layers(), "layer");
         Sequence of = cache.sequences().get(sequence);
         long length = of.lengths[layer];
-        if (from < of.firstKey || from > length || key.dim(1) > length - from) {
+        long first = cache.sequences().kept(sequence);
+        if (from < first || from > length || key.dim(1) > length - from) {
             throw Checks.fail(
                     "from",
                     from + ", for the " + key.dim(1) + " tokens of key " + key.shape(),
-                    "expected tokens from " + of.firstKey + " to the length " + length + " of sequence " + sequence);
+                    "expected tokens from " + first + " to the length " + length + " of sequence " + sequence);
         }
     }
 

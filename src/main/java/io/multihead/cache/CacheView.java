@@ -47,7 +47,7 @@ final class CacheView implements KeyValueSource {
 
     @Override
     public long firstKey(int sequence) {
-        return sequences.get(sequence(sequence)).firstKey;
+        return sequences.kept(sequence(sequence));
     }
 
     private int sequence(int index) {

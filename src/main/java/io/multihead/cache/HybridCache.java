@@ -141,7 +141,7 @@ public final class HybridCache implements SequenceCache {
     @Override
     public long restorable(int sequence, long length) {
         long common = Checks.atLeast(length, 0, "length");
-        for (int i = 0; i < parts.size(); i++) { // until none asks for less
+        for (int i = 0; i < parts.size() && common >= 0; i++) { // until none asks for less
             long least = parts.get(i).restorable(sequence, common);
             i = least < common ? -1 : i;
             common = least;

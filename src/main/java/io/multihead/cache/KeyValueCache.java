@@ -129,10 +129,10 @@ public final class KeyValueCache implements SequenceCache {
         }
     }
 
-    private KeyValueCache(Config config, PagePool pool, long quota) {
+    private KeyValueCache(Config config, PagePool pool, long quota, int window) {
         this.config = config;
         this.pool = pool;
-        sequences = new Sequences(pool, quota);
+        sequences = new Sequences(pool, quota, window);
         @Nullable Rope[] ropes = new Rope[config.layers()];
         Arrays.setAll(ropes, config::rope);
         appender = new TokenAppender(pool, sequences, ropes);
@@ -176,7 +176,7 @@ public final class KeyValueCache implements SequenceCache {
         long quota = Math.ceilDiv(Checks.atLeast(tokens, 1, "tokens"), (long) PagePool.CONTIGUOUS_PAGE);
         CacheChecks.requireCountable(config.layout(), sequences, quota, tokens);
         PagePool pool = PagePool.contiguous(arena, config.layout(), sequences, quota);
-        KeyValueCache cache = new KeyValueCache(config, pool, quota);
+        KeyValueCache cache = new KeyValueCache(config, pool, quota, 0);
         for (int sequence = 0; sequence < sequences; sequence++) {
             cache.open();
         }
@@ -218,7 +218,35 @@ public final class KeyValueCache implements SequenceCache {
         }
         CacheChecks.requireCountable(config.layout(), budgetBytes, page);
         PagePool pool = PagePool.growing(arena, config.layout(), KeyValueSpan.MIN_PANEL_KEYS, budgetBytes / page);
-        return new KeyValueCache(config, pool, Long.MAX_VALUE);
+        return new KeyValueCache(config, pool, Long.MAX_VALUE, 0);
+    }
+
+    /**
+     * Creates a cache of pages, as {@link #paged(Arena, Config, long)} does, for layers whose queries see the last tokens alone
+     * ({@link io.multihead.attention.Mask#window}). Before an append to all layers it drops whole blocks of 256 tokens that no query sees, all
+     * but 256 tokens: a sequence holds at most the window, 511 tokens before it, and those of the last append. So it can be truncated by 256
+     * tokens, to a snapshot, which keeps a window of its own, and to 0. Views of a sequence begin with the first token that is left, which
+     * attention with a longer window would take for the first one.
+     *
+     * @param arena allocates native memory, as sequences grow; a shared one if several threads are to use the cache
+     * @param config sizes and element type
+     * @param budgetBytes most bytes of all pages together
+     * @param window tokens that a query sees, its own included, at least 1; for {@code Mask.window(left, 0)}, {@code left + 1}
+     * @return the cache
+     * @throws IllegalArgumentException as of a cache without a window, or if the window is less than 1
+     */
+    public static KeyValueCache windowed(Arena arena, Config config, long budgetBytes, int window) {
+        KeyValueCache whole = paged(arena, config, budgetBytes);
+        return new KeyValueCache(config, whole.pool, Long.MAX_VALUE, (int) Checks.atLeast(window, 1, "window"));
+    }
+
+    /**
+     * Returns how many tokens queries see.
+     *
+     * @return their own included; 0 for all
+     */
+    public int window() {
+        return (int) sequences.window.tokens;
     }
 
     /**
@@ -293,17 +321,17 @@ public final class KeyValueCache implements SequenceCache {
 
     @Override
     public boolean truncatesAnywhere() {
-        return true;
+        return window() == 0;
     }
 
     @Override
     public long restorable(int sequence, long length) {
-        return Math.min(Checks.atLeast(length, 0, "length"), length(sequence));
+        return sequences.window.restorable(sequences.get(sequence), Checks.atLeast(length, 0, "length"));
     }
 
     @Override
     public void snapshot(int sequence) {
-        sequences.get(sequence); // any length can be restored
+        sequences.window.mark(sequence, sequences.get(sequence));
     }
 
     @Override

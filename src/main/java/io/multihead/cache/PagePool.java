@@ -208,6 +208,10 @@ final class PagePool {
         owners[page]++;
     }
 
+    int owners(int page) {
+        return owners[page];
+    }
+
     boolean isShared(int page) {
         return owners[page] > 1;
     }

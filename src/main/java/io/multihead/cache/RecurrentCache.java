@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
+import java.util.function.IntToLongFunction;
 import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 
@@ -282,8 +283,7 @@ public final class RecurrentCache implements SequenceCache {
     public void snapshot(int sequence) {
         States of = get(sequence);
         if (!of.isEven()) {
-            throw new IllegalStateException(
-                    "sequence " + sequence + ": layers of lengths " + Arrays.toString(of.lengths) + "; " + EVEN);
+            throw uneven(sequence, of.lengths);
         }
         long length = of.lengths[0];
         List<Snapshot> all = of.snapshots;
@@ -292,21 +292,26 @@ public final class RecurrentCache implements SequenceCache {
             all.add(new Snapshot(length, share(of.rows)));
         }
         if (all.size() > MOST_SNAPSHOTS) {
-            dropNearest(all);
+            release(all.remove(nearest(all.size(), i -> all.get(i).length)).rows);
         }
     }
 
-    /** Forgets the snapshot, of all but the newest, that is the cheapest to compute again from the one before. */
-    private void dropNearest(List<Snapshot> all) {
+    /** Returns what a snapshot fails with while a step runs, or after one that failed. */
+    static IllegalStateException uneven(int sequence, long[] lengths) {
+        return new IllegalStateException(
+                "sequence " + sequence + ": layers of lengths " + Arrays.toString(lengths) + "; " + EVEN);
+    }
+
+    /** Returns the snapshot, of all but the newest, that is the cheapest to compute again from the one before. */
+    static int nearest(int count, IntToLongFunction length) {
         int nearest = 0;
-        for (int i = 1; i + 1 < all.size(); i++) {
-            nearest = tokens(all, i) < tokens(all, nearest) ? i : nearest;
+        long least = Long.MAX_VALUE;
+        for (int i = 0; i + 1 < count; i++) {
+            long tokens = length.applyAsLong(i) - (i == 0 ? 0 : length.applyAsLong(i - 1));
+            nearest = tokens < least ? i : nearest;
+            least = Math.min(least, tokens);
         }
-        release(all.remove(nearest).rows);
-    }
-
-    private static long tokens(List<Snapshot> all, int index) {
-        return all.get(index).length - (index == 0 ? 0 : all.get(index - 1).length);
+        return nearest;
     }
 
     @Override

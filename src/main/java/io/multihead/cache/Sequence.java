@@ -1,6 +1,8 @@
 package io.multihead.cache;
 
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 
 /** One sequence: its pages, from the first that still exists, and its length in each layer. */
 final class Sequence {
@@ -11,6 +13,21 @@ final class Sequence {
 
     int pageCount;
     private int[] pages = new int[4];
+    /** Snapshots, shorter ones first; none in a cache without a window. */
+    final List<Mark> marks = new ArrayList<>(0);
+
+    /** A length that a sequence can go back to. Pages are in the sequence, too, until it drops them. */
+    static final class Mark {
+        final long length;
+        /** The first of the pages, and the pages that it owns; none while the sequence has all of them. */
+        long first;
+
+        int[] pages = {};
+
+        Mark(long length) {
+            this.length = length;
+        }
+    }
 
     Sequence(int layers) {
         lengths = new long[layers];
@@ -22,6 +39,14 @@ final class Sequence {
             most = Math.max(most, length);
         }
         return most;
+    }
+
+    long shortest() {
+        long least = lengths[0];
+        for (long length : lengths) {
+            least = Math.min(least, length);
+        }
+        return least;
     }
 
     int page(long index) {

@@ -83,7 +83,8 @@ public interface SequenceCache {
     long firstKey(int sequence);
 
     /**
-     * {@return whether a sequence can be truncated to any length; else to those of its snapshots, to its present one and to 0}
+     * {@return whether a sequence can be truncated to any length; else to those of its snapshots, to its present one and to 0, and by some
+     *     tokens where keys and values have a window}
      */
     boolean truncatesAnywhere();
 
@@ -92,7 +93,8 @@ public interface SequenceCache {
      *
      * @param sequence an open sequence
      * @param length most tokens of it, at least 0
-     * @return at most the length, and at most what all layers have
+     * @return at most the length, and at most what all layers have; -1 if {@link #slide} dropped the first tokens, and a window what the next
+     *     token sees
      */
     long restorable(int sequence, long length);
 
@@ -101,14 +103,14 @@ public interface SequenceCache {
      *
      * @param sequence an open sequence
      * @param length how many tokens stay at most, from the very first
-     * @throws IllegalArgumentException if tokens that were dropped by {@link #slide} would have to come back, or a recurrent state has no
-     *     snapshot of this length, which {@link #restorable} says before
+     * @throws IllegalArgumentException if tokens that were dropped by {@link #slide} would have to come back, a recurrent state has no
+     *     snapshot of this length, or a window has dropped what the next token sees, which {@link #restorable} says before
      */
     void truncate(int sequence, long length);
 
     /**
      * Remembers a sequence as it is now, so that it can be truncated to its present length, until it is truncated below. Keys and values need
-     * none, and keep none. A recurrent state is copied when the sequence goes on: {@link #bytesPerSequence} for each snapshot, of which a
+     * none, and keep none, but where they have a window, whose pages are kept then. A recurrent state is copied when the sequence goes on: {@link #bytesPerSequence} for each snapshot, of which a
      * sequence has three at most. Of more, the one is forgotten that has the fewest tokens since the one before; the newest never is.
      *
      * @param sequence an open sequence
@@ -167,7 +169,7 @@ public interface SequenceCache {
      *
      * @param sequence an open sequence
      * @param tokens new tokens of a layer, at least 0
-     * @return a multiple of the page size: that of new pages, and of copies of pages that are shared
+     * @return a multiple of the page size: that of new pages, and of copies of pages that are shared, less that of pages which it drops
      * @throws IllegalArgumentException if the sequence is not open, or the number is negative or above 2^62
      */
     long neededTokens(int sequence, long tokens);

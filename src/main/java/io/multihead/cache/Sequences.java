@@ -16,10 +16,13 @@ final class Sequences {
     /** Most pages of one sequence. */
     private final long quota;
 
+    final KeyWindow window;
+
     private @Nullable Sequence[] sequences = new Sequence[4];
 
-    Sequences(PagePool pool, long quota) {
+    Sequences(PagePool pool, long quota, long window) {
         this.pool = pool;
+        this.window = new KeyWindow(pool, window);
         this.quota = quota;
     }
 
@@ -35,6 +38,12 @@ final class Sequences {
     /** Returns the most pages of one sequence. */
     long quota() {
         return quota;
+    }
+
+    /** Returns the first token of a sequence that is in memory. */
+    long kept(int number) {
+        Sequence sequence = get(number);
+        return Math.max(sequence.firstKey, sequence.dropped * pool.pageTokens);
     }
 
     /** Returns the page that holds a token. */
@@ -75,8 +84,10 @@ final class Sequences {
 
     /** Opens a sequence with the tokens of another one, which share pages, and returns its number. */
     int fork(int number) {
-        Sequence other = get(number).fork();
+        Sequence from = get(number);
+        Sequence other = from.fork();
         int fork = put(other); // first, as there may be no memory for it
+        window.share(from, other);
         for (long page = other.dropped; page < other.dropped + other.pageCount; page++) {
             pool.share(other.page(page));
         }
@@ -86,6 +97,7 @@ final class Sequences {
     /** Releases the pages of a sequence, and frees its number. */
     void close(int number) {
         Sequence closed = get(number);
+        window.clear(closed);
         while (closed.pageCount > 0) {
             pool.release(closed.removeLast());
         }
@@ -111,6 +123,7 @@ final class Sequences {
     /** Takes the pages that the new tokens need, and copies the shared ones that will be written; all or none. */
     void makeRoom(int layer, int[] to, long @Nullable [] offsets, long all) {
         long wanted = 0;
+        long freed = 0;
         for (int i = 0; i < to.length; i++) {
             Sequence sequence = get(to[i]);
             long length = sequence.lengths[layer];
@@ -120,7 +133,9 @@ final class Sequences {
             long end = count > Long.MAX_VALUE - length ? Long.MAX_VALUE : length + count;
             long pages = Math.ceilDiv(end, (long) pool.pageTokens);
             long missing = Math.max(0, pages - sequence.dropped - sequence.pageCount);
-            if (missing + sequence.pageCount > quota) {
+            int stale = window.stale(sequence);
+            freed += stale == 0 ? 0 : window.freedByDrop(sequence);
+            if (missing + sequence.pageCount - stale > quota) {
                 throw new CacheFullException(
                         "sequence " + to[i] + ": " + length + " tokens and " + count + " more; expected at most "
                                 + quota * pool.pageTokens + " from token " + sequence.dropped * pool.pageTokens);
@@ -128,9 +143,12 @@ final class Sequences {
             wanted += missing;
         }
         wanted += copies(layer, to, offsets, all);
-        if (wanted > pool.available()) {
-            throw new CacheFullException("cache: " + wanted + " pages wanted; expected at most the " + pool.available()
-                    + " free of " + pool.pages + ", " + pool.pageTokens + " tokens each");
+        if (wanted > pool.available() + freed) {
+            throw new CacheFullException("cache: " + wanted + " pages wanted; expected at most the "
+                    + (pool.available() + freed) + " free of " + pool.pages + ", " + pool.pageTokens + " tokens each");
+        }
+        for (int number : to) {
+            window.dropStale(get(number));
         }
         for (int i = 0; i < to.length; i++) {
             takePages(get(to[i]), layer, count(offsets, i, all));
@@ -147,7 +165,7 @@ final class Sequences {
         for (long page = length / pool.pageTokens; page <= last; page++) {
             needed += pool.isShared(sequence.page(page)) ? 1 : 0;
         }
-        return needed;
+        return Math.max(0, needed - window.freedByDrop(sequence));
     }
 
     /** Returns how many pages some sequences have together. */
@@ -158,6 +176,7 @@ final class Sequences {
             for (long page = sequence.dropped; page < sequence.dropped + sequence.pageCount; page++) {
                 pages.set(sequence.page(page));
             }
+            KeyWindow.addPages(sequence, pages);
         }
         return pages.cardinality();
     }
@@ -165,6 +184,9 @@ final class Sequences {
     /** Returns how many pages behind the first tokens no other sequence shares. */
     long freed(int number, long length) {
         Sequence sequence = get(number);
+        if (window.tokens > 0) {
+            return window.freed(sequence, length);
+        }
         long freed = 0;
         long first = Math.max(sequence.dropped, Math.ceilDiv(length, (long) pool.pageTokens));
         for (long page = first; page < sequence.dropped + sequence.pageCount; page++) {
@@ -228,6 +250,18 @@ final class Sequences {
             throw Checks.fail(
                     "length", String.valueOf(length), "expected at least the first token " + shorter.firstKey);
         }
+        if (window.tokens > 0 && length < shorter.longest()) {
+            long most = window.restorable(shorter, length);
+            if (most < Math.min(length, shorter.shortest())) {
+                throw Checks.fail(
+                        "length",
+                        String.valueOf(length),
+                        "expected at most " + most + " or at least " + window.leastCut(shorter)
+                                + ", as what others need was dropped before the window of " + window.tokens
+                                + " tokens");
+            }
+            window.restore(shorter, length);
+        }
         for (int layer = 0; layer < shorter.lengths.length; layer++) {
             shorter.lengths[layer] = Math.min(shorter.lengths[layer], length);
         }
@@ -244,6 +278,7 @@ final class Sequences {
             }
         }
         slid.firstKey = firstKey;
+        window.clear(slid); // their first tokens may be among those that go
         long page = firstPage(firstKey);
         while (slid.pageCount > 0 && slid.dropped < page) {
             pool.release(slid.removeFirst());

@@ -68,9 +68,14 @@ final class SessionBlocks {
         return firstKey / Sequences.SLIDE_STEP * (Sequences.SLIDE_STEP / TOKENS);
     }
 
+    /** Returns the first block of a sequence. */
+    long first(Sequence sequence) {
+        return sequence.dropped * (pool.pageTokens / TOKENS);
+    }
+
     /** Returns all blocks of a sequence's pages. */
     private Block[] blocks(Sequence sequence, Map<Long, Block> all) {
-        long first = first(sequence.firstKey);
+        long first = first(sequence);
         long end = Math.ceilDiv(sequence.longest(), (long) pool.pageTokens) * (pool.pageTokens / TOKENS);
         Block[] blocks = new Block[(int) Math.max(0, end - first)];
         for (int i = 0; i < blocks.length; i++) {

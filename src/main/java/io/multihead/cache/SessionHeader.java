@@ -28,7 +28,12 @@ record SessionHeader(List<Entry> sequences) {
     /** Named rotary embeddings in another way. */
     private static final String FORMAT_1 = "multihead cache session 1";
 
+    /** Of a cache with a window: says of each sequence from which token on there are blocks. */
+    private static final String FORMAT_6 = "multihead cache session 6";
+
     static final String FORMAT_FIELD = "format";
+    private static final String WINDOW = "window";
+    private static final String KEPT = "kept";
     private static final String SCALES = "keyScales";
     /** Positions stay below 2^53, as those of rotary embeddings do. */
     static final long POSITIONS = 1L << 53;
@@ -37,26 +42,33 @@ record SessionHeader(List<Entry> sequences) {
      * One sequence.
      *
      * @param firstKey its first token
+     * @param kept the first token of which it has a block, a multiple of 256
      * @param lengths by layer
-     * @param blocks numbers of its blocks in the file's tensors, from {@link SessionBlocks#first} on; -1 where it has no token
+     * @param blocks numbers of its blocks in the file's tensors, from the first one on; -1 where it has no token
      */
     @SuppressWarnings("ArrayRecordComponent")
-    record Entry(long firstKey, long[] lengths, int[] blocks) {
+    record Entry(long firstKey, long kept, long[] lengths, int[] blocks) {
         long longest() {
             return Arrays.stream(lengths).max().orElseThrow();
         }
     }
 
     /** Returns the metadata for sequences of a cache. */
-    static Map<String, String> write(Config config, List<Sequence> sequences, SessionBlocks blocks) {
+    static Map<String, String> write(Config config, int window, List<Sequence> sequences, SessionBlocks blocks) {
         Map<String, String> metadata = new LinkedHashMap<>();
-        metadata.put(FORMAT_FIELD, FORMAT);
-        metadata.putAll(geometry(config));
+        metadata.put(FORMAT_FIELD, window == 0 ? FORMAT : FORMAT_6);
+        if (window > 0) {
+            metadata.put(WINDOW, String.valueOf(window));
+        }
+        metadata.putAll(geometry(config, config.layers()));
         metadata.put("ropes", SessionRopes.write(config));
         metadata.put("sequences", String.valueOf(sequences.size()));
         for (int i = 0; i < sequences.size(); i++) {
             Sequence sequence = sequences.get(i);
             metadata.put(name(i, "firstKey"), String.valueOf(sequence.firstKey));
+            if (window > 0) {
+                metadata.put(name(i, KEPT), String.valueOf(blocks.first(sequence) * SessionBlocks.TOKENS));
+            }
             metadata.put(
                     name(i, "lengths"),
                     joined(Arrays.stream(sequence.lengths).boxed().toList()));
@@ -69,18 +81,32 @@ record SessionHeader(List<Entry> sequences) {
 
     /** Returns whether a file must have checksums: one of this version, and any that has some, whatever version it names. */
     static boolean hasChecksums(Safetensors file) {
-        return FORMAT.equals(file.metadata().get(FORMAT_FIELD)) || file.contains(SessionChecksums.NAME);
+        return List.of(FORMAT, FORMAT_6).contains(String.valueOf(file.metadata().get(FORMAT_FIELD)))
+                || file.contains(SessionChecksums.NAME);
     }
 
-    /** Reads and checks the metadata of a file for a cache. */
-    static SessionHeader read(Map<String, String> metadata, Config config) {
+    /**
+     * Reads and checks the metadata of a file for a cache.
+     *
+     * @param layers which layers of the file the cache has: others where the file is of a time when one cache had them all
+     * @param ofFile how many the file has
+     */
+    static SessionHeader read(Map<String, String> metadata, KeyValueCache cache, int[] layers, int ofFile) {
+        Config config = cache.config();
         String format = String.valueOf(metadata.get(FORMAT_FIELD));
         boolean isVersionOne = FORMAT_1.equals(format);
         boolean namesScales = !isVersionOne && !FORMAT_2.equals(format);
-        if (!List.of(FORMAT_1, FORMAT_2, FORMAT_3, FORMAT).contains(format)) {
-            throw Checks.fail(FORMAT_FIELD, format, "expected " + FORMAT + " or an earlier one");
+        if (!List.of(FORMAT_1, FORMAT_2, FORMAT_3, FORMAT, FORMAT_6).contains(format)) {
+            throw Checks.fail(FORMAT_FIELD, format, "expected " + FORMAT + " or an earlier one, or " + FORMAT_6);
         }
-        geometry(config).forEach((name, expected) -> {
+        boolean isWindowed = FORMAT_6.equals(format);
+        if (isWindowed && number(metadata, WINDOW, 1, Integer.MAX_VALUE) != cache.window()) {
+            throw Checks.fail(
+                    WINDOW,
+                    String.valueOf(metadata.get(WINDOW)),
+                    "expected " + cache.window() + ", as the cache has, 0 for all");
+        }
+        geometry(config, ofFile).forEach((name, expected) -> {
             // where a file does not name its scales, a key has one, or none
             String actual = name.equals(SCALES) && !namesScales ? scales(1) : metadata.get(name);
             if (!expected.equals(actual)) {
@@ -91,33 +117,44 @@ record SessionHeader(List<Entry> sequences) {
         long count = number(metadata, "sequences", 0, Integer.MAX_VALUE);
         List<Entry> entries = new ArrayList<>();
         for (int i = 0; i < count; i++) {
-            entries.add(entry(metadata, i, config.layers()));
+            entries.add(entry(metadata, i, layers, ofFile, isWindowed ? cache.window() : 0));
         }
         return new SessionHeader(entries);
     }
 
-    private static Entry entry(Map<String, String> metadata, int index, int layers) {
+    private static Entry entry(Map<String, String> metadata, int index, int[] layers, int ofFile, int window) {
         long firstKey = number(metadata, name(index, "firstKey"), 0, POSITIONS);
         long[] lengths = numbers(metadata, name(index, "lengths"), 0, POSITIONS);
-        Checks.length(lengths.length, layers, name(index, "lengths"), "one per layer");
+        Checks.length(lengths.length, ofFile, name(index, "lengths"), "one per layer");
         for (long length : lengths) {
             if (length < firstKey) {
                 throw Checks.fail(
                         name(index, "lengths"), Arrays.toString(lengths), "expected at least firstKey " + firstKey);
             }
         }
+        long kept = window == 0
+                ? SessionBlocks.first(firstKey) * SessionBlocks.TOKENS
+                : number(metadata, name(index, KEPT), 0, POSITIONS);
+        long seen = Math.max(firstKey, Arrays.stream(lengths).min().orElseThrow() - window + 1);
+        if (window > 0 && (kept % Sequences.SLIDE_STEP != 0 || kept > seen)) {
+            throw Checks.fail(
+                    name(index, KEPT),
+                    String.valueOf(kept),
+                    "expected a multiple of " + Sequences.SLIDE_STEP + ", at most " + seen);
+        }
         long[] blocks = numbers(metadata, name(index, "blocks"), -1, Integer.MAX_VALUE);
         long longest = Arrays.stream(lengths).max().orElseThrow();
-        long least = Math.ceilDiv(longest, (long) SessionBlocks.TOKENS) - SessionBlocks.first(firstKey);
+        long least = Math.ceilDiv(longest, (long) SessionBlocks.TOKENS) - kept / SessionBlocks.TOKENS;
         if (blocks.length < least) {
             throw Checks.fail(
                     name(index, "blocks"),
                     blocks.length + " of them",
-                    "expected at least " + least + " for tokens " + firstKey + " to " + longest);
+                    "expected at least " + least + " for tokens " + Math.max(firstKey, kept) + " to " + longest);
         }
         return new Entry(
                 firstKey,
-                lengths,
+                kept,
+                Arrays.stream(layers).mapToLong(layer -> lengths[layer]).toArray(),
                 Arrays.stream(blocks).mapToInt(Math::toIntExact).toArray());
     }
 
@@ -133,9 +170,9 @@ record SessionHeader(List<Entry> sequences) {
     }
 
     /** Returns what a file and a cache must have in common, by name, but for rotary embeddings. */
-    private static Map<String, String> geometry(Config config) {
+    private static Map<String, String> geometry(Config config, int layers) {
         Map<String, String> fields = new LinkedHashMap<>();
-        fields.put("layers", String.valueOf(config.layers()));
+        fields.put("layers", String.valueOf(layers));
         fields.put("heads", String.valueOf(config.heads()));
         fields.put("headDim", String.valueOf(config.headDim()));
         fields.put("valueDim", String.valueOf(config.valueDim()));

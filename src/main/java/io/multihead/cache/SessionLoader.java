@@ -26,6 +26,8 @@ final class SessionLoader implements SessionPart {
     private final String prefix;
 
     private final SessionHeader header;
+    /** Layers of the file. */
+    private final int[] layers;
     /** Blocks of a page. */
     private final int step;
 
@@ -39,14 +41,23 @@ final class SessionLoader implements SessionPart {
      *
      * @param metadata what the file says of this cache
      * @param prefix what the names of its tensors begin with
+     * @param layers which layers of the file the cache has
+     * @param ofFile how many the file has of this prefix
      */
-    SessionLoader(KeyValueCache cache, Safetensors file, Map<String, String> metadata, String prefix) {
+    SessionLoader(
+            KeyValueCache cache,
+            Safetensors file,
+            Map<String, String> metadata,
+            String prefix,
+            int[] layers,
+            int ofFile) {
+        this.layers = layers;
         this.cache = cache;
         this.file = file;
         this.prefix = prefix;
         pool = cache.pool();
         step = pool.pageTokens / SessionBlocks.TOKENS;
-        header = SessionHeader.read(metadata, cache.config());
+        header = SessionHeader.read(metadata, cache, layers, ofFile);
         long tokens = requireTensors();
         header.requireBlocks(tokens / SessionBlocks.TOKENS);
     }
@@ -55,7 +66,7 @@ final class SessionLoader implements SessionPart {
     private long requireTensors() {
         KeyValueCache.Config config = cache.config();
         long tokens = -1;
-        for (int layer = 0; layer < config.layers(); layer++) {
+        for (int layer : layers) {
             Tensor key = file.get(prefix + StoredPart.KEY.name(layer));
             tokens = tokens < 0 && key.rank() == 3 ? key.dim(1) : tokens;
             for (StoredPart part : StoredPart.values()) {
@@ -67,7 +78,7 @@ final class SessionLoader implements SessionPart {
         }
         if (tokens % SessionBlocks.TOKENS != 0) {
             throw Checks.fail(
-                    prefix + StoredPart.KEY.name(0),
+                    prefix + StoredPart.KEY.name(layers[0]),
                     tokens + " tokens",
                     "expected a multiple of " + SessionBlocks.TOKENS);
         }
@@ -115,7 +126,7 @@ final class SessionLoader implements SessionPart {
     /** Finds out which pages there will be. */
     private void plan() {
         for (SessionHeader.Entry entry : header.sequences()) {
-            long first = cache.sequences().firstPage(entry.firstKey());
+            long first = entry.kept() / pool.pageTokens;
             long end = Math.ceilDiv(entry.longest(), (long) pool.pageTokens);
             if (end - first > cache.sequences().quota()) {
                 throw new CacheFullException("sequence " + pagesOf.size() + " of the file: tokens " + entry.firstKey()
@@ -135,7 +146,7 @@ final class SessionLoader implements SessionPart {
     private List<Long> blocks(SessionHeader.Entry entry, long page) {
         List<Long> blocks = new ArrayList<>(List.of(page));
         for (int i = 0; i < step; i++) {
-            long index = page * step + i - SessionBlocks.first(entry.firstKey());
+            long index = page * step + i - entry.kept() / SessionBlocks.TOKENS;
             blocks.add(index >= 0 && index < entry.blocks().length ? entry.blocks()[(int) index] : -1L);
         }
         return blocks;
@@ -177,7 +188,7 @@ final class SessionLoader implements SessionPart {
     }
 
     private @Nullable Tensor stored(StoredPart part, int layer) {
-        return part.isIn(cache.config()) ? file.get(prefix + part.name(layer)) : null;
+        return part.isIn(cache.config()) ? file.get(prefix + part.name(layers[layer])) : null;
     }
 
     /** Returns a block of zeros; scales of a page that has just been taken are zero already. */
@@ -194,7 +205,7 @@ final class SessionLoader implements SessionPart {
             Sequence sequence = new Sequence(entry.lengths().length);
             System.arraycopy(entry.lengths(), 0, sequence.lengths, 0, entry.lengths().length);
             sequence.firstKey = entry.firstKey();
-            sequence.dropped = cache.sequences().firstPage(entry.firstKey());
+            sequence.dropped = entry.kept() / pool.pageTokens;
             for (int content : pagesOf.get(i)) {
                 if (owned[content]) {
                     pool.share(pages[content]);

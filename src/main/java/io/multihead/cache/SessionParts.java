@@ -14,6 +14,7 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -110,7 +111,7 @@ record SessionParts(List<? extends SequenceCache> parts, List<Integer> layers) {
                 }
             }
         }
-        return SessionHeader.write(config, saved, blocks);
+        return SessionHeader.write(config, cache.window(), saved, blocks);
     }
 
     private static void read(
@@ -126,17 +127,18 @@ record SessionParts(List<? extends SequenceCache> parts, List<Integer> layers) {
 
     /** Opens the sequences of a file, and returns their numbers, the same in all parts. */
     int[] load(Compute cpu, Safetensors file, @Nullable SessionChecksums checksums) {
-        if (!isPlain()) {
+        boolean isWhole = isOfOneCache(file);
+        if (!isPlain() && !isWhole) {
             require(file, SessionHeader.FORMAT_FIELD, FORMAT);
             require(file, LAYERS, SessionHeader.joined(layers));
             file.get(SessionChecksums.NAME); // files of this version have them, or are refused by name
         }
         List<SessionPart> loaders = new ArrayList<>();
         for (int i = 0; i < parts.size(); i++) {
-            Map<String, String> metadata = metadata(file, field(i));
+            Map<String, String> metadata = metadata(file, isWhole ? "" : field(i));
             loaders.add(
                     parts.get(i) instanceof KeyValueCache keys
-                            ? new SessionLoader(keys, file, metadata, tensor(i))
+                            ? loader(keys, file, metadata, i, isWhole)
                             : new SessionStates((RecurrentCache) parts.get(i), file, metadata, tensor(i)));
         }
         loaders.forEach(SessionPart::requireRoom);
@@ -163,6 +165,25 @@ record SessionParts(List<? extends SequenceCache> parts, List<Integer> layers) {
             }
             throw failed;
         }
+    }
+
+    /** Returns whether a file has as one cache what has several windows here, as files of versions 1 to 4. */
+    private boolean isOfOneCache(Safetensors file) {
+        return !isPlain()
+                && !file.metadata().containsKey(LAYERS)
+                && file.metadata().containsKey("layers")
+                && parts.stream().allMatch(KeyValueCache.class::isInstance);
+    }
+
+    private SessionLoader loader(
+            KeyValueCache cache, Safetensors file, Map<String, String> metadata, int part, boolean isWhole) {
+        int[] own = IntStream.range(0, cache.layers()).toArray();
+        int[] ofWhole = IntStream.range(0, layers.size())
+                .filter(layer -> layers.get(layer) == part)
+                .toArray();
+        return isWhole
+                ? new SessionLoader(cache, file, metadata, "", ofWhole, layers.size())
+                : new SessionLoader(cache, file, metadata, tensor(part), own, own.length);
     }
 
     private static void require(Safetensors file, String field, String expected) {

@@ -196,7 +196,7 @@ final class DecoderBuilder {
         int queries = sizes.heads() * heads.headDim();
         return SelfAttention.sharing(
                         sizes.heads(),
-                        new KeyValueSizes(heads.keyValueHeads(), heads.headDim(), heads.headDim()),
+                        new KeyValueSizes(heads.keyValueHeads(), heads.headDim(), heads.headDim(), layer.window()),
                         projection(at + "attn_q", queries),
                         linear(at + "attn_output", sizes.dim(), queries),
                         options(at, layer, config.attention()),

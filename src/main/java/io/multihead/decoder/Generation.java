@@ -118,7 +118,7 @@ final class Generation extends SessionTask {
         tokens.truncate(tokens.size() - guessed);
         return session.step
                 .set(tokens.array(), session.computed, waiting + guessed, 1 + guessed, 0)
-                .withSnapshot(guessed > 0 || generated.isEmpty());
+                .withSnapshot(session.cache.isRecurrent ? guessed > 0 || generated.isEmpty() : generated.size() == 1);
     }
 
     /** Returns why no step follows; null if one does. */

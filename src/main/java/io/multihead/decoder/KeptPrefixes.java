@@ -114,11 +114,11 @@ final class KeptPrefixes {
         return shareable(kept.sequence, different < 0 ? most : different);
     }
 
-    /** Returns how many of a sequence's first tokens another one can begin with: whole pages, or what recurrent states were kept of. */
+    /** Returns how many of a sequence's first tokens another one can begin with: whole pages, or what recurrent states and windows were kept of. */
     private int shareable(CachedSequence sequence, int tokens) {
         return cache.truncatesAnywhere()
                 ? tokens / eviction.pageTokens * eviction.pageTokens
-                : (int) cache.restorable(sequence.number, tokens);
+                : (int) Math.max(0, cache.restorable(sequence.number, tokens));
     }
 
     boolean isEmpty() {

@@ -301,10 +301,11 @@ public final class Session implements AutoCloseable {
     }
 
     /**
-     * {@return the bytes of the session's keys and values, those that it shares and those whose room others have taken included}
+     * {@return the bytes of the session's keys and values, those that it shares and those whose room others have taken included; in layers with
+     *     a window, at most of as many tokens as it has and 511 more}
      */
     public long cacheBytes() {
-        long ofTokens = (state.computed - state.first) * state.cache.bytesPerToken();
+        long ofTokens = state.cache.bytesOfTokens(state.computed - state.first);
         return ofTokens + (state.computed > 0 ? state.cache.bytesPerSequence() : 0);
     }
 

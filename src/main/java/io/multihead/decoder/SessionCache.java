@@ -2,6 +2,8 @@ package io.multihead.decoder;
 
 import io.multihead.cache.CacheFullException;
 import io.multihead.cache.CacheSession;
+import io.multihead.cache.HybridCache;
+import io.multihead.cache.KeyValueCache;
 import io.multihead.cache.SequenceCache;
 import io.multihead.compute.Compute;
 import io.multihead.decoder.Step.Outcome;
@@ -123,7 +125,7 @@ final class SessionCache {
                 step.failure = CachedSequence.closedError();
             } else if (isReady(step, taken)) {
                 taken += cache.neededTokens(step.sequence.number, step.count);
-                if (step.snapshots && isRecurrent) {
+                if (step.snapshots) {
                     cache.snapshot(step.sequence.number);
                 }
                 fitting.add(step);
@@ -261,15 +263,25 @@ final class SessionCache {
         return length[0];
     }
 
-    /** Drops the tokens behind a length; returns how many are left, fewer where a recurrent state cannot be cut there. */
+    /** Drops the tokens behind a length; returns how many are left, fewer where a recurrent state or a window cannot be cut there. */
     int truncate(CachedSequence sequence, int length) {
         int[] left = {length};
         queue.exclusively(() -> {
             requireOpen(sequence);
             forgetBeyond(sequence, length);
-            left[0] = isRecurrent ? Math.min(length, eviction.length(sequence)) : length;
+            left[0] = cache.truncatesAnywhere() ? length : Math.min(length, eviction.length(sequence));
         });
         changes.add();
+        return left[0];
+    }
+
+    /** Returns how many of the first tokens are left when a sequence is truncated to as many. */
+    int restorable(CachedSequence sequence, int length) {
+        int[] left = new int[1];
+        queue.exclusively(() -> {
+            requireOpen(sequence);
+            left[0] = (int) cache.restorable(sequence.number, length);
+        });
         return left[0];
     }
 
@@ -315,6 +327,18 @@ final class SessionCache {
 
     long bytesPerToken() {
         return cache.bytesPerToken();
+    }
+
+    /** Returns the bytes of so many tokens of a sequence: in layers with a window, of the most that are kept between steps. */
+    long bytesOfTokens(long tokens) {
+        List<? extends SequenceCache> parts = cache instanceof HybridCache hybrid ? hybrid.parts() : List.of(cache);
+        long bytes = 0;
+        for (SequenceCache part : parts) {
+            boolean isWindowed = part instanceof KeyValueCache keys && keys.window() > 0;
+            long most = isWindowed ? ((KeyValueCache) part).window() + 511L : Long.MAX_VALUE;
+            bytes += part.bytesPerToken() * Math.min(tokens, most);
+        }
+        return bytes;
     }
 
     long bytesPerSequence() {

@@ -124,6 +124,13 @@ final class SessionState {
             throw Checks.fail("length", String.valueOf(length), "expected at least " + first + ", which slid away");
         }
         if (length < computed) {
+            if (first > 0 && cache.restorable(sequence, length) < length) {
+                throw Checks.fail(
+                        "length",
+                        length + " of " + computed,
+                        "expected more, as layers with a window have dropped what this needs, and a text that slid "
+                                + "is not computed again");
+            }
             forget(length);
         }
         seen.truncate(length);

@@ -8,12 +8,30 @@ import io.multihead.internal.base.Checks;
  * @param heads heads of keys and values
  * @param headDim elements of a key
  * @param valueDim elements of a value
+ * @param window tokens that a query sees, its own included, which alone need be kept; 0 for all
  */
-public record KeyValueSizes(int heads, int headDim, int valueDim) implements StateSizes {
+public record KeyValueSizes(int heads, int headDim, int valueDim, int window) implements StateSizes {
     /** Checks the sizes. */
     public KeyValueSizes {
         Checks.atLeast(heads, 1, "heads");
         Checks.atLeast(headDim, 1, "headDim");
         Checks.atLeast(valueDim, 1, "valueDim");
+        Checks.atLeast(window, 0, "window");
+    }
+
+    /**
+     * Creates sizes of keys and values that are all kept.
+     *
+     * @param heads heads of keys and values
+     * @param headDim elements of a key
+     * @param valueDim elements of a value
+     */
+    public KeyValueSizes(int heads, int headDim, int valueDim) {
+        this(heads, headDim, valueDim, 0);
+    }
+
+    /** Returns the same of all tokens. */
+    KeyValueSizes whole() {
+        return new KeyValueSizes(heads, headDim, valueDim);
     }
 }

@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Caches for what layers keep: one for all keys and values of a size, and one for all recurrent states. */
+/** Caches for what layers keep: one for all keys and values of a size and window, and one for all recurrent states. */
 final class LayerCaches {
     /** Tokens of a page. */
     private static final long PAGE = 64;
@@ -25,19 +25,19 @@ final class LayerCaches {
         if (layers.isEmpty()) {
             throw new IllegalStateException("blocks: none with attention; expected at least one");
         }
-        StateSizes first = layers.get(0);
+        KeyValueSizes sizes = null;
         for (StateSizes each : layers) {
-            if (!(each instanceof KeyValueSizes)) {
+            if (!(each instanceof KeyValueSizes keys)) {
                 throw new IllegalStateException("blocks: recurrent states; expected keys and values alone, or cache()");
             }
-            if (!each.equals(first)) {
-                KeyValueSizes sizes = (KeyValueSizes) first;
+            sizes = sizes == null ? keys.whole() : sizes;
+            if (!keys.whole().equals(sizes)) {
                 throw new IllegalStateException("blocks: keys of several sizes; expected " + sizes.heads()
                         + " heads of " + sizes.headDim() + " and values of " + sizes.valueDim()
                         + ", as in the first, or cache()");
             }
         }
-        return config((KeyValueSizes) first, layers.size());
+        return config(Checks.notNull(sizes, "sizes"), layers.size());
     }
 
     private static KeyValueCache.Config config(KeyValueSizes sizes, int layers) {
@@ -88,7 +88,11 @@ final class LayerCaches {
                 caches.add(RecurrentCache.of(floats(layers)));
             } else {
                 KeyValueCache.Config config = config(sizes, of.size()).withFormat(format);
-                caches.add(KeyValueCache.paged(arena, config, Math.multiplyExact(config.bytesPerToken(), whole)));
+                long bytes = Math.multiplyExact(config.bytesPerToken(), whole);
+                caches.add(
+                        sizes.window() == 0
+                                ? KeyValueCache.paged(arena, config, bytes)
+                                : KeyValueCache.windowed(arena, config, bytes, sizes.window()));
             }
         });
         return caches.size() == 1 ? caches.get(0) : HybridCache.of(caches, partOf);
@@ -104,11 +108,23 @@ final class LayerCaches {
             fits = fits(cache.part(layer), cache.layerOfPart(layer), layers.get(layer));
         }
         if (!fits) {
-            boolean isUniform = configs(layers, CacheFormat.F32).size() == 1 && floats(layers).length == 0;
-            String actual = cache instanceof KeyValueCache keys ? keys.config().toString() : cache.toString();
+            boolean isUniform = floats(layers).length == 0
+                    && layers.stream()
+                                    .map(each -> ((KeyValueSizes) each).whole())
+                                    .distinct()
+                                    .count()
+                            == 1;
+            String actual = cache instanceof KeyValueCache keys
+                    ? keys.config() + (keys.window() == 0 ? "" : ", window " + keys.window())
+                    : cache.toString();
             String expected = isUniform ? config(layers) + " of any element type" : "that of cache(), for " + layers;
             throw Checks.fail("cache", actual, "expected " + expected);
         }
+    }
+
+    /** Returns whether a cache's window has that of a layer. */
+    static boolean keeps(int kept, int seen) {
+        return kept == 0 || seen > 0 && seen <= kept;
     }
 
     private static boolean fits(SequenceCache part, int layer, StateSizes expected) {
@@ -117,7 +133,8 @@ final class LayerCaches {
             return actual.ropes().isEmpty()
                     && actual.heads() == sizes.heads()
                     && actual.headDim() == sizes.headDim()
-                    && actual.valueDim() == sizes.valueDim();
+                    && actual.valueDim() == sizes.valueDim()
+                    && keeps(keys.window(), sizes.window());
         }
         return part instanceof RecurrentCache recurrent
                 && expected instanceof RecurrentSizes sizes

@@ -50,12 +50,19 @@ public final class SelfAttention implements Part {
         this.layout = layout;
         states = layout.shared()
                 ? List.of()
-                : List.of(new KeyValueSizes(layout.keyValueHeads(), layout.headDim(), layout.valueDim()));
+                : List.of(new KeyValueSizes(
+                        layout.keyValueHeads(), layout.headDim(), layout.valueDim(), window(options)));
         this.options = options;
         this.rope = rope;
         this.norms = norms;
         this.keysOf = keysOf;
         this.headFactors = headFactors;
+    }
+
+    /** Returns how many tokens a query sees, or 0 for all. */
+    private static int window(AttentionOptions options) {
+        long before = options.mask().keysBefore();
+        return before < Integer.MAX_VALUE ? (int) before + 1 : 0;
     }
 
     /**
@@ -100,7 +107,7 @@ public final class SelfAttention implements Part {
      * @param sizes of the keys and values; those of that layer
      * @param query {@code heads headDim} outputs
      * @param output {@code heads valueDim} inputs, as many outputs as the query has inputs
-     * @param options mask, scale and changes of scores
+     * @param options mask, scale and changes of scores; a window of at most that of the sizes
      * @param layer whose keys and values are read, from 0: counted as the states of a model's parts are, in the order in which they compute
      * @return the part
      * @throws IllegalArgumentException if sizes do not fit, or the options have dropout
@@ -125,6 +132,9 @@ public final class SelfAttention implements Part {
                 new AttentionLayout(heads, sizes.heads(), sizes.headDim(), sizes.valueDim(), false, true);
         requireOutput(output, layout, query.inputs());
         requireNoDropout(options);
+        if (!LayerCaches.keeps(sizes.window(), window(options))) {
+            throw Checks.fail("sizes", sizes.toString(), "expected a window of at least the options'");
+        }
         return new SelfAttention(LinearGroup.of(query), output, layout, options, null, HeadNorms.NONE, layer, null);
     }
 
@@ -388,6 +398,9 @@ public final class SelfAttention implements Part {
             throw Checks.fail("x", x.dim(0) + " rows", "expected the batch's " + batch.tokens() + " tokens");
         }
         int layer = layout.shared() ? buffers.requireLayer(keysOf) : buffers.takeLayer();
+        if (layout.shared()) {
+            batch.requireWindow(layer, window(options));
+        }
         AttentionLayout.Views views = buffers.wide(layout, batch.tokens());
         projections.forward(cpu, x, views.projections(), views.parts());
         if (!layout.shared()) { // else the positions are those that its own attention found

@@ -304,6 +304,18 @@ public final class TokenBatch {
         }
     }
 
+    /** Fails if a layer of the cache keeps fewer tokens than a query sees. */
+    void requireWindow(int layer, int window) {
+        if (cache != null
+                && cache.part(layer) instanceof KeyValueCache keys
+                && !LayerCaches.keeps(keys.window(), window)) {
+            throw Checks.fail(
+                    "cache",
+                    "a window of " + keys.window() + " tokens in layer " + layer,
+                    "expected that of its readers");
+        }
+    }
+
     /** Finds the positions of all tokens, which follow those that a layer of the cache has. */
     void locate(int layer) {
         for (int sequence = 0; sequence < sequences; sequence++) {

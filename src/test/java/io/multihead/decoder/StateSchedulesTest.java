@@ -3,6 +3,7 @@ package io.multihead.decoder;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
 import io.multihead.model.Block;
@@ -10,8 +11,10 @@ import io.multihead.model.OwnConvolution;
 import io.multihead.model.Sublayer;
 import io.multihead.model.Transformer;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.function.UnaryOperator;
@@ -63,13 +66,34 @@ class StateSchedulesTest {
                 return LanguageModel.load(cpu, file);
             }
         },
+        /** One layer that sees few tokens, and one that sees all: texts are long enough to lose keys. */
+        WINDOW(model -> model, 12) {
+            @Override
+            LanguageModel model(Compute cpu, Path folder) {
+                return TinyDecoder.windowed(cpu, 5, 12 * TinyDecoder.CONTEXT, 70, 0);
+            }
+        },
+        /** Layers that see few tokens alone. */
+        WINDOWS(model -> model, 12) {
+            @Override
+            LanguageModel model(Compute cpu, Path folder) {
+                return TinyDecoder.windowed(cpu, 5, 12 * TinyDecoder.CONTEXT, 3, 3);
+            }
+        },
         /** The family whose layers have linear attention, but for the fourth. */
         LINEAR(null);
 
         private final UnaryOperator<Transformer> change;
+        /** How many times as long as those of others texts are. */
+        private final int times;
 
         Kind(UnaryOperator<Transformer> change) {
+            this(change, 1);
+        }
+
+        Kind(UnaryOperator<Transformer> change, int times) {
             this.change = change;
+            this.times = times;
         }
 
         LanguageModel model(Compute cpu, Path folder) throws IOException {
@@ -109,8 +133,8 @@ class StateSchedulesTest {
                 SessionOptions options = SessionOptions.DEFAULT
                         .withSessions(2 + random.nextInt(MOST_SESSIONS))
                         .withKeptPrefixes(random.nextBoolean());
-                try (Sessions sessions = model.sessions(options, 1 + random.nextInt(40))) {
-                    run(random, sessions, own);
+                try (Sessions sessions = model.sessions(options, kind.times * (1 + random.nextInt(40)))) {
+                    run(random, sessions, own, kind.times);
                 } catch (AssertionError failed) {
                     throw new AssertionError("schedule " + schedule, failed);
                 }
@@ -118,15 +142,15 @@ class StateSchedulesTest {
         }
     }
 
-    private void run(SplittableRandom random, Sessions sessions, Sessions own) throws IOException {
+    private void run(SplittableRandom random, Sessions sessions, Sessions own, int times) throws IOException {
         List<Session> open = new ArrayList<>();
         for (int step = 0; step < STEPS; step++) {
             if (open.isEmpty() || open.size() < MOST_SESSIONS && random.nextInt(4) == 0) {
-                open.add(sessions.open().append(tokens(random, 1 + random.nextInt(40))));
+                open.add(sessions.open().append(tokens(random, times * (1 + random.nextInt(40)))));
             }
             Session session = open.get(random.nextInt(open.size()));
             switch (random.nextInt(8)) {
-                case 0 -> session.append(tokens(random, 1 + random.nextInt(15)));
+                case 0 -> session.append(tokens(random, times * (1 + random.nextInt(15))));
                 case 1 -> session.truncate(1 + random.nextInt(session.length()));
                 case 2 -> {
                     if (open.size() < MOST_SESSIONS) {
@@ -149,7 +173,7 @@ class StateSchedulesTest {
                                 session.tokens(), open.get(open.size() - 1).tokens());
                     }
                 }
-                default -> generate(random, sessions, own, open);
+                default -> generate(random, own, sessions, open, 120 * times);
             }
         }
         for (Session session : open) {
@@ -158,9 +182,10 @@ class StateSchedulesTest {
         }
     }
 
-    private static void generate(SplittableRandom random, Sessions sessions, Sessions own, List<Session> open) {
+    private static void generate(
+            SplittableRandom random, Sessions own, Sessions sessions, List<Session> open, int most) {
         List<Session> group = open.stream()
-                .filter(each -> random.nextInt(3) > 0 && each.length() < 120)
+                .filter(each -> random.nextInt(3) > 0 && each.length() < most)
                 .toList();
         List<int[]> prompts = group.stream().map(Session::tokens).toList();
         List<GenerationOptions> options = group.stream()
@@ -211,6 +236,47 @@ class StateSchedulesTest {
                 again.truncate(98);
                 assertEquals(0, again.state.computed);
             }
+        }
+    }
+
+    @Test
+    void layersWithAWindowKeepItAlone() throws IOException {
+        try (Compute cpu = Compute.serial();
+                LanguageModel model = Kind.WINDOWS.model(cpu, folder);
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT.withSessions(3), 100)) {
+            int[] text = tokens(new SplittableRandom(1), 2000);
+            Session session = sessions.open().append(text);
+            session.nextLogits();
+            assertTrue(sessions.usedBytes() <= (3 + 511 + 100 + 64) * sessions.bytesPerToken());
+            assertEquals((3 + 511) * sessions.bytesPerToken(), session.cacheBytes());
+            session.generate(GenerationOptions.DEFAULT.withMaxTokens(400));
+            int[] prompt = Arrays.copyOf(session.tokens(), 2001);
+            Path file = folder.resolve("session");
+            session.save(file);
+            assertTrue(Files.size(file) < 2000 * sessions.bytesPerToken());
+            session.close();
+            try (Session again = sessions.open().append(prompt)) { // begins where the first prompt ended
+                again.nextLogits();
+                assertEquals(2000, sessions.prefixReuse().savedTokens());
+            }
+        }
+    }
+
+    @Test
+    void aTextThatSlidIsNotCutWhereAWindowHasDroppedTokens() {
+        try (Compute cpu = Compute.serial();
+                LanguageModel model = TinyDecoder.windowed(cpu, 5, 1000, 70, 0);
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT);
+                Session session = sessions.open().append(tokens(new SplittableRandom(1), 990))) {
+            GenerationOptions slides = GenerationOptions.DEFAULT.withWhenFull(WhenFull.SLIDE);
+            session.generate(slides.withMaxTokens(600));
+            int length = session.length();
+            String message = assertThrows(IllegalArgumentException.class, () -> session.truncate(length - 700))
+                    .getMessage();
+            assertTrue(message.startsWith("length: " + (length - 700) + " of "), message);
+            assertEquals(length, session.length());
+            session.truncate(length - 200);
+            assertEquals(0, session.state.computed - (length - 200));
         }
     }
 

@@ -43,14 +43,18 @@ final class TinyDecoder {
     }
 
     private static DecoderConfig config(int context) {
-        Sizes sizes = new Sizes(2, 32, 4, 2, 8, context);
         LayerRule layer = new LayerRule(Rope.of(Rope.Config.of(8)), 0);
+        return config(context, layer, layer);
+    }
+
+    private static DecoderConfig config(int context, LayerRule first, LayerRule second) {
+        Sizes sizes = new Sizes(2, 32, 4, 2, 8, context);
         return new DecoderConfig(
                 "tiny",
                 sizes,
                 new AttentionRule(Rules.scale(sizes), false, false, 0),
                 new NormRule(1e-5, false, false),
-                List.of(layer, layer),
+                List.of(first, second),
                 Activation.SILU,
                 new Ends(1, 0, DecoderConfig.Head.ANY));
     }
@@ -137,6 +141,13 @@ final class TinyDecoder {
     /** Returns a model with other parts in the places of some. */
     static LanguageModel changed(Compute cpu, long seed, UnaryOperator<Transformer> change) {
         return model(cpu, weights(config(), seed), tokenizer(Set.of(END)), config(), change);
+    }
+
+    /** Returns a model whose layers see so many last tokens, 0 for all, and whose texts never end by themselves. */
+    static LanguageModel windowed(Compute cpu, long seed, int context, int first, int second) {
+        Rope rope = Rope.of(Rope.Config.of(8));
+        DecoderConfig config = config(context, new LayerRule(rope, first), new LayerRule(rope, second));
+        return model(cpu, weights(config, seed), tokenizer(Set.of()), config, UnaryOperator.identity());
     }
 
     /** Returns a model with more control tokens, and so many tokens in a text. */
