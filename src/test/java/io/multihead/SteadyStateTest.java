@@ -31,6 +31,7 @@ import io.multihead.nn.RmsNorm;
 import io.multihead.position.Rope;
 import io.multihead.position.RopeSections;
 import io.multihead.position.TokenAngles;
+import io.multihead.support.Patience;
 import io.multihead.support.WarmCalls;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
@@ -46,8 +47,6 @@ import org.junit.jupiter.api.Test;
 /** Memory of warm calls: nothing on the heap per call, and scratch that does not grow with the square of the length. */
 class SteadyStateTest {
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-    /** How long C2 may take until it has compiled the whole path and the calling thread stops allocating. */
-    private static final long PATIENCE_NANOS = 60_000_000_000L;
 
     @Test
     void warmCallsAllocateNothing() {
@@ -314,7 +313,7 @@ class SteadyStateTest {
     /** Repeats a call until vectors are no longer objects: some small objects describe each backward. */
     private static void settlesBelow(long limit, LongSupplier call) {
         long bytes = Long.MAX_VALUE;
-        for (long start = System.nanoTime(); bytes > limit && System.nanoTime() - start < PATIENCE_NANOS; ) {
+        for (Patience patience = new Patience(); bytes > limit && patience.isLeft(); ) {
             bytes = call.getAsLong();
         }
         assertTrue(bytes <= limit, "a warm backward still allocates " + bytes);

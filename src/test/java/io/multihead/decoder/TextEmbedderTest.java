@@ -11,6 +11,7 @@ import io.multihead.decoder.FamilyFile.Kind;
 import io.multihead.format.GgufWriter;
 import io.multihead.model.Pooling;
 import io.multihead.reference.ReferenceTransformer;
+import io.multihead.support.Patience;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
@@ -32,8 +33,6 @@ class TextEmbedderTest {
 
     /** Rounding of states of three layers, whose sums have 128 terms at most, beside vectors of length 1. */
     private static final double BOUND = 4 * (5 * 128 + 6 * 64) * 0x1p-24;
-
-    private static final long PATIENCE_NANOS = 90_000_000_000L;
 
     @TempDir
     private Path folder;
@@ -384,7 +383,7 @@ class TextEmbedderTest {
             long least = Long.MAX_VALUE;
             // scratch memory for 512 tokens of this model has 700 KB; vectors are objects until C2 has compiled their
             // kernels, however long that takes on a busy machine
-            for (long start = System.nanoTime(); least >= 200_000 && System.nanoTime() - start < PATIENCE_NANOS; ) {
+            for (Patience patience = new Patience(); least >= 200_000 && patience.isLeft(); ) {
                 long before = threads.getCurrentThreadAllocatedBytes();
                 model.embedder().embed("a bird");
                 least = Math.min(least, threads.getCurrentThreadAllocatedBytes() - before);

@@ -8,6 +8,7 @@ import com.sun.management.ThreadMXBean;
 import io.multihead.compute.Compute;
 import io.multihead.model.Pooling;
 import io.multihead.support.Golden;
+import io.multihead.support.Patience;
 import io.multihead.support.Promises;
 import io.multihead.tensor.Tensor;
 import io.multihead.text.GoldenTexts;
@@ -27,9 +28,6 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /** MiniLM's vectors are those of ONNX Runtime, which {@code src/it/golden} wrote, and have the same bits however they are computed. */
 class SentenceEncoderGoldenTest {
-    /** How long C2 may take until no vector is an object. */
-    private static final long PATIENCE_NANOS = 60_000_000_000L;
-
     private static final Compute SERIAL = Compute.serial();
     private static final SentenceEncoder ENCODER = MiniLm.load(SERIAL);
     private static final List<String> TEXTS = GoldenTexts.sentences(Models.paragraph());
@@ -137,7 +135,7 @@ class SentenceEncoderGoldenTest {
         results = new float[texts.size()][384];
         long expected = threads.getCurrentThreadAllocatedBytes() - empty;
         long bytes = Long.MAX_VALUE;
-        for (long start = System.nanoTime(); bytes > expected && System.nanoTime() - start < PATIENCE_NANOS; ) {
+        for (Patience patience = new Patience(); bytes > expected && patience.isLeft(); ) {
             long before = threads.getCurrentThreadAllocatedBytes();
             results = ENCODER.embed(texts);
             bytes = threads.getCurrentThreadAllocatedBytes() - before;

@@ -7,8 +7,6 @@ import java.lang.management.ManagementFactory;
 public final class WarmCalls {
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     private static final int CALLS = 50;
-    /** How long C2 may take until it has compiled the whole path and the calling thread stops allocating. */
-    private static final long PATIENCE_NANOS = 60_000_000_000L;
 
     private WarmCalls() {}
 
@@ -22,7 +20,7 @@ public final class WarmCalls {
     /** Repeats a call until 50 in a row allocate nothing on the calling thread, and returns the bytes of the last 50: 0 if they settle. */
     public static long allocatedBytes(Runnable call) {
         long bytes = -1;
-        for (long start = System.nanoTime(); bytes != 0 && System.nanoTime() - start < PATIENCE_NANOS; ) {
+        for (Patience patience = new Patience(); bytes != 0 && patience.isLeft(); ) {
             long before = THREADS.getCurrentThreadAllocatedBytes();
             for (int i = 0; i < CALLS; i++) {
                 call.run();
