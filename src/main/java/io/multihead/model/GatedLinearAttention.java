@@ -144,11 +144,7 @@ public final class GatedLinearAttention implements Part {
 
     @Override
     public void compute(Compute cpu, Tensor x, Tensor y, boolean adds, Buffers buffers) {
-        RowChecks.require(cpu, x, y, dim(), scratch(), buffers);
-        TokenBatch batch = buffers.batch();
-        if (x.dim(0) != batch.tokens()) {
-            throw Checks.fail("x", x.dim(0) + " rows", "expected the batch's " + batch.tokens() + " tokens");
-        }
+        TokenBatch batch = RowChecks.requireBatch(cpu, x, y, dim(), scratch(), buffers);
         LinearAttentionLayout.Views views = buffers.wide(rules.layout(), batch.tokens());
         projections.forward(cpu, x, views.projections(), views.parts());
         float[] rows = buffers.wide();

@@ -18,6 +18,16 @@ final class RowChecks {
         Checks.notNull(buffers, "buffers").requireRows(x, y, dim, scratch);
     }
 
+    /** The same of a part that reads the batch, which is returned: it has as many tokens as there are rows. */
+    static TokenBatch requireBatch(Compute cpu, Tensor x, Tensor y, int dim, int scratch, Buffers buffers) {
+        require(cpu, x, y, dim, scratch, buffers);
+        TokenBatch batch = buffers.batch();
+        if (x.dim(0) != batch.tokens()) {
+            throw Checks.fail("x", x.dim(0) + " rows", "expected the batch's " + batch.tokens() + " tokens");
+        }
+        return batch;
+    }
+
     /** Fails unless a tensor has some rows of a part's states; a shape is made for an error alone. */
     static void requireShape(Tensor tensor, long rows, int dim, String argument) {
         if (tensor.rank() != 2 || tensor.dim(0) != rows || tensor.dim(1) != dim) {

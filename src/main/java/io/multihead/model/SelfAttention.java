@@ -392,11 +392,7 @@ public final class SelfAttention implements Part {
 
     @Override
     public void compute(Compute cpu, Tensor x, Tensor y, boolean adds, Buffers buffers) {
-        RowChecks.require(cpu, x, y, dim(), scratch(), buffers);
-        TokenBatch batch = buffers.batch();
-        if (x.dim(0) != batch.tokens()) {
-            throw Checks.fail("x", x.dim(0) + " rows", "expected the batch's " + batch.tokens() + " tokens");
-        }
+        TokenBatch batch = RowChecks.requireBatch(cpu, x, y, dim(), scratch(), buffers);
         int layer = layout.shared() ? buffers.requireLayer(keysOf) : buffers.takeLayer();
         if (layout.shared()) {
             batch.requireWindow(layer, window(options));

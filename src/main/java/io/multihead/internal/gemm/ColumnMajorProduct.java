@@ -71,7 +71,7 @@ final class ColumnMajorProduct {
             }
         }
         if (isInPlace) {
-            moveLastColumns(m, n, sums, ldc);
+            RowMajorProduct.moveLastColumns(m, n, COLUMNS, sums, ldc);
         }
     }
 
@@ -125,14 +125,6 @@ final class ColumnMajorProduct {
                 float element = b.get(ValueLayout.JAVA_FLOAT_UNALIGNED, from + i * ld + (long) k * Float.BYTES);
                 chain[i] = Math.fma(left[a0 + k], element, chain[i]);
             }
-        }
-    }
-
-    private static void moveLastColumns(int m, int n, float[] sums, int ldc) {
-        int whole = n - n % COLUMNS;
-        for (int row = 0; row < m && whole < n; row++) {
-            int at = row * ldc + whole;
-            System.arraycopy(sums, at + COLUMNS - (n - whole), sums, at, n - whole);
         }
     }
 }

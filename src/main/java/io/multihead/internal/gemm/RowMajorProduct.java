@@ -84,7 +84,7 @@ final class RowMajorProduct {
             RowOps.add(sums, 0, m * ldc, depthSums, 0);
         }
         if (isInPlace) {
-            moveLastColumns(m, n, sums, ldc);
+            moveLastColumns(m, n, Lanes.COUNT, sums, ldc);
         }
     }
 
@@ -136,11 +136,11 @@ final class RowMajorProduct {
     }
 
     /** Moves the sums of the last columns, which the kernel stores after a whole number of vectors, to where they belong. */
-    private static void moveLastColumns(int m, int n, float[] sums, int ldc) {
-        int whole = n - n % Lanes.COUNT;
+    static void moveLastColumns(int m, int n, int vector, float[] sums, int ldc) {
+        int whole = n - n % vector;
         for (int row = 0; row < m && whole < n; row++) {
             int at = row * ldc + whole;
-            System.arraycopy(sums, at + Lanes.COUNT - (n - whole), sums, at, n - whole);
+            System.arraycopy(sums, at + vector - (n - whole), sums, at, n - whole);
         }
     }
 }

@@ -4,26 +4,50 @@ import java.util.List;
 import java.util.regex.Pattern;
 
 /** How a family writes calls within the text of an answer. Immutable. */
-public interface CallSyntax {
+public abstract class CallSyntax {
+    private final Pattern written;
+    private final List<String> marks;
+    private final List<String> firstMarks;
+
+    CallSyntax(String written, List<String> marks) {
+        this(written, marks, List.of());
+    }
+
+    CallSyntax(String written, List<String> marks, List<String> firstMarks) {
+        this.written = Pattern.compile(written, Pattern.DOTALL);
+        this.marks = marks;
+        this.firstMarks = firstMarks;
+    }
+
     /** Returns what a template writes for a call of {@code probed_name} with the argument {@code key} that is {@code value}. */
-    Pattern written();
+    public final Pattern written() {
+        return written;
+    }
 
     /** Returns texts with which calls begin, anywhere. */
-    List<String> marks();
+    public final List<String> marks() {
+        return marks;
+    }
 
     /** Returns texts with which calls may begin where no other text comes before. */
-    default List<String> firstMarks() {
-        return List.of();
+    public final List<String> firstMarks() {
+        return firstMarks;
     }
 
     /** Reads the calls that begin at the beginning of a text, which begins with a mark. */
-    Reading read(String text, boolean ended, List<Tool> tools);
+    public abstract Reading read(String text, boolean ended, List<Tool> tools);
 
     /** Returns the rule {@code calls}, of one call or more. */
-    CallRules rules(List<Tool> tools);
+    public abstract CallRules rules(List<Tool> tools);
 
     /** Returns whether an answer is messages on channels, which are read otherwise than text with marks. */
-    default boolean hasChannels() {
+    public boolean hasChannels() {
         return false;
+    }
+
+    /** Returns a call's object up to its end, whose arguments have this name. */
+    static String object(CallRules rules, Tool tool, String begin, String arguments) {
+        return CallRules.literal(begin + "{\"name\": ") + " " + CallRules.quoted(tool.name())
+                + CallRules.literal(", \"" + arguments + "\": ") + " " + rules.arguments(tool);
     }
 }

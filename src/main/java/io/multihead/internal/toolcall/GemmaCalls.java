@@ -3,24 +3,16 @@ package io.multihead.internal.toolcall;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.regex.Pattern;
 
 /** {@code <start_function_call>call:name{key:<escape>text<escape>,other:1}<end_function_call>}, as FunctionGemma writes it. */
-public final class GemmaCalls implements CallSyntax {
+public final class GemmaCalls extends CallSyntax {
     private static final String CALL = "<start_function_call>";
     private static final String CALL_END = "<end_function_call>";
     private static final String HEAD = "call:";
-    private static final Pattern WRITTEN =
-            Pattern.compile("<start_function_call>call:probed_name\\{key:<escape>value<escape>}<end_function_call>");
 
-    @Override
-    public Pattern written() {
-        return WRITTEN;
-    }
-
-    @Override
-    public List<String> marks() {
-        return List.of(CALL);
+    /** Returns the syntax. */
+    public GemmaCalls() {
+        super("<start_function_call>call:probed_name\\{key:<escape>value<escape>}<end_function_call>", List.of(CALL));
     }
 
     @Override

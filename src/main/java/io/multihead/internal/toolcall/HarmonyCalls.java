@@ -1,26 +1,17 @@
 package io.multihead.internal.toolcall;
 
 import java.util.List;
-import java.util.regex.Pattern;
 
 /** Messages on channels, as GPT-OSS writes them (harmony): a call is a message to {@code functions.name}. */
-public final class HarmonyCalls implements CallSyntax {
+public final class HarmonyCalls extends CallSyntax {
     static final String CHANNEL = "<|channel|>";
     static final String MESSAGE = "<|message|>";
     static final String END = "<|end|>";
     static final String START = "<|start|>";
-    private static final Pattern WRITTEN = Pattern.compile(
-            "to=functions\\.probed_name(<\\|channel\\|>commentary)? .*<\\|message\\|>\\{.*}<\\|call\\|>",
-            Pattern.DOTALL);
 
-    @Override
-    public Pattern written() {
-        return WRITTEN;
-    }
-
-    @Override
-    public List<String> marks() {
-        return List.of();
+    /** Returns the syntax. */
+    public HarmonyCalls() {
+        super("to=functions\\.probed_name(<\\|channel\\|>commentary)? .*<\\|message\\|>\\{.*}<\\|call\\|>", List.of());
     }
 
     @Override

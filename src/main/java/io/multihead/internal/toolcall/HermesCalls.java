@@ -1,24 +1,16 @@
 package io.multihead.internal.toolcall;
 
 import java.util.List;
-import java.util.regex.Pattern;
 
 /** {@code <tool_call>{"name": ..., "arguments": {...}}</tool_call>}, as Hermes, Qwen 2.5 and 3, SmolLM3 and Granite 4 write it. */
-public final class HermesCalls implements CallSyntax {
+public final class HermesCalls extends CallSyntax {
     private static final String CALL = "<tool_call>";
     private static final String CALL_END = "</tool_call>";
     private static final List<String> ARGUMENTS = List.of("arguments");
-    private static final Pattern WRITTEN = Pattern.compile(
-            "<tool_call>\\s*\\{\"name\": \"probed_name\", \"arguments\": \\{.*}}\\s*</tool_call>", Pattern.DOTALL);
 
-    @Override
-    public Pattern written() {
-        return WRITTEN;
-    }
-
-    @Override
-    public List<String> marks() {
-        return List.of(CALL);
+    /** Returns the syntax. */
+    public HermesCalls() {
+        super("<tool_call>\\s*\\{\"name\": \"probed_name\", \"arguments\": \\{.*}}\\s*</tool_call>", List.of(CALL));
     }
 
     @Override
@@ -46,10 +38,7 @@ public final class HermesCalls implements CallSyntax {
     @Override
     public CallRules rules(List<Tool> tools) {
         CallRules rules = new CallRules();
-        String call = rules.each(
-                tools,
-                (all, tool) -> CallRules.literal("\n{\"name\": ") + " " + CallRules.quoted(tool.name())
-                        + CallRules.literal(", \"arguments\": ") + " " + all.arguments(tool));
+        String call = rules.each(tools, (all, tool) -> object(all, tool, "\n", "arguments"));
         String rest = call + " " + CallRules.literal("}\n") + " " + rules.token(CALL_END);
         return rules.calls(CALL, rest, CallRules.literal("\n"));
     }

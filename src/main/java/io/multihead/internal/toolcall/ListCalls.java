@@ -2,22 +2,18 @@ package io.multihead.internal.toolcall;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.regex.Pattern;
 
 /** A list of <code>{"name": ..., "arguments": {...}}</code> behind a mark: Mistral's first form, and Phi's. */
-public final class ListCalls implements CallSyntax {
+public final class ListCalls extends CallSyntax {
     private static final String LIST = "[";
 
-    private final List<String> marks;
     private final String end;
     private final List<String> arguments;
-    private final Pattern written;
 
     private ListCalls(List<String> marks, String end, List<String> arguments, String written) {
-        this.marks = marks;
+        super(written, marks, List.of(LIST));
         this.end = end;
         this.arguments = arguments;
-        this.written = Pattern.compile(written, Pattern.DOTALL);
     }
 
     /** Returns Mistral's: {@code [TOOL_CALLS] [{...}, {...}]}, to the end of the answer. */
@@ -39,24 +35,9 @@ public final class ListCalls implements CallSyntax {
     }
 
     @Override
-    public Pattern written() {
-        return written;
-    }
-
-    @Override
-    public List<String> marks() {
-        return marks;
-    }
-
-    @Override
-    public List<String> firstMarks() {
-        return List.of(LIST);
-    }
-
-    @Override
     public Reading read(String text, boolean ended, List<Tool> tools) {
-        boolean isMarked = marks.stream().anyMatch(text::startsWith);
-        if (!isMarked && !ended && marks.stream().anyMatch(mark -> mark.startsWith(text))) {
+        boolean isMarked = marks().stream().anyMatch(text::startsWith);
+        if (!isMarked && !ended && marks().stream().anyMatch(mark -> mark.startsWith(text))) {
             return Reading.open(List.of());
         }
         int begin = isMarked ? markLength(text) : 0;
@@ -79,7 +60,7 @@ public final class ListCalls implements CallSyntax {
 
     /** Returns the length of the mark without the list's bracket. */
     private int markLength(String text) {
-        String mark = marks.stream().filter(text::startsWith).findFirst().orElseThrow();
+        String mark = marks().stream().filter(text::startsWith).findFirst().orElseThrow();
         return mark.endsWith(LIST) ? mark.length() - 1 : mark.length();
     }
 
@@ -132,12 +113,9 @@ public final class ListCalls implements CallSyntax {
     @Override
     public CallRules rules(List<Tool> tools) {
         CallRules rules = new CallRules();
-        String call = rules.each(
-                tools,
-                (all, tool) -> CallRules.literal("{\"name\": ") + " " + CallRules.quoted(tool.name())
-                        + CallRules.literal(", \"arguments\": ") + " " + all.arguments(tool));
+        String call = rules.each(tools, (all, tool) -> object(all, tool, "", "arguments"));
         String close = end.isEmpty() ? "" : rules.token(end);
         rules.rule("element", call + " \"}\"");
-        return rules.call(marks.getFirst(), "\"[\" element (\", \" element)* \"]\" " + close);
+        return rules.call(marks().getFirst(), "\"[\" element (\", \" element)* \"]\" " + close);
     }
 }

@@ -2,31 +2,18 @@ package io.multihead.internal.toolcall;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.regex.Pattern;
 
 /**
  * <code>{"name": ..., "parameters": {...}}</code> and nothing else, or several with semicolons between, as Llama 3.1 to 3.3 write them. As nothing
  * marks them, an answer that has anything else is text, and calls are known at the end of the answer.
  */
-public final class LlamaCalls implements CallSyntax {
+public final class LlamaCalls extends CallSyntax {
     private static final String TAG = "<|python_tag|>";
     private static final List<String> ARGUMENTS = List.of("parameters");
-    private static final Pattern WRITTEN =
-            Pattern.compile("\\{\"name\": \"probed_name\", \"parameters\": \\{.*}}", Pattern.DOTALL);
 
-    @Override
-    public Pattern written() {
-        return WRITTEN;
-    }
-
-    @Override
-    public List<String> marks() {
-        return List.of();
-    }
-
-    @Override
-    public List<String> firstMarks() {
-        return List.of(TAG, "{");
+    /** Returns the syntax. */
+    public LlamaCalls() {
+        super("\\{\"name\": \"probed_name\", \"parameters\": \\{.*}}", List.of(), List.of(TAG, "{"));
     }
 
     @Override
@@ -53,10 +40,7 @@ public final class LlamaCalls implements CallSyntax {
     @Override
     public CallRules rules(List<Tool> tools) {
         CallRules rules = new CallRules();
-        String call = rules.each(
-                tools,
-                (all, tool) -> CallRules.literal("{\"name\": ") + " " + CallRules.quoted(tool.name())
-                        + CallRules.literal(", \"parameters\": ") + " " + all.arguments(tool));
+        String call = rules.each(tools, (all, tool) -> object(all, tool, "", "parameters"));
         return rules.rule("call", call + " \"}\"").rule("calls", "call (\"; \" call)*");
     }
 }

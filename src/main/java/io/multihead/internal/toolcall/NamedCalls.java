@@ -1,24 +1,16 @@
 package io.multihead.internal.toolcall;
 
 import java.util.List;
-import java.util.regex.Pattern;
 
 /** {@code [TOOL_CALLS]name[ARGS]{...}}, one behind the other, as Mistral's models since 2025 write them; some with {@code [CALL_ID]} and an id. */
-public final class NamedCalls implements CallSyntax {
+public final class NamedCalls extends CallSyntax {
     private static final String CALL = "[TOOL_CALLS]";
     private static final String ID = "[CALL_ID]";
     private static final String ARGUMENTS = "[ARGS]";
-    private static final Pattern WRITTEN =
-            Pattern.compile("\\[TOOL_CALLS]probed_name(\\[CALL_ID]\\w+)?\\[ARGS]\\{.*}", Pattern.DOTALL);
 
-    @Override
-    public Pattern written() {
-        return WRITTEN;
-    }
-
-    @Override
-    public List<String> marks() {
-        return List.of(CALL);
+    /** Returns the syntax. */
+    public NamedCalls() {
+        super("\\[TOOL_CALLS]probed_name(\\[CALL_ID]\\w+)?\\[ARGS]\\{.*}", List.of(CALL));
     }
 
     @Override

@@ -11,13 +11,11 @@ import java.util.stream.Collectors;
  * {@code <tool_call><function=name><parameter=key>value</parameter></function></tool_call>} with a line for each, as Qwen3-Coder and Qwen 3.5 write
  * it. A value is a text where the tool's schema says so, and otherwise JSON, if it is JSON.
  */
-public final class XmlCalls implements CallSyntax {
+public final class XmlCalls extends CallSyntax {
     private static final String CALL = "<tool_call>";
     private static final String CALL_END = "</tool_call>";
     private static final String FUNCTION = "<function=";
     private static final String VALUE_END = "\n</parameter>\n";
-    private static final Pattern WRITTEN = Pattern.compile(
-            "<tool_call>\\s*<function=probed_name>\\s*<parameter=key>\\s*value\\s*</parameter>\\s*</function>\\s*</tool_call>");
     private static final String NAMED = "<parameter=([^>\\n]+)>\\n?(.*?)\\n?</parameter>\\s*";
     /** A value ends where another parameter follows, or the end of the function; it may have its mark elsewhere. */
     private static final Pattern PARAMETER = Pattern.compile(NAMED + "(?=<parameter=|\\z)", Pattern.DOTALL);
@@ -27,14 +25,11 @@ public final class XmlCalls implements CallSyntax {
                     + "(?=<parameter=|</function>)))*+)</function>\\s*(?:</tool_call>)?",
             Pattern.DOTALL);
 
-    @Override
-    public Pattern written() {
-        return WRITTEN;
-    }
-
-    @Override
-    public List<String> marks() {
-        return List.of(CALL, FUNCTION);
+    /** Returns the syntax. */
+    public XmlCalls() {
+        super(
+                "<tool_call>\\s*<function=probed_name>\\s*<parameter=key>\\s*value\\s*</parameter>\\s*</function>\\s*</tool_call>",
+                List.of(CALL, FUNCTION));
     }
 
     @Override
