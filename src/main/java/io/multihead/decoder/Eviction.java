@@ -53,19 +53,27 @@ final class Eviction {
      * Makes room for tokens of a call.
      *
      * @param turn the call's number
+     * @param taken what steps of the batch take before it
+     * @param sequence the one that gets them; null for one that is to be opened
      * @return whether there is as much now
      */
-    boolean makeRoom(long turn, long tokens) {
-        while (cache.availableTokens() < tokens) {
+    boolean makeRoom(long turn, long taken, @Nullable CachedSequence sequence, long tokens) {
+        while (isShort(taken, sequence, tokens)) {
             CachedSequence victim = victim(turn);
             if (victim == null) {
                 return false;
             }
             do {
                 truncate(victim, (length(victim) - 1) / pageTokens * pageTokens);
-            } while (cache.availableTokens() < tokens && length(victim) > 0);
+            } while (isShort(taken, sequence, tokens) && length(victim) > 0);
         }
         return true;
+    }
+
+    /** A page that the sequence alone has left needs no copy, so what it needs may fall as others drop tokens. */
+    private boolean isShort(long taken, @Nullable CachedSequence sequence, long tokens) {
+        long needed = sequence == null ? tokens : cache.neededTokens(sequence.number, tokens);
+        return cache.availableTokens() < taken + needed;
     }
 
     private @Nullable CachedSequence victim(long turn) {

@@ -9,10 +9,14 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What sessions that were closed have left in the cache, for prompts that begin alike: whole pages, which are shared with the sessions that
- * begin with them. They have no claim to memory. Used under the lock of the {@link StepQueue}, but for {@link #isEmpty}.
+ * What sessions that were closed have left in the cache, for prompts that begin alike. The pages are shared with the sessions that begin with
+ * them, and the last one is copied where a session goes on within it. They have no claim to memory. Used under the lock of the {@link
+ * StepQueue}, but for {@link #isEmpty}.
  */
 final class KeptPrefixes {
+    /** Prompts of one template have fewer in common by chance: they must not make the prefix look recently used. */
+    static final int LEAST_TOKENS = 16;
+
     private final SequenceCache cache;
     private final Eviction eviction;
     private final int most;
@@ -35,7 +39,7 @@ final class KeptPrefixes {
         this.eviction = eviction;
     }
 
-    /** Keeps the whole pages of a sequence that is closed, unless they are there already; else closes it. */
+    /** Keeps the tokens of a sequence that is closed, unless they are there already; else closes it. */
     void keep(CachedSequence sequence, int[] tokens) {
         int length = shareable(sequence, Math.min(tokens.length, eviction.length(sequence)));
         Kept longest = find(tokens, length);
@@ -61,7 +65,7 @@ final class KeptPrefixes {
     private void dropBeginsOf(int[] tokens, int length) {
         for (int i = all.size() - 1; i >= 0; i--) {
             Kept kept = all.get(i);
-            if (common(kept, tokens, length) == eviction.length(kept.sequence)) {
+            if (common(kept, tokens, length) == shareable(kept.sequence, eviction.length(kept.sequence))) {
                 release(kept.sequence);
                 all.remove(i);
             }
@@ -94,7 +98,7 @@ final class KeptPrefixes {
         return length;
     }
 
-    /** Returns the one that has most of the first tokens in common with others; null if none has a page of them. */
+    /** Returns the one that has most of the first tokens in common with others; null if none has enough of them. */
     private @Nullable Kept find(int[] tokens, int count) {
         Kept best = null;
         int most = 0;
@@ -114,11 +118,12 @@ final class KeptPrefixes {
         return shareable(kept.sequence, different < 0 ? most : different);
     }
 
-    /** Returns how many of a sequence's first tokens another one can begin with: whole pages, or what recurrent states and windows were kept of. */
+    /**
+     * Returns how many of a sequence's first tokens another one can begin with: all, or as many as recurrent states and windows were kept of.
+     */
     private int shareable(CachedSequence sequence, int tokens) {
-        return cache.truncatesAnywhere()
-                ? tokens / eviction.pageTokens * eviction.pageTokens
-                : (int) Math.max(0, cache.restorable(sequence.number, tokens));
+        int most = (int) cache.restorable(sequence.number, tokens);
+        return most < LEAST_TOKENS ? 0 : most;
     }
 
     boolean isEmpty() {

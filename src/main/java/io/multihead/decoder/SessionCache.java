@@ -153,8 +153,7 @@ final class SessionCache {
             step.outcome = Outcome.MOVED;
             return false;
         }
-        long needed = cache.neededTokens(step.sequence.number, (long) step.count + step.behind);
-        if (!eviction.makeRoom(step.sequence.turn, taken + needed)) {
+        if (!eviction.makeRoom(step.sequence.turn, taken, step.sequence, (long) step.count + step.behind)) {
             step.outcome = Outcome.NO_ROOM;
             return false;
         }
@@ -227,7 +226,7 @@ final class SessionCache {
             requireOpen();
             int[] loaded = CacheSession.load(cpu, cache, file, notes -> {
                 accept.accept(notes);
-                eviction.makeRoom(Long.MAX_VALUE, length.getAsInt());
+                eviction.makeRoom(Long.MAX_VALUE, 0, null, length.getAsInt());
             });
             if (loaded.length != 1 || !isWhole(loaded[0], length.getAsInt())) {
                 for (int other : loaded) {

@@ -16,8 +16,8 @@ import java.util.List;
  * recently used first, and then of calls that began later. Whoever lost room computes its tokens again when it goes on, with the same bits.
  * A session that has slid keeps its room, since it cannot be computed again. {@link SessionOptions#maxWait} bounds the wait.
  *
- * <p>A session that is closed leaves the whole pages of its tokens in memory that no other needs, and a prompt that begins with the same
- * tokens starts from the longest of them, with the same bits: a chat that is given whole at each turn computes the new turn alone. The ones used
+ * <p>A session that is closed leaves its tokens in memory that no other needs, and a prompt that begins with the same ones, at least 16 of them,
+ * starts from the longest such begin, with the same bits: a chat that is given whole at each turn computes the new turn alone. The ones used
  * least recently go first.
  *
  * <p>Thread-safe; a {@link Session} is for one thread at a time. Memory is native, {@link #bytesPerToken} for each token, allocated as

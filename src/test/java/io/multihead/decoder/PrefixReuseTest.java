@@ -62,21 +62,22 @@ class PrefixReuseTest {
             int[] first = generate(sessions, begin);
             assertEquals(0, sessions.usedBytes());
             long page = 64 * sessions.bytesPerToken();
-            assertEquals(new PrefixReuse(0, 0, page), sessions.prefixReuse());
+            // the token that was chosen last is not computed
+            assertEquals(new PrefixReuse(0, 0, 2 * page), sessions.prefixReuse());
 
             int[] turn = join(first, prompt(30, 2));
             assertArrayEquals(anew(options, turn), generate(sessions, turn));
-            assertEquals(new PrefixReuse(1, 64, 2 * page), sessions.prefixReuse());
+            assertEquals(new PrefixReuse(1, 119, 3 * page), sessions.prefixReuse());
 
             // another text with the first page in common
-            int[] other = join(Arrays.copyOf(begin, 64), prompt(80, 3));
+            int[] other = join(Arrays.copyOf(begin, 64), join(new int[] {'A'}, prompt(79, 3)));
             assertArrayEquals(anew(options, other), generate(sessions, other));
-            assertEquals(new PrefixReuse(2, 128, 3 * page), sessions.prefixReuse());
+            assertEquals(new PrefixReuse(2, 119 + 64, 5 * page), sessions.prefixReuse());
 
             int[] next = join(turn, prompt(5, 4));
             try (Session session = sessions.open().append(next)) {
                 session.nextLogits();
-                assertEquals(new PrefixReuse(3, 256, page), sessions.prefixReuse());
+                assertEquals(new PrefixReuse(3, 119 + 64 + 150, 3 * page), sessions.prefixReuse());
                 assertEquals(3 * page, sessions.usedBytes());
             }
             assertArrayEquals(anew(options, next), generate(sessions, next));
@@ -95,9 +96,39 @@ class PrefixReuseTest {
             try (Session session = sessions.open().append(prompt(128, 1))) {
                 assertArrayEquals(logits, session.nextLogits());
             }
-            assertEquals(64, sessions.prefixReuse().savedTokens());
+            assertEquals(127, sessions.prefixReuse().savedTokens());
             assertEquals(
                     2 * 64 * sessions.bytesPerToken(), sessions.prefixReuse().keptBytes());
+        }
+    }
+
+    /** A prompt goes on within the last page of what is kept: it gets a copy of it, where memory is for no more than the prompt, too. */
+    @Test
+    void aPageThatIsNotFullIsCopiedOrTaken() {
+        SessionOptions options = SessionOptions.DEFAULT.withContextTokens(192);
+        int[] begin = prompt(100, 1);
+        int[] turn = join(begin, prompt(72, 2));
+        try (Sessions sessions = model.sessions(options)) {
+            try (Session session = sessions.open().append(begin)) {
+                session.nextLogits();
+            }
+            assertArrayEquals(anew(options, turn), generate(sessions, turn));
+            assertEquals(100, sessions.prefixReuse().savedTokens());
+            assertArrayEquals(anew(options, begin), generate(sessions, begin));
+            assertEquals(100 + 99, sessions.prefixReuse().savedTokens());
+        }
+    }
+
+    /** Prompts of one template have some tokens in common, which say nothing of a chat that goes on. */
+    @Test
+    void aFewTokensInCommonAreNoPrefix() {
+        try (Sessions sessions = model.sessions(SessionOptions.DEFAULT)) {
+            for (int common = KeptPrefixes.LEAST_TOKENS - 1; common <= KeptPrefixes.LEAST_TOKENS; common++) {
+                generate(sessions, join(Arrays.copyOf(prompt(100, 1), common), prompt(30, common)));
+            }
+            assertEquals(0, sessions.prefixReuse().hits());
+            generate(sessions, join(Arrays.copyOf(prompt(100, 1), KeptPrefixes.LEAST_TOKENS), prompt(30, 9)));
+            assertEquals(KeptPrefixes.LEAST_TOKENS, sessions.prefixReuse().savedTokens());
         }
     }
 
