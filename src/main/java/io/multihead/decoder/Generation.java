@@ -29,6 +29,11 @@ final class Generation extends SessionTask {
     private final int promptTokens;
     private final long start = System.nanoTime();
     private @Nullable FinishReason finish;
+    /** The use of the step whose first row has a choice already. */
+    private int aheadUse = -1;
+
+    private int aheadId;
+    private double aheadLogProbability;
 
     Generation(SessionState session, Prompts prompts, GenerationOptions options, TokenListener listener) {
         super(session);
@@ -138,6 +143,34 @@ final class Generation extends SessionTask {
         return PromptLookup.guess(session.tokens, most, guesses);
     }
 
+    /** A constraint has a state that others may share. */
+    @Override
+    boolean choosesAhead() {
+        Step step = session.step;
+        boolean isComputed = step.failure == null && step.outcome == Step.Outcome.COMPUTED && step.rows > 0;
+        return isComputed && finish == null && constraint == TextConstraint.NONE;
+    }
+
+    @Override
+    void chooseAhead(Sampler sampler) {
+        float[] logits = session.step.logits.get(0);
+        try {
+            aheadId = sampler.choose(logits, session.seen, options.sampling(), session.tokens.size());
+            aheadLogProbability = logProbability(sampler, logits, aheadId);
+            aheadUse = session.step.uses;
+        } catch (ArithmeticException noNumbers) {
+            aheadUse = -1; // the choice that is made when the text is asked for fails as well, and for it alone
+        }
+    }
+
+    private double logProbability(Sampler sampler, float[] logits, int id) {
+        if (!options.logProbabilities()) {
+            return Double.NaN;
+        }
+        sampler.measure(logits);
+        return sampler.logProbability(logits, id);
+    }
+
     @Override
     void accept(Sampler sampler) {
         Step step = session.step;
@@ -162,13 +195,13 @@ final class Generation extends SessionTask {
     }
 
     private int choose(Sampler sampler, float[] logits) {
-        int id = sampler.choose(logits, session.seen, options.sampling(), session.tokens.size(), constraint);
+        boolean isChosen = aheadUse == session.step.uses;
+        aheadUse = -1;
+        int id = isChosen
+                ? aheadId
+                : sampler.choose(logits, session.seen, options.sampling(), session.tokens.size(), constraint);
         constraint.accept(id);
-        double logProbability = Double.NaN;
-        if (options.logProbabilities()) {
-            sampler.measure(logits);
-            logProbability = sampler.logProbability(logits, id);
-        }
+        double logProbability = isChosen ? aheadLogProbability : logProbability(sampler, logits, id);
         if (tokenizer.stops(id)) {
             session.textStart = session.tokens.size();
             String rest = stops.add(stream.end()) + stops.rest();

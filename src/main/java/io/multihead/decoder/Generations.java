@@ -65,6 +65,7 @@ final class Generations {
         }
         if (!steps.isEmpty()) {
             cache.run(steps);
+            ParallelChoice.run(cache.cpu, cache.samplers, running);
             boolean hasMoved = false;
             for (int i = running.size() - 1; i >= 0; i--) {
                 hasMoved |= settle(running.get(i), sampler);

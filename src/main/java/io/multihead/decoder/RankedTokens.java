@@ -5,11 +5,18 @@ import java.util.Arrays;
 
 /**
  * The tokens of a vocabulary that have a probability, by rank, 0 for the most probable one; those of equal probability in order of their ids.
- * A token is looked for when its rank is asked for: it is the largest of the block whose largest is the largest of all. Blocks are in a heap;
- * a token that was found is marked by the sign of its probability, until {@link #end}.
+ * A token is looked for when its rank is asked for: it is the largest of the block whose largest is the largest of all. Blocks are in a heap.
+ * Where many have been asked for, more are to come: those that are nearly as probable as the next one are then sorted together. A token that
+ * was found is marked by the sign of its probability, until {@link #end}.
  */
 final class RankedTokens {
     private static final int FIRST_LENGTH = 64;
+    /** Tokens that are found one by one. */
+    static final int ONE_BY_ONE = 256;
+    /** Of the next token's probability, that of the tokens which are sorted together with it: one pass each over all of them. */
+    private static final float SHARE = 1 / 16f;
+
+    private static final int DIGIT = 11;
 
     private final float[] probabilities;
     private final float[] maxima;
@@ -20,6 +27,10 @@ final class RankedTokens {
 
     private int[] found = new int[FIRST_LENGTH];
     private int count;
+    /** Of {@link #takeMany}: tokens on their way, and how many have a digit. */
+    private int[] moved = {};
+
+    private int[] digits = {};
 
     /**
      * Creates ranks of arrays that change between {@link #end} and {@link #begin}.
@@ -39,6 +50,10 @@ final class RankedTokens {
         for (int block = 0; block < heap.length; block++) {
             heap[block] = block;
         }
+        heapify();
+    }
+
+    private void heapify() {
         for (int at = heap.length / 2 - 1; at >= 0; at--) {
             sink(at);
         }
@@ -59,9 +74,78 @@ final class RankedTokens {
             if (!(left[block] > 0)) {
                 return false;
             }
-            take(block);
+            if (count < ONE_BY_ONE) {
+                take(block);
+            } else {
+                takeMany(left[block]);
+            }
         }
         return true;
+    }
+
+    /** Takes all tokens that have a share of the largest probability that is left. */
+    private void takeMany(float most) {
+        float least = Math.max(most * SHARE, Float.MIN_VALUE);
+        int first = count;
+        for (int block = 0; block < left.length; block++) {
+            if (left[block] >= least) {
+                takeFrom(block, least);
+            }
+        }
+        sort(first, Float.floatToRawIntBits(most), Float.floatToRawIntBits(least));
+        for (int rank = first; rank < count; rank++) {
+            probabilities[found[rank]] = -probabilities[found[rank]];
+        }
+        for (int block = 0; block < left.length; block++) {
+            if (left[block] >= least) {
+                left[block] = VocabularyOps.largest(probabilities, probabilities.length, block);
+            }
+        }
+        heapify();
+    }
+
+    /** Adds the tokens of a block that are probable enough, in order of their ids. */
+    private void takeFrom(int block, float least) {
+        int from = block * VocabularyOps.BLOCK;
+        int to = Math.min(probabilities.length, from + VocabularyOps.BLOCK);
+        if (found.length - count < to - from) {
+            found = Arrays.copyOf(found, 2 * found.length + VocabularyOps.BLOCK);
+        }
+        int end = count;
+        for (int id = from; id < to; id++) {
+            found[end] = id; // without a branch, which would be guessed wrong
+            end += probabilities[id] >= least ? 1 : 0;
+        }
+        count = end;
+    }
+
+    /** Sorts the tokens that were found last by their probability, by radix: those of equal probability stay in order of their ids. */
+    private void sort(int first, int most, int least) {
+        if (digits.length == 0) {
+            digits = new int[1 << DIGIT];
+        }
+        moved = moved.length < count ? new int[found.length] : moved;
+        for (int shift = 0; most - least >>> shift > 0; shift += DIGIT) {
+            Arrays.fill(digits, 0);
+            for (int rank = first; rank < count; rank++) {
+                digits[digit(found[rank], most, shift)]++;
+            }
+            int start = first;
+            for (int digit = 0; digit < digits.length; digit++) {
+                int those = digits[digit];
+                digits[digit] = start;
+                start += those;
+            }
+            for (int rank = first; rank < count; rank++) {
+                moved[digits[digit(found[rank], most, shift)]++] = found[rank];
+            }
+            System.arraycopy(moved, first, found, first, count - first);
+        }
+    }
+
+    /** Positive numbers are in the order of their bits. */
+    private int digit(int id, int most, int shift) {
+        return most - Float.floatToRawIntBits(probabilities[id]) >>> shift & (1 << DIGIT) - 1;
     }
 
     private void take(int block) {

@@ -15,6 +15,16 @@ abstract class SessionTask {
     /** Returns the next step, of at most {@code mostTokens}; null if there is none, and the task has ended. */
     abstract @Nullable Step next(int mostTokens);
 
+    /** Returns whether the token that follows the step can be chosen before {@link #accept}, on any thread. */
+    boolean choosesAhead() {
+        return false;
+    }
+
+    /** Chooses that token. */
+    void chooseAhead(Sampler sampler) {
+        throw new IllegalStateException("task: chooses no tokens; expected one that does");
+    }
+
     /** Takes the logits of the step that was computed. */
     abstract void accept(Sampler sampler);
 
