@@ -12,6 +12,7 @@ import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.layout.Positions;
 import io.multihead.support.ChildJvm;
 import io.multihead.support.NativeMemory;
 import io.multihead.tensor.DType;
@@ -67,7 +68,7 @@ class NativeMemoryTest {
             Attention.forward(cpu, token, cache.view(1, 0), AttentionOutputs.of(out), AttentionOptions.CAUSAL);
             report(
                     name,
-                    cache.availableTokens() >= tokens - 512 && out.getAt(5) == token.getAt(5),
+                    cache.availableTokens() >= tokens - 512 && Positions.get(out, 5) == Positions.get(token, 5),
                     cache.availableTokens());
         }
     }

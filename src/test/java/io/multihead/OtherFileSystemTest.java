@@ -12,6 +12,7 @@ import io.multihead.encoder.SentenceEncoder;
 import io.multihead.encoder.TinyModel;
 import io.multihead.format.Safetensors;
 import io.multihead.gemm.PackedWeights;
+import io.multihead.internal.load.StoredPanels;
 import io.multihead.support.Tokens;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
@@ -77,8 +78,8 @@ class OtherFileSystemTest {
                     matrix.toArray(),
                     Safetensors.map(arena, tensors).get("matrix").toArray());
             assertArrayEquals(
-                    packed.panels().toArray(),
-                    PackedWeights.map(arena, weights).panels().toArray());
+                    StoredPanels.of(packed).toArray(),
+                    StoredPanels.of(PackedWeights.map(arena, weights)).toArray());
             IllegalArgumentException wrong =
                     assertThrows(IllegalArgumentException.class, () -> PackedWeights.map(arena, tensors));
             assertTrue(wrong.getMessage().startsWith(tensors + ": "), wrong.getMessage());

@@ -12,6 +12,7 @@ import io.multihead.internal.kernel.Int8Panels;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.layout.PanelFormat;
 import io.multihead.internal.layout.PanelMemory;
+import io.multihead.internal.layout.Positions;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
@@ -153,9 +154,9 @@ final class PageCopy extends Operation implements LoopBody {
             position += block == 0 ? 0 : block * scale.stride(2);
             int index = scaleIndex + block * pool.pageTokens + t;
             if (way == Way.RESTORE) {
-                slab.storeScale(index, (float) scale.getAt(position));
+                slab.storeScale(index, (float) Positions.get(scale, position));
             } else {
-                scale.setAt(slab.scale(index), position);
+                Positions.set(scale, slab.scale(index), position);
             }
         }
         if (elements == null) {

@@ -1,7 +1,5 @@
 package io.multihead.gemm;
 
-import static io.multihead.internal.gemm.Blocking.KC;
-
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.VectorApiCheck;
@@ -9,7 +7,7 @@ import io.multihead.internal.call.Operation;
 import io.multihead.internal.call.RowLoop;
 import io.multihead.internal.exec.Execution;
 import io.multihead.internal.gemm.PackedMatrix;
-import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.gemm.PanelAccess;
 import io.multihead.internal.layout.PanelFormat;
 import io.multihead.tensor.BlockTensor;
 import io.multihead.tensor.BlockType;
@@ -21,7 +19,6 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.Arrays;
-import java.util.Locale;
 
 /**
  * A right operand that is packed once for many multiplications: a copy of the weights as panels in native memory, in one of the
@@ -44,6 +41,20 @@ import java.util.Locale;
  */
 public final class PackedWeights {
     private static final String OUTPUT_ROWS = "[outputs, inputs]";
+
+    static {
+        PanelAccess.open(new PanelAccess.Inside() {
+            @Override
+            public Tensor panels(Object weights) {
+                return ((PackedWeights) weights).panels();
+            }
+
+            @Override
+            public Object weights(Tensor panels, Object format, long inputs, long outputs) {
+                return ofPanels(panels, (WeightFormat) format, inputs, outputs);
+            }
+        });
+    }
 
     private final PackedMatrix matrix;
 
@@ -340,96 +351,30 @@ public final class PackedWeights {
         return new PackedWeights(PackedFile.map(file, arena));
     }
 
-    /**
-     * Names how f32 panels are stored, for files that hold {@link #panels()}: panels of another layout are other numbers. Not a constant,
-     * which compilers would copy into classes that may run with a later version.
-     *
-     * @return a text without line breaks
-     */
-    public static String layout() {
-        return layout(WeightFormat.F32);
-    }
-
-    /**
-     * Names how panels of a format are stored, as {@link #layout()} does.
-     *
-     * @param format the format
-     * @return a text without line breaks
-     */
-    public static String layout(WeightFormat format) {
-        String elements = Checks.notNull(format, "format").name().toLowerCase(Locale.ROOT);
-        return elements + " panels of " + Lanes.PANEL + " columns, depth blocks of " + KC + " rows";
-    }
-
-    /**
-     * Returns the panels, for a file that holds more than one matrix or anything else beside it; {@link #ofPanels}
-     * takes them back. Such a file should also hold {@link #layout}.
-     *
-     * @return one axis of {@link #panelElements} elements of the format's type, read-only: the memory that products read
-     */
-    public Tensor panels() {
+    /** Returns one axis of {@link #panelElements} elements of the format's type, read-only: the memory that products read. */
+    Tensor panels() {
         WeightFormat format = format();
         Shape shape = Shape.of(panelElements(format, inputs(), outputs()));
         return Tensor.view(matrix.segment().asReadOnly(), format.dtype, shape);
     }
 
-    /**
-     * Returns the number of elements that f32 panels take.
-     *
-     * @param inputs rows of the matrix
-     * @param outputs columns of the matrix
-     * @return {@code inputs} times {@code outputs} rounded up to a multiple of 32
-     * @throws IllegalArgumentException if a size is negative or more than a matrix can have, or the panels would have 2^62 bytes or more
-     */
-    public static long panelElements(long inputs, long outputs) {
-        return panelElements(WeightFormat.F32, inputs, outputs);
-    }
-
-    /**
-     * Returns the number of elements of {@link #panels()}, as {@link #panelElements(long, long)} does for f32.
-     *
-     * @param format the format
-     * @param inputs rows of the matrix
-     * @param outputs columns of the matrix
-     * @return the number of elements
-     * @throws IllegalArgumentException if a size is negative or more than a matrix can have, or the panels would have 2^62 bytes or more
-     */
-    public static long panelElements(WeightFormat format, long inputs, long outputs) {
-        PanelFormat panels = Checks.notNull(format, "format").panels;
+    /** Returns the number of elements of {@link #panels()}, or fails if a size is negative or more than a matrix can have. */
+    static long panelElements(WeightFormat format, long inputs, long outputs) {
+        PanelFormat panels = format.panels;
         PackedMatrix.requireSizes(panels, inputs, outputs);
         return PackedMatrix.bytes(panels, inputs, outputs) / format.dtype.bytes();
-    }
-
-    /**
-     * Returns weights whose f32 panels exist already, as {@link #panels()} gave them, without a copy.
-     *
-     * @param panels one axis of {@link #panelElements} f32 elements in native memory that begins on a multiple of 64 bytes, as all panels
-     *     do that are the first tensors of a mapped file by {@link io.multihead.format.Safetensors#write}; not changed while the weights
-     *     are used
-     * @param inputs rows of the matrix
-     * @param outputs columns of the matrix
-     * @return weights that read this memory
-     * @throws IllegalArgumentException if the sizes do not fit the panels, or their memory is another
-     */
-    public static PackedWeights ofPanels(Tensor panels, long inputs, long outputs) {
-        return ofPanels(panels, WeightFormat.F32, inputs, outputs);
     }
 
     /**
      * Returns weights whose panels exist already, as {@link #panels()} gave them, without a copy. What is not finite in F16 panels
      * gives other numbers in a product of a few rows than in one of many.
      *
-     * @param panels one axis of {@link #panelElements} elements of the format's type, as in {@link #ofPanels(Tensor, long, long)}
-     * @param format how elements are stored
-     * @param inputs rows of the matrix
-     * @param outputs columns of the matrix
-     * @return weights that read this memory
-     * @throws IllegalArgumentException if the sizes do not fit the panels, or their memory is another
+     * @param panels in native memory that begins on a multiple of 64 bytes, as all panels do that are the first tensors of a mapped file by
+     *     {@link io.multihead.format.Safetensors#write}; not changed while the weights are used
      */
-    public static PackedWeights ofPanels(Tensor panels, WeightFormat format, long inputs, long outputs) {
+    static PackedWeights ofPanels(Tensor panels, WeightFormat format, long inputs, long outputs) {
         VectorApiCheck.requireVectorModule();
-        Checks.notNull(panels, "panels");
-        DType dtype = Checks.notNull(format, "format").dtype;
+        DType dtype = format.dtype;
         Shape expected = Shape.of(panelElements(format, inputs, outputs));
         if (panels.dtype() != dtype || !panels.isDense() || !panels.shape().equals(expected)) {
             throw Checks.fail(

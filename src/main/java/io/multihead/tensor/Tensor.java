@@ -1,6 +1,7 @@
 package io.multihead.tensor;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.ElementAccess;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.Buffer;
@@ -17,6 +18,22 @@ import java.nio.Buffer;
  * need the caller's synchronisation. Offsets and strides are in elements and {@code long}.
  */
 public final class Tensor {
+    static {
+        ElementAccess.open(new ElementAccess.Inside() {
+            @Override
+            public double get(Object tensor, long position) {
+                return ((Tensor) tensor).view.read(position);
+            }
+
+            @Override
+            public void set(Object tensor, double value, long position) {
+                View view = ((Tensor) tensor).view;
+                view.requireWritable();
+                view.write(position, value);
+            }
+        });
+    }
+
     private final View view;
 
     private Tensor(View view) {
@@ -230,31 +247,6 @@ public final class Tensor {
     public void set(double value, long... index) {
         view.requireWritable();
         view.write(view.position(index), value);
-    }
-
-    /**
-     * Returns the element at a position of the memory, widened exactly: {@link #get} for loops that compute positions from
-     * {@link #offset} and {@link #stride}, and must not allocate an index array. Thread-safe as this class says.
-     *
-     * @param position elements from the start of {@link #memory}; not checked against the shape of this view
-     * @return the element
-     * @throws IndexOutOfBoundsException if the position is outside the memory
-     */
-    public double getAt(long position) {
-        return view.read(position);
-    }
-
-    /**
-     * Stores an element at a position of the memory, rounded once to {@link #dtype}; see {@link #getAt}.
-     *
-     * @param value the number, first as in {@link #set}
-     * @param position elements from the start of {@link #memory}; not checked against the shape of this view
-     * @throws IndexOutOfBoundsException if the position is outside the memory
-     * @throws IllegalArgumentException if the memory is read-only
-     */
-    public void setAt(double value, long position) {
-        view.requireWritable();
-        view.write(position, value);
     }
 
     /**

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.layout.Positions;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -123,7 +124,7 @@ class AdjacentHeadsTest {
     private static Tensor dense(Arena arena, DType dtype, SplittableRandom random, int tokens, int heads, int dim) {
         Tensor tensor = Tensor.allocate(arena, dtype, Shape.of(BATCH, tokens, heads, dim));
         for (long at = 0; at < tensor.shape().elements(); at++) {
-            tensor.setAt(random.nextGaussian(), at);
+            Positions.set(tensor, random.nextGaussian(), at);
         }
         return tensor;
     }
@@ -181,7 +182,7 @@ class AdjacentHeadsTest {
     private static double[] elements(Tensor tensor) {
         Tensor dense = tensor.copy(Arena.ofAuto(), DType.F64);
         return LongStream.range(0, dense.shape().elements())
-                .mapToDouble(dense::getAt)
+                .mapToDouble(at -> Positions.get(dense, at))
                 .toArray();
     }
 

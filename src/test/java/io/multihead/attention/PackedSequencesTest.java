@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 
 import io.multihead.compute.Compute;
 import io.multihead.faults.Named;
+import io.multihead.internal.layout.Positions;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
@@ -57,7 +58,7 @@ class PackedSequencesTest {
     void attentionOverPackedSequencesEqualsAttentionOverEach() {
         Tensor tokens = Tensor.zeros(Arena.ofAuto(), DType.F32, 1, 2, 7, 3);
         for (int i = 0; i < 42; i++) {
-            tokens.setAt(Math.sin(i), i);
+            Positions.set(tokens, Math.sin(i), i);
         }
         PackedSequences sequences = PackedSequences.ofLengths(3, 4);
         Tensor output = Tensor.zeros(Arena.ofAuto(), DType.F32, 1, 2, 7, 3);

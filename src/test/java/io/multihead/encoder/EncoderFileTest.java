@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
 import io.multihead.format.Safetensors;
-import io.multihead.gemm.PackedWeights;
+import io.multihead.internal.gemm.PackedMatrix;
 import io.multihead.model.Pooling;
 import io.multihead.model.TokenBatch;
 import io.multihead.model.Transformer;
@@ -323,7 +323,7 @@ class EncoderFileTest {
             Map<String, Tensor> tensors = new LinkedHashMap<>();
             read.names().forEach(name -> tensors.put(name, read.get(name)));
             Map<String, String> metadata = new LinkedHashMap<>(read.metadata());
-            assertEquals(PackedWeights.layout(), metadata.get("panels"));
+            assertEquals(PackedMatrix.layout(), metadata.get("panels"));
             change.accept(tensors, metadata);
             Safetensors.write(file, tensors, metadata);
         }

@@ -59,7 +59,7 @@ class PackedFileTest {
     @CsvSource({"1, 1", "513, 33", "1100, 130", "0, 5", "5, 0"})
     void panelsInMemoryOfTheCallersHaveTheSameBits(int inputs, int outputs) {
         PackedWeights packed = PackedWeights.ofInputRows(random(inputs, outputs));
-        long elements = PackedWeights.panelElements(inputs, outputs);
+        long elements = PackedWeights.panelElements(WeightFormat.F32, inputs, outputs);
         assertEquals(elements, packed.panels().shape().elements());
         assertTrue(packed.panels().memory().isReadOnly());
         Tensor a = random(2, inputs);
@@ -69,7 +69,7 @@ class PackedFileTest {
             MemorySegment memory = arena.allocate(4 * elements + 64, 64);
             Tensor panels = Tensor.view(memory, DType.F32, Shape.of(elements), 16, 1);
             packed.panels().copyTo(panels);
-            PackedWeights read = PackedWeights.ofPanels(panels, inputs, outputs);
+            PackedWeights read = PackedWeights.ofPanels(panels, WeightFormat.F32, inputs, outputs);
             Gemm.multiply(Compute.serial(), a, packed, expected, GemmOptions.DEFAULT);
             Gemm.multiply(Compute.serial(), a, read, actual, GemmOptions.DEFAULT);
         }
@@ -98,8 +98,9 @@ class PackedFileTest {
     }
 
     private static void assertPanelsRefused(Tensor panels, long inputs, long outputs, String message) {
-        IllegalArgumentException refused =
-                assertThrows(IllegalArgumentException.class, () -> PackedWeights.ofPanels(panels, inputs, outputs));
+        IllegalArgumentException refused = assertThrows(
+                IllegalArgumentException.class,
+                () -> PackedWeights.ofPanels(panels, WeightFormat.F32, inputs, outputs));
         assertTrue(refused.getMessage().contains(message), refused.getMessage());
     }
 

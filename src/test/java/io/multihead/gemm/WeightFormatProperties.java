@@ -3,7 +3,6 @@ package io.multihead.gemm;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
 import io.multihead.support.Layout;
@@ -141,7 +140,6 @@ class WeightFormatProperties {
                 Tensor panels = Tensor.view(memory, format.dtype, Shape.of(elements));
                 packed.panels().copyTo(panels);
                 PackedWeights again = PackedWeights.ofPanels(panels, format, 1100, 70);
-                assertTrue(PackedWeights.layout(format).startsWith(format == WeightFormat.BF16 ? "bf16 " : "f16 "));
                 for (int rows : new int[] {1, 4, 30}) {
                     Tensor a = Numbers.gaussian(Layout.DENSE.allocate(arena, DType.F32, rows, 1100), random, 1, 1);
                     Tensor expected = Layout.DENSE.allocate(arena, DType.F32, rows, 70);

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
 import io.multihead.faults.Named;
+import io.multihead.internal.layout.Positions;
 import io.multihead.position.Rope.Pairing;
 import io.multihead.support.Numbers;
 import io.multihead.tensor.Tensor;
@@ -76,7 +77,7 @@ class RopeStreamsTest {
             int d = i % DIM;
             int pair = pairing == Pairing.INTERLEAVED ? d / 2 : d % 9;
             Tensor expected = byStream[d < 18 ? streams[pair] : 0];
-            assertTrue(rotated[i] == expected.getAt(i), "element " + i);
+            assertTrue(rotated[i] == Positions.get(expected, i), "element " + i);
         }
         float[] rows = x.toArray();
         for (int row = 0; row < rows.length / DIM; row++) {

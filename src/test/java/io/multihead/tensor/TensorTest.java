@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.faults.Named;
+import io.multihead.internal.layout.Positions;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -206,7 +207,8 @@ class TensorTest {
         MemorySegment memory = MemorySegment.ofArray(new float[] {3}).asReadOnly();
         Tensor fixed = Tensor.view(memory, DType.F32, Shape.of(1));
         Named.message("tensor: read-only memory; expected memory that can be written", () -> fixed.set(1, 0));
-        Named.message("tensor: read-only memory; expected memory that can be written", () -> fixed.setAt(1, 0));
+        Named.message(
+                "tensor: read-only memory; expected memory that can be written", () -> Positions.set(fixed, 1, 0));
         assertEquals(3, fixed.get(0));
     }
 
@@ -250,10 +252,10 @@ class TensorTest {
         Tensor whole = Tensor.of(new float[] {0, 1, 2, 3, 4, 5}, 2, 3);
         Tensor column = whole.select(1, 2);
         long position = column.offset() + column.stride(0);
-        assertEquals(5, column.getAt(position));
-        column.setAt(0.1, position);
+        assertEquals(5, Positions.get(column, position));
+        Positions.set(column, 0.1, position);
         assertEquals(0.1f, whole.get(1, 2));
-        assertThrows(IndexOutOfBoundsException.class, () -> column.getAt(6));
-        assertThrows(IndexOutOfBoundsException.class, () -> column.setAt(0, -1));
+        assertThrows(IndexOutOfBoundsException.class, () -> Positions.get(column, 6));
+        assertThrows(IndexOutOfBoundsException.class, () -> Positions.set(column, 0, -1));
     }
 }

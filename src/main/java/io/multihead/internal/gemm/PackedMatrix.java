@@ -62,6 +62,11 @@ public final class PackedMatrix {
         }
     }
 
+    /** Names how panels are stored, for files that hold them: those of another layout are other numbers. */
+    public static String layout() {
+        return "f32 panels of " + Lanes.PANEL + " columns, depth blocks of " + KC + " rows";
+    }
+
     /** Fails unless a matrix of a format can have so many rows and columns. */
     public static void requireSizes(PanelFormat format, long inputs, long outputs) {
         if (inputs < 0 || inputs > MOST_ROWS) {

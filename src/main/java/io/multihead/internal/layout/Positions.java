@@ -1,5 +1,6 @@
 package io.multihead.internal.layout;
 
+import io.multihead.internal.base.ElementAccess;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -9,6 +10,16 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Positions {
     private Positions() {}
+
+    /** Returns the element at a position, widened exactly; fails if that is outside the memory. */
+    public static double get(Tensor tensor, long position) {
+        return ElementAccess.inside().get(tensor, position);
+    }
+
+    /** Stores an element at a position, rounded once; fails if that is outside the memory, or the memory is read-only. */
+    public static void set(Tensor tensor, double value, long position) {
+        ElementAccess.inside().set(tensor, value, position);
+    }
 
     /** Returns the position of the first element at an index of the first axis. */
     public static long of(Tensor tensor, long i) {

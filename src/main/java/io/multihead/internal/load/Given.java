@@ -51,7 +51,8 @@ public final class Given {
 
     /** Adds what a packed file holds: panels, and everything else. */
     void put(String prefix, Map<String, Tensor> panels, Map<String, Tensor> others) {
-        matrices.forEach((name, weights) -> panels.put(prefix + panels(name, weights.format()), weights.panels()));
+        matrices.forEach(
+                (name, weights) -> panels.put(prefix + panels(name, weights.format()), StoredPanels.of(weights)));
         arrays.forEach((name, array) -> others.put(prefix + name, array));
         tables.forEach((name, table) -> {
             BlockTensor blocks = table.blocks();
@@ -69,7 +70,7 @@ public final class Given {
     public long bytes(boolean mapped) {
         long bytes = 0;
         for (PackedWeights weights : matrices.values()) {
-            bytes += weights.panels().memory().isMapped() == mapped ? weights.bytes() : 0;
+            bytes += StoredPanels.of(weights).memory().isMapped() == mapped ? weights.bytes() : 0;
         }
         for (StoredWeight table : tables.values()) {
             bytes += table.isMapped() == mapped ? table.bytes() : 0;

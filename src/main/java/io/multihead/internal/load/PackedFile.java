@@ -2,11 +2,11 @@ package io.multihead.internal.load;
 
 import io.multihead.format.LazyTensor;
 import io.multihead.format.Safetensors;
-import io.multihead.gemm.PackedWeights;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.internal.base.JsonWriter;
+import io.multihead.internal.gemm.PackedMatrix;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -50,7 +50,7 @@ public final class PackedFile {
         /** Begins a file of a kind of model, whose name has the version of its layout. */
         public Contents(String format) {
             metadata.put(FORMAT, format);
-            metadata.put(PANELS, PackedWeights.layout());
+            metadata.put(PANELS, PackedMatrix.layout());
         }
 
         /** Adds a text. */
@@ -117,7 +117,7 @@ public final class PackedFile {
         Safetensors file = Safetensors.map(loading.arena(), path);
         return Checks.in(path, () -> {
             require(file, FORMAT, format);
-            require(file, PANELS, PackedWeights.layout());
+            require(file, PANELS, PackedMatrix.layout());
             return new PackedFile(
                     file, file.metadata().containsKey(ASKED) ? shapes(json(file.metadata(), ASKED)) : Map.of());
         });

@@ -236,7 +236,7 @@ public final class Weights {
         Tensor panels = source.get(naming.stored.apply(packed), Shape.of()).numbers(loading.arena());
         used.add(naming.stored.apply(packed));
         loading.arena().expect(-StoredWeight.of(panels).bytes());
-        return Checks.in(what(packed), () -> given(layer, PackedWeights.ofPanels(panels, format, inputs, outputs)));
+        return Checks.in(what(packed), () -> given(layer, StoredPanels.weights(panels, format, inputs, outputs)));
     }
 
     /** Returns the name of the panels of a layer, or null where the source has none. */

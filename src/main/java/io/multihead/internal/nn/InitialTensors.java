@@ -1,5 +1,6 @@
 package io.multihead.internal.nn;
 
+import io.multihead.internal.layout.Positions;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -29,7 +30,7 @@ public final class InitialTensors {
     public Tensor uniform(double bound, Shape shape) {
         Tensor tensor = Tensor.allocate(arena, DType.F32, shape);
         for (long i = 0; i < shape.elements(); i++) {
-            tensor.setAt(bound * (2 * random.nextUnit() - 1), i);
+            Positions.set(tensor, bound * (2 * random.nextUnit() - 1), i);
         }
         return tensor;
     }
@@ -39,7 +40,7 @@ public final class InitialTensors {
         Tensor tensor = Tensor.allocate(arena, DType.F32, shape);
         for (long i = 0; i < shape.elements(); i++) {
             double radius = StrictMath.sqrt(-2 * StrictMath.log(1 - random.nextUnit()));
-            tensor.setAt(deviation * radius * StrictMath.cos(2 * Math.PI * random.nextUnit()), i);
+            Positions.set(tensor, deviation * radius * StrictMath.cos(2 * Math.PI * random.nextUnit()), i);
         }
         return tensor;
     }

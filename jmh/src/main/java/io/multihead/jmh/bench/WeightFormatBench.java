@@ -22,6 +22,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
 import java.util.Arrays;
+import java.util.stream.IntStream;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
@@ -136,10 +137,8 @@ public class WeightFormatBench extends Comparison {
         PackedWeights first = PackedWeights.ofOutputRows(arena, matrix, weights);
         PackedWeights[] copies = new PackedWeights[copies(first.bytes())];
         for (int i = 0; i < copies.length; i++) {
-            Tensor panels = Tensor.allocate(
-                    arena, first.panels().dtype(), first.panels().shape());
-            first.panels().copyTo(panels);
-            PackedWeights copy = PackedWeights.ofPanels(panels, weights, inputs, outputs);
+            int[] all = IntStream.range(0, outputs).toArray();
+            PackedWeights copy = first.selectOutputs(arena, all);
             copies[i] = impl.endsWith(ROUNDED) ? copy.withEightBitInputs() : copy;
         }
         Tensor input = view(x, rows, inputs);

@@ -13,6 +13,7 @@ import io.multihead.internal.kernel.ScoreGradient;
 import io.multihead.internal.layout.Packer;
 import io.multihead.internal.layout.PanelMemory;
 import io.multihead.internal.layout.Panels;
+import io.multihead.internal.layout.Positions;
 import io.multihead.internal.layout.Scratch;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
@@ -145,7 +146,7 @@ final class BackwardWorker {
                 }
             }
         }
-        to.setAt(sum, to.offset() + head * to.stride(0));
+        Positions.set(to, sum, to.offset() + head * to.stride(0));
     }
 
     /** Returns a query block of this group, packed now unless this thread has packed it before. */

@@ -5,6 +5,7 @@ import static io.multihead.internal.kernel.Lanes.ROW;
 import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.HeadGroup;
 import io.multihead.internal.layout.Packer;
+import io.multihead.internal.layout.Positions;
 import io.multihead.internal.layout.Scratch;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
@@ -83,7 +84,7 @@ final class BiasGradient {
         for (int r = 0; r < part.rows(); r++) {
             long at = schedule.position(to, part, r);
             for (int c = 0; c < part.columns(); c++) {
-                to.setAt(sums[r * part.columns() + c], at + c * schedule.keyStride());
+                Positions.set(to, sums[r * part.columns() + c], at + c * schedule.keyStride());
             }
         }
     }

@@ -14,6 +14,7 @@ import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.kernel.ScoreGradient;
 import io.multihead.internal.layout.Packer;
 import io.multihead.internal.layout.PanelMemory;
+import io.multihead.internal.layout.Positions;
 import io.multihead.internal.layout.Scratch;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
@@ -207,9 +208,9 @@ final class PackedQueries {
         long offset = call.mask.offset(group.sequence(), problem.queries(), end);
         for (int r = 0; r < count; r++) {
             long row = firstRow + r;
-            splitLogSumExp(logSumExp.getAt(group.position(logSumExp, row)), r);
+            splitLogSumExp(Positions.get(logSumExp, group.position(logSumExp, row)), r);
             if (upstream != null) {
-                statistics[MEAN + r] -= (float) upstream.getAt(group.position(upstream, row));
+                statistics[MEAN + r] -= (float) Positions.get(upstream, group.position(upstream, row));
             }
             if (weightsGradient != null) {
                 Tensor weights = Checks.notNull(call.saved.weights(), "weights");

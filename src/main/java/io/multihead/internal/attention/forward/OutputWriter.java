@@ -2,6 +2,7 @@ package io.multihead.internal.attention.forward;
 
 import io.multihead.internal.attention.ScoreRule;
 import io.multihead.internal.layout.Packer;
+import io.multihead.internal.layout.Positions;
 import io.multihead.internal.layout.Scratch;
 import io.multihead.tensor.Tensor;
 
@@ -30,7 +31,7 @@ final class OutputWriter {
             for (int r = row; r < row + run; r++) {
                 divisors[r] = softmax.normalise(r, sink);
                 if (lse != null) {
-                    lse.setAt(softmax.logSumExp(r, sink), queries.position(lse, r));
+                    Positions.set(lse, softmax.logSumExp(r, sink), queries.position(lse, r));
                 }
             }
             packer.write(

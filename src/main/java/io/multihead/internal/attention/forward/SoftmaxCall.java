@@ -16,6 +16,7 @@ import io.multihead.internal.kernel.Exp;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.layout.Packer;
+import io.multihead.internal.layout.Positions;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import java.util.List;
@@ -104,7 +105,7 @@ public final class SoftmaxCall extends Operation implements LoopBody {
             kernel.softmax(scratch.packer(), from, f0, to, start(to, r), next);
             f0 = next;
             if (logSumExp != null) {
-                logSumExp.setAt(kernel.logSumExp(), start(logSumExp, r));
+                Positions.set(logSumExp, kernel.logSumExp(), start(logSumExp, r));
             }
         }
     }
@@ -144,7 +145,7 @@ public final class SoftmaxCall extends Operation implements LoopBody {
             finish(row, staging, padded, shift, total);
             scratch.packer().write(row, 0, 0, 1, keys, to, start(to, batch, head, query), 0, to.stride(-1));
             if (logSumExp != null) {
-                logSumExp.setAt(max + StrictMath.log(total), start(logSumExp, batch, head, query));
+                Positions.set(logSumExp, max + StrictMath.log(total), start(logSumExp, batch, head, query));
             }
         }
     }

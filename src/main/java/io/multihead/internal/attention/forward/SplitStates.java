@@ -86,7 +86,7 @@ public final class SplitStates {
 
     private static float number(Tensor states, long batch, long head, long split, int number) {
         long at = Positions.of(states, batch, head, 0) + split * states.stride(3);
-        return (float) states.getAt(at + (states.dim(4) - NUMBERS + number) * states.stride(4));
+        return (float) Positions.get(states, at + (states.dim(4) - NUMBERS + number) * states.stride(4));
     }
 
     /**

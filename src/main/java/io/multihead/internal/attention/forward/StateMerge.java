@@ -105,7 +105,7 @@ public final class StateMerge extends Operation implements LoopBody {
         }
         write(scratch, output, batch, head, query, row);
         Tensor logSumExp = Checks.notNull(merged.logSumExp(), "logSumExp");
-        logSumExp.setAt(sum, Positions.of(logSumExp, batch, head, query));
+        Positions.set(logSumExp, sum, Positions.of(logSumExp, batch, head, query));
     }
 
     /** Leaves the sum of both outputs, each times its share, in a row. */
@@ -150,7 +150,7 @@ public final class StateMerge extends Operation implements LoopBody {
 
     private static double logSumExp(QueryTensors state, long batch, long head, long query) {
         Tensor tensor = Checks.notNull(state.logSumExp(), "logSumExp");
-        return tensor.getAt(Positions.of(tensor, batch, head, query));
+        return Positions.get(tensor, Positions.of(tensor, batch, head, query));
     }
 
     /** Drops every reference to the caller's memory. */

@@ -3,6 +3,7 @@ package io.multihead.internal.encoder.load;
 import io.multihead.format.SafetensorsFolder;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.encoder.family.StaticConfig;
+import io.multihead.internal.layout.Positions;
 import io.multihead.internal.load.Loading;
 import io.multihead.internal.load.WeightSource;
 import io.multihead.internal.load.Weights;
@@ -161,7 +162,7 @@ public final class StaticTable {
     private void multiply(long row, double factor, Tensor all, long token) {
         int dim = config.dim();
         for (int i = 0; i < dim; i++) {
-            all.setAt(rows.getAt(row * dim + i) * factor, token * dim + i);
+            Positions.set(all, Positions.get(rows, row * dim + i) * factor, token * dim + i);
         }
     }
 

@@ -5,6 +5,8 @@ import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.gemm.WeightFormat;
+import io.multihead.internal.gemm.PackedMatrix;
+import io.multihead.internal.layout.PanelFormat;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -81,15 +83,12 @@ public final class PackedWeightsFuzz {
     /** Returns the bytes of panels; of sizes that a format cannot have, those of f32. */
     private static long panelBytes(WeightFormat format, long inputs, long outputs) {
         try {
-            long elements = PackedWeights.panelElements(format, inputs, outputs);
-            return format == WeightFormat.F32 ? Float.BYTES * elements : elements * bytesOfElement(format);
+            PanelFormat panels = PanelFormat.valueOf(format.name());
+            PackedMatrix.requireSizes(panels, inputs, outputs);
+            return PackedMatrix.bytes(panels, inputs, outputs);
         } catch (IllegalArgumentException refused) {
             return Float.BYTES * inputs * Math.ceilDiv(outputs, PANEL) * PANEL;
         }
-    }
-
-    private static int bytesOfElement(WeightFormat format) {
-        return format == WeightFormat.BF16 || format == WeightFormat.F16 ? Short.BYTES : Byte.BYTES;
     }
 
     private static void check(byte[] file) {

@@ -143,8 +143,9 @@ final class TinyModel {
     }
 
     private void fill(Tensor weights, double mean, double deviation) {
-        for (long i = 0; i < weights.shape().elements(); i++) {
-            weights.setAt(mean + deviation * random.nextGaussian(), i);
+        Tensor elements = weights.reshape(weights.shape().elements());
+        for (long i = 0; i < elements.dim(0); i++) {
+            elements.set(mean + deviation * random.nextGaussian(), i);
         }
     }
 }

@@ -1,0 +1,33 @@
+package io.multihead.internal.load;
+
+import io.multihead.gemm.PackedWeights;
+import io.multihead.gemm.WeightFormat;
+import io.multihead.internal.gemm.PanelAccess;
+import io.multihead.tensor.Tensor;
+import java.lang.invoke.MethodHandles;
+
+/** The panels of packed weights as tensors, for files that hold those of many matrices. */
+public final class StoredPanels {
+    static {
+        try {
+            MethodHandles.lookup().ensureInitialized(PackedWeights.class);
+        } catch (IllegalAccessException impossible) {
+            throw new AssertionError(impossible);
+        }
+    }
+
+    private StoredPanels() {}
+
+    /** Returns one axis of elements of the format's type, read-only: the memory that products read. */
+    public static Tensor of(PackedWeights weights) {
+        return PanelAccess.inside().panels(weights);
+    }
+
+    /**
+     * Returns weights that read panels, without a copy, or fails if these have other sizes or are in other memory than native memory that begins
+     * on a multiple of 64 bytes. They must not change while the weights are used.
+     */
+    public static PackedWeights weights(Tensor panels, WeightFormat format, long inputs, long outputs) {
+        return (PackedWeights) PanelAccess.inside().weights(panels, format, inputs, outputs);
+    }
+}
