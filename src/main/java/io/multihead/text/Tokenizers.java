@@ -137,7 +137,9 @@ public final class Tokenizers {
         JsonObject config = object(folder, CONFIG);
         Set<Integer> stops = stops(folder);
         if (!Files.exists(json) && Files.exists(folder.resolve("tokenizer.model"))) {
-            return sentencePiece(folder.resolve("tokenizer.model"), config, stops);
+            Path model = folder.resolve("tokenizer.model");
+            AddedEnds added = Checks.in(folder.resolve(CONFIG + ".json"), () -> addedEnds(config));
+            return Checks.in(model, () -> SentencePieceModel.parse(FileMemory.bytes(model), added, stops));
         }
         return Checks.in(json, () -> json(FileMemory.bytes(json)).tokenizer(config, stops));
     }
@@ -177,16 +179,23 @@ public final class Tokenizers {
 
     /** Files of this name have other ids for other models, such as CamemBERT and mBART. */
     private static EncoderTokenizer fairseq(Path file, @Nullable JsonObject config) throws IOException {
-        String type = config == null ? null : config.find("tokenizer_class");
-        if (config != null && type != null && !type.matches("XLMRobertaTokenizer(Fast)?")) {
-            throw config.fail("tokenizer_class", "XLMRobertaTokenizer beside sentencepiece.bpe.model");
-        }
+        Checks.in(file.resolveSibling(CONFIG + ".json"), () -> {
+            requireXlmR(config);
+            return file;
+        });
         return Checks.in(
                 file,
                 () -> new PieceEncoder(
                         SentencePieceModel.parseFairseq(FileMemory.bytes(file)),
                         PairTemplate.ROBERTA,
                         OptionalInt.empty()));
+    }
+
+    private static void requireXlmR(@Nullable JsonObject config) {
+        String type = config == null ? null : config.find("tokenizer_class");
+        if (config != null && type != null && !type.matches("XLMRobertaTokenizer(Fast)?")) {
+            throw config.fail("tokenizer_class", "XLMRobertaTokenizer beside sentencepiece.bpe.model");
+        }
     }
 
     /** Returns the ends of {@code generation_config.json}, or where it has none, those of {@code config.json}, as transformers does. */
@@ -212,12 +221,10 @@ public final class Tokenizers {
         return stops;
     }
 
-    private static Tokenizer sentencePiece(Path file, @Nullable JsonObject config, Set<Integer> stops)
-            throws IOException {
-        AddedEnds added = AddedEnds.of(
+    private static AddedEnds addedEnds(@Nullable JsonObject config) {
+        return AddedEnds.of(
                 config == null || config.flag("add_bos_token", true),
                 config != null && config.flag("add_eos_token", false));
-        return Checks.in(file, () -> SentencePieceModel.parse(FileMemory.bytes(file), added, stops));
     }
 
     private static @Nullable JsonObject object(Path folder, String name) throws IOException {

@@ -11,11 +11,14 @@ import io.multihead.support.ChildJvm;
 import io.multihead.tensor.BlockType;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileSystem;
+import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -50,6 +53,16 @@ class PackedModelTest {
         Path from = Files.createDirectory(folder.resolve("model"));
         new FamilyFile(kind, 8).withHalves().writeFolder(from, BytePieces.tokenizerJson());
         assertSame(from, LoadOptions.DEFAULT);
+    }
+
+    /** Its files cannot be mapped, and are read. */
+    @Test
+    void aModelOfAFolderInAnArchiveIsTheSame() throws IOException {
+        try (FileSystem archive = FileSystems.newFileSystem(folder.resolve("model.jar"), Map.of("create", "true"))) {
+            Path from = Files.createDirectory(archive.getPath("/model"));
+            new FamilyFile(Kind.LLAMA, 8).withHalves().writeFolder(from, BytePieces.tokenizerJson());
+            assertSame(from, LoadOptions.DEFAULT);
+        }
     }
 
     @Test

@@ -54,6 +54,8 @@ class SentencePieceModelTest {
         assertArrayEquals(new int[] {2, 5}, Tokenizers.load(folder).withSpecialTokens(5));
         Files.writeString(folder.resolve("tokenizer_config.json"), "{\"add_bos_token\": false}");
         assertArrayEquals(new int[] {5}, Tokenizers.load(folder).withSpecialTokens(5));
+        Path config = Files.writeString(folder.resolve("tokenizer_config.json"), "{\"add_bos_token\": 1}");
+        assertLoadFails(config + ": tokenizer_config.add_bos_token: 1; expected true or false");
     }
 
     @Test
@@ -181,8 +183,10 @@ class SentencePieceModelTest {
         Files.writeString(folder.resolve("tokenizer_config.json"), "{\"tokenizer_class\": \"CamembertTokenizer\"}");
         String message = assertThrows(IllegalArgumentException.class, () -> Tokenizers.loadEncoder(folder))
                 .getMessage();
-        assertTrue(
-                message.endsWith("CamembertTokenizer; expected XLMRobertaTokenizer beside sentencepiece.bpe.model"),
+        assertEquals(
+                folder.resolve("tokenizer_config.json")
+                        + ": tokenizer_config.tokenizer_class: CamembertTokenizer; expected XLMRobertaTokenizer beside"
+                        + " sentencepiece.bpe.model",
                 message);
         Files.delete(folder.resolve("tokenizer_config.json"));
         Files.write(folder.resolve("sentencepiece.bpe.model"), join(pieces(), BPE));

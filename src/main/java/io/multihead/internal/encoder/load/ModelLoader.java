@@ -7,7 +7,6 @@ import io.multihead.internal.load.Loading;
 import io.multihead.text.EncoderTokenizer;
 import java.io.IOException;
 import java.util.concurrent.Callable;
-import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
 
 /**
@@ -46,8 +45,8 @@ public final class ModelLoader implements LoopBody {
         loader.model.run(); // does nothing, unless another thread ran both tasks before this one came
         return new EncoderCore(
                 loading,
-                ModelLoader.<EncoderModel, IOException>result(loader.model),
-                ModelLoader.<EncoderTokenizer, IOException>result(loader.tokenizer));
+                Loading.<EncoderModel, IOException>result(loader.model),
+                Loading.<EncoderTokenizer, IOException>result(loader.tokenizer));
     }
 
     /**
@@ -65,14 +64,5 @@ public final class ModelLoader implements LoopBody {
         } catch (RuntimeException | Error lost) {
             // costs the first text some time; too little memory will be too little for the model or for its texts
         }
-    }
-
-    /** Returns a result, or throws what was thrown instead, which another language need not declare. */
-    @SuppressWarnings("unchecked") // nothing is cast at run time
-    private static <T, E extends Throwable> T result(Future<T> task) throws E {
-        if (task.state() == Future.State.FAILED) {
-            throw (E) task.exceptionNow();
-        }
-        return task.resultNow();
     }
 }
