@@ -77,7 +77,7 @@ record BertFolder(BertSizes sizes, EncoderTokenizer tokenizer, int mostTokens) {
     /** Copies all files but weights, in their folders. */
     static void copy(Path from, Path to) throws IOException {
         if (Files.exists(to) && Files.isSameFile(from, to)) {
-            throw Checks.fail("folder", to.toString(), "expected another one than the encoder was loaded from");
+            throw Checks.fail("folder", to.toString(), "expected another one than the model was loaded from");
         }
         List<Path> files;
         try (Stream<Path> walk = Files.walk(from, 2)) {

@@ -7,6 +7,7 @@ import io.multihead.tensor.BlockTensor;
 import io.multihead.tensor.BlockType;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
+import io.multihead.text.BytePairs;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Path;
@@ -40,7 +41,7 @@ public final class LlamaFile {
         try (Arena arena = Arena.ofConfined()) {
             LlamaFile made = new LlamaFile(model, weights, arena);
             made.putSizes(context);
-            pieces.write(made.writer);
+            pieces.putTo(made.writer);
             made.putTensors();
             made.writer.write(file);
         }

@@ -3,6 +3,7 @@ package io.multihead.demo.llama;
 import io.multihead.compute.Compute;
 import io.multihead.nn.Gradients;
 import io.multihead.tensor.Tensor;
+import io.multihead.text.BytePairs;
 import io.multihead.text.Tokenizer;
 import io.multihead.train.AdamW;
 import io.multihead.train.Schedule;

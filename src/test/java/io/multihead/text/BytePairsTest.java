@@ -1,14 +1,24 @@
-package io.multihead.demo.llama;
+package io.multihead.text;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.multihead.text.Tokenizer;
+import io.multihead.format.Gguf;
+import io.multihead.format.GgufWriter;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
+/** Pieces that are learned, and files of them. */
 class BytePairsTest {
+    @TempDir
+    private Path folder;
+
     @Test
     void theMostFrequentPairIsMergedFirst() {
         // "ab" is there 4 times, "abc" then 3 times, " abc" twice; within a word alone
@@ -38,6 +48,31 @@ class BytePairsTest {
         String other = "Füchse \u4e16\u754c \ud83e\udd8a <|endoftext|>";
         assertEquals(other, tokenizer.decode(tokenizer.encode(other)));
         assertTrue(tokenizer.stops(256));
+    }
+
+    @Test
+    void aFolderAndAFileHaveTheSameTokens() throws IOException {
+        String text = "The Lion and the Fox. The Fox and the Lion's cubs, and 12 crows!\n\nThe end.";
+        BytePairs pairs = BytePairs.learn(text, 270);
+        pairs.writeTo(folder.resolve("new"));
+        Tokenizer ofFolder = Tokenizers.load(folder.resolve("new"));
+        Path file = folder.resolve("tokenizer.gguf");
+        pairs.putTo(new GgufWriter()).write(file);
+        try (Arena arena = Arena.ofConfined()) {
+            Tokenizer ofFile = Tokenizers.of(Gguf.map(arena, file));
+            for (String some : List.of(text, "F\u00fcchse \ud83e\udd8a  3 Lions' ", "", "a\n\n\tb<|endoftext|>")) {
+                int[] ids = pairs.tokenizer().encode(some);
+                assertArrayEquals(ids, ofFolder.encode(some), some);
+                assertArrayEquals(ids, ofFile.encode(some), some);
+                assertEquals(some, ofFolder.decode(ids));
+            }
+            assertTrue(ofFolder.stops(256) && ofFile.stops(256));
+            assertEquals(256, ofFolder.specialIds().end());
+        }
+        assertEquals(
+                "vocabulary: 256; expected at least 257",
+                assertThrows(IllegalArgumentException.class, () -> BytePairs.learn(text, 256))
+                        .getMessage());
     }
 
     @Test

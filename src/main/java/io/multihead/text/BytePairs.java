@@ -1,16 +1,15 @@
-package io.multihead.demo.llama;
+package io.multihead.text;
 
 import io.multihead.format.GgufType;
 import io.multihead.format.GgufValue;
 import io.multihead.format.GgufWriter;
-import io.multihead.text.BytePairTokenizer;
-import io.multihead.text.SpecialIds;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.JsonWriter;
 import io.multihead.text.SpecialIds.AddedEnds;
-import io.multihead.text.TokenType;
-import io.multihead.text.Tokenizer;
-import io.multihead.text.Vocabulary;
-import io.multihead.text.WordPattern;
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -23,10 +22,13 @@ import java.util.regex.Pattern;
 
 /**
  * Pieces of words that a text is made of, found as byte-level BPE does (Sennrich et al. 2016; Radford et al. 2019): bytes to begin with, then
- * again and again the most frequent pair of neighbours within a word becomes a piece of its own.
+ * again and again the most frequent pair of neighbours within a word becomes a piece of its own. Words are those of GPT-2; the token
+ * {@value #END} ends a text. For texts of some megabytes and vocabularies of some thousands: each piece costs a pass over the distinct words.
+ *
+ * <p>Immutable and thread-safe.
  */
 public final class BytePairs {
-    /** Ends every text. */
+    /** The token that ends a text; its id is 256. */
     public static final String END = "<|endoftext|>";
 
     /** GPT-2's rule for words. */
@@ -47,8 +49,17 @@ public final class BytePairs {
         tokens.add(END);
     }
 
-    /** Learns pieces from a text, until there are as many tokens, or no pair is there twice. */
+    /**
+     * Learns pieces from a text.
+     *
+     * @param text any text
+     * @param vocabulary tokens to end with, at least 257: one for each byte, and the end; fewer if no pair is there twice
+     * @return the pieces, the same ones for the same text
+     * @throws IllegalArgumentException if the vocabulary is below 257
+     */
     public static BytePairs learn(String text, int vocabulary) {
+        Checks.notNull(text, "text");
+        Checks.atLeast(vocabulary, BYTES + 1, "vocabulary");
         BytePairs pairs = new BytePairs();
         Map<String, Integer> words = words(text);
         while (pairs.tokens.size() < vocabulary) {
@@ -131,12 +142,16 @@ public final class BytePairs {
         return tokens.subList(BYTES + 1, tokens.size());
     }
 
-    /** Returns the number of tokens. */
+    /**
+     * {@return the number of tokens}
+     */
     public int vocabulary() {
         return tokens.size();
     }
 
-    /** Returns the tokenizer of these pieces. */
+    /**
+     * {@return the tokenizer of these pieces, whose end is {@value #END}}
+     */
     public Tokenizer tokenizer() {
         List<TokenType> types = new ArrayList<>(Collections.nCopies(tokens.size(), TokenType.NORMAL));
         types.set(BYTES, TokenType.CONTROL);
@@ -145,8 +160,14 @@ public final class BytePairs {
         return BytePairTokenizer.of(Vocabulary.of(tokens, types), merges, WordPattern.GPT_2, false, special);
     }
 
-    /** Writes the tokenizer as GGUF files have it. */
-    GgufWriter write(GgufWriter to) {
+    /**
+     * Puts the tokenizer into the metadata of a GGUF file, as converters of GPT-2 do.
+     *
+     * @param to the file in the making
+     * @return the same
+     */
+    public GgufWriter putTo(GgufWriter to) {
+        Checks.notNull(to, "to");
         long[] types = new long[tokens.size()];
         Arrays.fill(types, NORMAL);
         types[BYTES] = CONTROL;
@@ -156,5 +177,32 @@ public final class BytePairs {
                 .put("tokenizer.ggml.token_type", GgufValue.ofIntegers(GgufType.I32, types))
                 .put("tokenizer.ggml.merges", GgufValue.ofStrings(merges))
                 .put("tokenizer.ggml.eos_token_id", GgufValue.ofInteger(GgufType.U32, BYTES));
+    }
+
+    /**
+     * Writes {@code tokenizer.json} and {@code tokenizer_config.json}, which {@link Tokenizers#load} and transformers read.
+     *
+     * @param folder made if it is not there
+     * @throws IOException if writing fails
+     */
+    public void writeTo(Path folder) throws IOException {
+        Files.createDirectories(Checks.notNull(folder, "folder"));
+        Map<String, Integer> ids = new LinkedHashMap<>();
+        tokens.forEach(token -> ids.put(token, ids.size()));
+        Map<String, Object> bytes = Map.of("type", "ByteLevel", "add_prefix_space", false, "use_regex", true);
+        Map<String, Object> json = new LinkedHashMap<>();
+        json.put("version", "1.0");
+        json.put("added_tokens", List.of(Map.of("id", BYTES, "content", END, "special", true, "normalized", false)));
+        json.put("pre_tokenizer", bytes);
+        json.put("decoder", bytes);
+        json.put("model", Map.of("type", "BPE", "vocab", ids, "merges", merges));
+        write(folder.resolve("tokenizer.json"), json);
+        write(
+                folder.resolve("tokenizer_config.json"),
+                Map.of("tokenizer_class", "PreTrainedTokenizerFast", "eos_token", END));
+    }
+
+    private static void write(Path file, Map<String, ?> json) throws IOException {
+        Files.writeString(file, JsonWriter.write(file.toString(), json));
     }
 }

@@ -1,0 +1,183 @@
+package io.multihead.train;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.nn.SplitMix64;
+import io.multihead.nn.CrossEntropy;
+import io.multihead.nn.Layer;
+import io.multihead.nn.Pass;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.util.Map;
+
+/**
+ * A batch of a language model: windows of a text's tokens, and what is to be foretold at each. The model is any layer from ids
+ * {@code [windows, length]} to logits {@code [windows, length, vocabulary]}.
+ *
+ * <p>Immutable and thread-safe.
+ */
+public final class TokenWindows {
+    private static final int IGNORED = -100;
+    /** As BERT has it (Devlin et al. 2019, appendix A.1): of the chosen tokens so many are masked, and so many more are drawn anew. */
+    private static final double MASKED = 0.8;
+
+    private static final double DRAWN = 0.1;
+
+    private final Tensor ids;
+    private final int[] targets;
+
+    private TokenWindows(int[] tokens, int[] targets, int length) {
+        float[] numbers = new float[tokens.length];
+        for (int i = 0; i < numbers.length; i++) {
+            numbers[i] = tokens[i];
+        }
+        ids = Tensor.of(numbers, tokens.length / length, length);
+        this.targets = targets;
+    }
+
+    /**
+     * Returns windows at random places, each token of which is to foretell the next one.
+     *
+     * @param tokens of a text, or of several with their ends between them; more than length
+     * @param windows how many
+     * @param length tokens of a window
+     * @param seed the same one draws the same windows
+     * @return the batch
+     * @throws IllegalArgumentException if there are too few tokens, or a number is below 1
+     */
+    public static TokenWindows next(int[] tokens, int windows, int length, long seed) {
+        requireTokens(tokens, windows, length, 1);
+        SplitMix64 random = new SplitMix64(seed);
+        int[] seen = new int[Checks.fitsInt((long) windows * length, "windows x length")];
+        int[] following = new int[seen.length];
+        for (int at = 0; at < seen.length; at += length) {
+            int from = below(random, tokens.length - length);
+            System.arraycopy(tokens, from, seen, at, length);
+            System.arraycopy(tokens, from + 1, following, at, length);
+        }
+        return new TokenWindows(seen, following, length);
+    }
+
+    /**
+     * Returns windows at random places, a share of whose tokens is to be found again: eight of ten of them are replaced by the mask, one by any
+     * token, and one stays (Devlin et al. 2019).
+     *
+     * @param tokens of a text, or of several; at least length
+     * @param windows how many
+     * @param length tokens of a window
+     * @param masking the share, and the token that masks
+     * @param seed the same one draws the same windows
+     * @return the batch
+     * @throws IllegalArgumentException if there are too few tokens, or a number is below 1
+     */
+    public static TokenWindows masked(int[] tokens, int windows, int length, Masking masking, long seed) {
+        Checks.notNull(masking, "masking");
+        requireTokens(tokens, windows, length, 0);
+        SplitMix64 random = new SplitMix64(seed);
+        int[] seen = new int[Checks.fitsInt((long) windows * length, "windows x length")];
+        int[] chosen = new int[seen.length];
+        for (int at = 0; at < seen.length; at += length) {
+            System.arraycopy(tokens, below(random, tokens.length - length + 1), seen, at, length);
+        }
+        for (int i = 0; i < seen.length; i++) {
+            chosen[i] = random.nextUnit() < masking.share ? seen[i] : IGNORED;
+            if (chosen[i] != IGNORED) {
+                double kind = random.nextUnit();
+                seen[i] = kind < MASKED
+                        ? masking.mask
+                        : kind < MASKED + DRAWN ? below(random, masking.vocabulary) : seen[i];
+            }
+        }
+        return new TokenWindows(seen, chosen, length);
+    }
+
+    /**
+     * Which tokens are masked.
+     *
+     * @param share of the tokens, above 0 to 1; BERT's is 0.15
+     * @param mask the id of the token that masks
+     * @param vocabulary ids that are drawn in place of one token in ten are below it
+     */
+    public record Masking(double share, int mask, int vocabulary) {
+        /**
+         * Checks the numbers.
+         *
+         * @throws IllegalArgumentException if one is out of its range
+         */
+        public Masking {
+            if (!(share > 0 && share <= 1)) {
+                throw Checks.fail("share", String.valueOf(share), "expected above 0 to 1");
+            }
+            Checks.atLeast(vocabulary, 1, "vocabulary");
+            Checks.index(mask, vocabulary, "mask");
+        }
+    }
+
+    private static void requireTokens(int[] tokens, int windows, int length, int more) {
+        Checks.atLeast(windows, 1, "windows");
+        Checks.atLeast(length, 1, "length");
+        if (Checks.notNull(tokens, "tokens").length < (long) length + more) {
+            throw Checks.fail("tokens", tokens.length + " tokens", "expected at least " + ((long) length + more));
+        }
+        for (int i = 0; i < tokens.length; i++) {
+            Checks.atLeast(tokens[i], 0, "tokens[" + i + "]");
+        }
+    }
+
+    private static int below(SplitMix64 random, int bound) {
+        return (int) (random.nextUnit() * bound);
+    }
+
+    /**
+     * {@return the ids that a model reads: f32 {@code [windows, length]} on the heap}
+     */
+    public Tensor ids() {
+        return ids;
+    }
+
+    /**
+     * {@return the token that is to be foretold at each place, row-major, or -100 for none: a copy}
+     */
+    public int[] targets() {
+        return targets.clone();
+    }
+
+    /**
+     * Computes the loss, and adds its gradients.
+     *
+     * @param cpu threads and scratch
+     * @param model from ids to logits
+     * @param gradients by the names of its parameters; those without one are frozen
+     * @param seed what dropout draws from
+     * @return the mean cross-entropy of a target, in nats
+     * @throws IllegalArgumentException if the model does not take these ids, or a gradient does not fit
+     */
+    public double learn(Compute cpu, Layer model, Map<String, Tensor> gradients, long seed) {
+        Tensor logits = room(model);
+        Tensor upstream = room(model);
+        try (Pass pass = model.record(cpu, ids, logits, seed)) {
+            double loss = CrossEntropy.of().lossAndGradient(cpu, logits, targets, upstream);
+            pass.backward(upstream, null, gradients);
+            return loss;
+        }
+    }
+
+    /**
+     * Computes the loss without dropout and gradients.
+     *
+     * @param cpu threads and scratch
+     * @param model from ids to logits
+     * @return the mean cross-entropy of a target, in nats
+     * @throws IllegalArgumentException if the model does not take these ids
+     */
+    public double loss(Compute cpu, Layer model) {
+        Tensor logits = room(model);
+        model.forward(cpu, ids, logits);
+        return CrossEntropy.of().forward(cpu, logits, targets);
+    }
+
+    private Tensor room(Layer model) {
+        Shape shape = Checks.notNull(model, "model").outputShape(ids.shape());
+        return Tensor.of(new float[Checks.fitsInt(shape.elements(), "logits")], shape.toArray());
+    }
+}
