@@ -5,8 +5,8 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 
-/** Texts of the study, in {@code src/demo/resources}. */
-final class Resources {
+/** Texts of the demos, in {@code src/demo/resources}. */
+public final class Resources {
     private Resources() {}
 
     /**
@@ -14,7 +14,7 @@ final class Resources {
      *
      * @param name path on the class path, with a slash before it
      */
-    static String text(String name) throws IOException {
+    public static String text(String name) throws IOException {
         try (InputStream stream = Resources.class.getResourceAsStream(name)) {
             if (stream == null) {
                 throw new FileNotFoundException(

@@ -34,6 +34,7 @@ final class Generation extends SessionTask {
 
     private int aheadId;
     private double aheadLogProbability;
+    private List<TokenProbability> aheadOthers = List.of();
 
     Generation(SessionState session, Prompts prompts, GenerationOptions options, TokenListener listener) {
         super(session);
@@ -157,6 +158,7 @@ final class Generation extends SessionTask {
         try {
             aheadId = sampler.choose(logits, session.seen, options.sampling(), session.tokens.size());
             aheadLogProbability = logProbability(sampler, logits, aheadId);
+            aheadOthers = mostProbable(sampler, logits);
             aheadUse = session.step.uses;
         } catch (ArithmeticException noNumbers) {
             aheadUse = -1; // the choice that is made when the text is asked for fails as well, and for it alone
@@ -169,6 +171,11 @@ final class Generation extends SessionTask {
         }
         sampler.measure(logits);
         return sampler.logProbability(logits, id);
+    }
+
+    /** Returns the most probable tokens in logits that were measured, if the options ask for some. */
+    private List<TokenProbability> mostProbable(Sampler sampler, float[] logits) {
+        return options.mostProbable() <= 0 ? List.of() : sampler.mostProbable(logits, options.mostProbable());
     }
 
     @Override
@@ -202,11 +209,12 @@ final class Generation extends SessionTask {
                 : sampler.choose(logits, session.seen, options.sampling(), session.tokens.size(), constraint);
         constraint.accept(id);
         double logProbability = isChosen ? aheadLogProbability : logProbability(sampler, logits, id);
+        List<TokenProbability> others = isChosen ? aheadOthers : mostProbable(sampler, logits);
         if (tokenizer.stops(id)) {
             session.textStart = session.tokens.size();
             String rest = stops.add(stream.end()) + stops.rest();
             finish = stops.isFound() ? FinishReason.STOP_TEXT : FinishReason.END_TOKEN;
-            tell(new GeneratedToken(id, rest, logProbability));
+            tell(new GeneratedToken(id, rest, logProbability, others));
             return id;
         }
         session.add(id);
@@ -217,7 +225,7 @@ final class Generation extends SessionTask {
             // what was held back may have one that had to wait for another
             finish = stops.isFound() ? FinishReason.STOP_TEXT : finish;
         }
-        tell(new GeneratedToken(id, certain, logProbability));
+        tell(new GeneratedToken(id, certain, logProbability, others));
         return id;
     }
 

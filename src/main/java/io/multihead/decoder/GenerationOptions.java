@@ -10,7 +10,8 @@ import java.util.List;
  *
  * @param sampling how tokens are chosen
  * @param limits when the text ends, unless the model ends it
- * @param logProbabilities whether tokens have their logarithms of probability, which takes a pass over the logits
+ * @param mostProbable how many of the model's most probable tokens each token comes with, besides its own logarithm of probability, which
+ *     takes a pass over the logits; {@link #NO_PROBABILITIES} for neither
  * @param draftTokens most tokens that are guessed from the text so far and verified in one step (prompt lookup, Saxena 2023), at most
  *     {@link #MOST_DRAFT_TOKENS}; 0 for none. The text is the same
  * @param constraint which tokens may be chosen, of which each text has its own filter: JSON by a schema, a grammar, or rules of the
@@ -21,16 +22,19 @@ import java.util.List;
 public record GenerationOptions(
         Sampling sampling,
         TextLimits limits,
-        boolean logProbabilities,
+        int mostProbable,
         int draftTokens,
         TokenConstraint constraint,
         boolean controlTokens) {
     /** Most draft tokens: those that a step has room for beside the token that comes before them. */
     public static final int MOST_DRAFT_TOKENS = 255;
 
+    /** Tokens come without logarithms of probability. */
+    public static final int NO_PROBABILITIES = -1;
+
     /** Greedy, at most 256 tokens. */
-    public static final GenerationOptions DEFAULT =
-            new GenerationOptions(Sampling.GREEDY, TextLimits.DEFAULT, false, 0, TokenConstraint.NONE, false);
+    public static final GenerationOptions DEFAULT = new GenerationOptions(
+            Sampling.GREEDY, TextLimits.DEFAULT, NO_PROBABILITIES, 0, TokenConstraint.NONE, false);
 
     /**
      * Checks the number.
@@ -41,6 +45,7 @@ public record GenerationOptions(
         Checks.notNull(sampling, "sampling");
         Checks.notNull(limits, "limits");
         Checks.notNull(constraint, "constraint");
+        Checks.atLeast(mostProbable, NO_PROBABILITIES, "mostProbable");
         Checks.index(draftTokens, MOST_DRAFT_TOKENS + 1L, "draftTokens");
     }
 
@@ -78,7 +83,7 @@ public record GenerationOptions(
      * @param newSampling how tokens are chosen
      */
     public GenerationOptions withSampling(Sampling newSampling) {
-        return new GenerationOptions(newSampling, limits, logProbabilities, draftTokens, constraint, controlTokens);
+        return new GenerationOptions(newSampling, limits, mostProbable, draftTokens, constraint, controlTokens);
     }
 
     /**
@@ -87,7 +92,7 @@ public record GenerationOptions(
      * @param newLimits when the text ends
      */
     public GenerationOptions withLimits(TextLimits newLimits) {
-        return new GenerationOptions(sampling, newLimits, logProbabilities, draftTokens, constraint, controlTokens);
+        return new GenerationOptions(sampling, newLimits, mostProbable, draftTokens, constraint, controlTokens);
     }
 
     /**
@@ -126,7 +131,23 @@ public record GenerationOptions(
      * @param wanted whether tokens have them
      */
     public GenerationOptions withLogProbabilities(boolean wanted) {
-        return new GenerationOptions(sampling, limits, wanted, draftTokens, constraint, controlTokens);
+        return withMostProbable(wanted ? Math.max(0, mostProbable) : NO_PROBABILITIES);
+    }
+
+    /**
+     * {@return whether tokens have their logarithms of probability}
+     */
+    public boolean logProbabilities() {
+        return mostProbable >= 0;
+    }
+
+    /**
+     * {@return these options with the most probable tokens, too}
+     *
+     * @param tokens how many each token comes with, besides its own logarithm of probability; {@link #NO_PROBABILITIES} for neither
+     */
+    public GenerationOptions withMostProbable(int tokens) {
+        return new GenerationOptions(sampling, limits, tokens, draftTokens, constraint, controlTokens);
     }
 
     /**
@@ -144,7 +165,7 @@ public record GenerationOptions(
      * @param newDraftTokens most tokens that are guessed at once; 0 for none
      */
     public GenerationOptions withDraftTokens(int newDraftTokens) {
-        return new GenerationOptions(sampling, limits, logProbabilities, newDraftTokens, constraint, controlTokens);
+        return new GenerationOptions(sampling, limits, mostProbable, newDraftTokens, constraint, controlTokens);
     }
 
     /**
@@ -153,7 +174,7 @@ public record GenerationOptions(
      * @param newConstraint which tokens may be chosen
      */
     public GenerationOptions withConstraint(TokenConstraint newConstraint) {
-        return new GenerationOptions(sampling, limits, logProbabilities, draftTokens, newConstraint, controlTokens);
+        return new GenerationOptions(sampling, limits, mostProbable, draftTokens, newConstraint, controlTokens);
     }
 
     /**
@@ -162,6 +183,6 @@ public record GenerationOptions(
      * @param shown whether the text has them
      */
     public GenerationOptions withControlTokens(boolean shown) {
-        return new GenerationOptions(sampling, limits, logProbabilities, draftTokens, constraint, shown);
+        return new GenerationOptions(sampling, limits, mostProbable, draftTokens, constraint, shown);
     }
 }

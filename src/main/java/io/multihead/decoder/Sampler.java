@@ -2,8 +2,10 @@ package io.multihead.decoder;
 
 import io.multihead.internal.base.Philox;
 import io.multihead.internal.kernel.VocabularyOps;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
+import java.util.List;
 
 /**
  * Chooses tokens from rows of logits, as {@link Sampling} says. Its arrays are reused, so that a call allocates nothing. For one session
@@ -26,6 +28,7 @@ final class Sampler {
     private int[] counts = {};
     private final int[] words = new int[4];
     private double logSumExp;
+    private float sum;
 
     /** Creates a sampler for rows of so many logits. */
     Sampler(int vocabulary) {
@@ -101,7 +104,21 @@ final class Sampler {
     void measure(float[] logits) {
         requireFinite(VocabularyOps.scaled(logits, row, vocabulary, 1f, maxima), logits);
         float max = maxima[largestBlock()];
-        logSumExp = (float) (max + StrictMath.log(VocabularyOps.exponentials(row, vocabulary, max, partial)));
+        sum = VocabularyOps.exponentials(row, vocabulary, max, partial);
+        logSumExp = (float) (max + StrictMath.log(sum));
+    }
+
+    /** Returns the most probable tokens in the logits that were measured, once for each measurement. */
+    List<TokenProbability> mostProbable(float[] logits, int most) {
+        VocabularyOps.normalise(row, vocabulary, sum, maxima);
+        List<TokenProbability> found = new ArrayList<>();
+        ranked.begin();
+        for (int rank = 0; rank < most && ranked.has(rank); rank++) {
+            int id = ranked.token(rank);
+            found.add(new TokenProbability(id, logProbability(logits, id)));
+        }
+        ranked.end();
+        return found;
     }
 
     /** Returns the logarithm of a token's probability in the logits that were measured, without temperature and penalties. */

@@ -118,6 +118,29 @@ final class Fields {
         return texts;
     }
 
+    /** Returns the integers of a list; none if it is absent. */
+    int[] integers(String name, long least, long most, int mostElements) {
+        JsonNode member = find(name);
+        if (member == null) {
+            return new int[0];
+        }
+        if (!member.isArray() || member.size() > mostElements) {
+            throw wrong(name, "expected a list of at most " + mostElements + " integers");
+        }
+        int[] values = new int[member.size()];
+        for (int i = 0; i < values.length; i++) {
+            JsonNode element = member.get(i);
+            if (!element.canConvertToInt()
+                    || !element.isIntegralNumber()
+                    || element.intValue() < least
+                    || element.intValue() > most) {
+                throw wrong(name + "[" + i + "]", element + "; expected an integer from " + least + " to " + most);
+            }
+            values[i] = element.intValue();
+        }
+        return values;
+    }
+
     /** Returns the elements of a list of objects, which are read to their ends; none if it is absent. */
     <T> List<T> objects(String name, Function<Fields, T> reader) {
         JsonNode member = find(name);

@@ -69,8 +69,8 @@ record GenerationFields(GenerationOptions options, int texts, boolean streams, b
         return options.withSampling(sampling.withSeed(sampling.seed() + text));
     }
 
-    GenerationFields withLogProbabilities(boolean wanted) {
-        return new GenerationFields(options.withLogProbabilities(wanted), texts, streams, streamsUsage);
+    GenerationFields withMostProbable(int tokens) {
+        return new GenerationFields(options.withMostProbable(tokens), texts, streams, streamsUsage);
     }
 
     private static TokenConstraint constraint(Fields fields) {

@@ -17,9 +17,15 @@ import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** Requests and answers of HTTP: routes, keys, limits of sizes, and errors. */
@@ -33,6 +39,10 @@ final class HttpApi implements AutoCloseable {
     private final Metrics metrics;
     private final byte @Nullable [] key;
     private final List<String> models = new ArrayList<>();
+    /** Answers by path and method. */
+    private final Map<String, Map<String, Answer>> routes = new HashMap<>();
+    /** Paths that need no key. */
+    private final Set<String> open = new HashSet<>();
 
     /** Answers a request; null if it has been answered. */
     @FunctionalInterface
@@ -51,17 +61,9 @@ final class HttpApi implements AutoCloseable {
         this.key = key == null ? null : key.getBytes(StandardCharsets.UTF_8);
         server = HttpServer.create(address, 0);
         server.setExecutor(threads);
-        server.createContext(
-                "/",
-                exchange -> handle(exchange, "/", "", (fields, same) -> {
-                    throw ApiException.wrong(404, exchange.getRequestURI().getPath() + ": nothing is here");
-                }));
-        server.createContext(
-                "/health",
-                exchange -> handle(exchange, "/health", "GET", (fields, same) -> JsonNodeFactory.instance
-                        .objectNode()
-                        .put("status", "ok")));
-        server.createContext("/v1/models", exchange -> handle(exchange, "/v1/models", "GET", (fields, same) -> list()));
+        server.createContext("/", this::handle);
+        get("/health", () -> JsonNodeFactory.instance.objectNode().put("status", "ok"));
+        get("/v1/models", this::list);
     }
 
     /** Adds a name to the list of models. */
@@ -71,17 +73,37 @@ final class HttpApi implements AutoCloseable {
 
     /** Adds a route of requests with a JSON object. */
     void post(String path, Answer answer) {
-        server.createContext(path, exchange -> handle(exchange, path, "POST", answer));
+        add("POST", path, answer);
+    }
+
+    /** Adds a route without a request. */
+    void get(String path, Supplier<JsonNode> answer) {
+        add("GET", path, (fields, exchange) -> answer.get());
     }
 
     /** Adds a route of a text. */
-    void text(String path, java.util.function.Supplier<String> text) {
-        server.createContext(
-                path,
-                exchange -> handle(exchange, path, "GET", (fields, same) -> {
-                    reply(exchange, path, 200, "text/plain; charset=utf-8", text.get());
-                    return null;
-                }));
+    void text(String path, Supplier<String> text) {
+        add("GET", path, (fields, exchange) -> {
+            reply(exchange, path, 200, "text/plain; charset=utf-8", text.get());
+            return null;
+        });
+    }
+
+    /** Adds a page, which may be read without a key, as browsers have none. */
+    void page(String path, String html) {
+        open.add(path);
+        add("GET", path, (fields, exchange) -> {
+            exchange.getResponseHeaders()
+                    .set(
+                            "Content-Security-Policy",
+                            "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:");
+            reply(exchange, path, 200, "text/html; charset=utf-8", html);
+            return null;
+        });
+    }
+
+    private void add(String method, String path, Answer answer) {
+        routes.computeIfAbsent(path, any -> new TreeMap<>()).put(method, answer);
     }
 
     void start() {
@@ -99,15 +121,22 @@ final class HttpApi implements AutoCloseable {
         threads.shutdownNow();
     }
 
-    private void handle(HttpExchange exchange, String path, String method, Answer answer) {
+    private void handle(HttpExchange exchange) {
+        String asked = exchange.getRequestURI().getPath();
+        Map<String, Answer> methods = routes.getOrDefault(asked, Map.of());
+        String path = methods.isEmpty() ? "other" : asked; // a metric for each path that is asked for would have no end
+        String method = exchange.getRequestMethod();
         try (exchange) {
             try {
-                authorise(exchange);
-                if (!exchange.getRequestURI().getPath().equals(path) && !path.equals("/")) {
-                    throw ApiException.wrong(404, exchange.getRequestURI().getPath() + ": nothing is here");
+                if (!open.contains(path)) {
+                    authorise(exchange);
                 }
-                if (!method.isEmpty() && !exchange.getRequestMethod().equals(method)) {
-                    throw ApiException.wrong(405, exchange.getRequestMethod() + ": expected " + method);
+                if (methods.isEmpty()) {
+                    throw ApiException.wrong(404, asked + ": nothing is here");
+                }
+                Answer answer = methods.get(method);
+                if (answer == null) {
+                    throw ApiException.wrong(405, method + ": expected " + String.join(" or ", methods.keySet()));
                 }
                 Fields fields =
                         new Fields("", method.equals("POST") ? body(exchange) : JsonNodeFactory.instance.objectNode());

@@ -6,6 +6,7 @@ import io.multihead.decoder.LanguageModel;
 import io.multihead.decoder.SessionOptions;
 import io.multihead.decoder.Sessions;
 import io.multihead.demo.Commands;
+import io.multihead.demo.Resources;
 import io.multihead.encoder.Reranker;
 import io.multihead.encoder.SentenceEncoder;
 import java.io.IOException;
@@ -197,7 +198,7 @@ public final class Serve implements Callable<Integer> {
                 new Room(sessions, queue, Duration.ofSeconds(timeout)));
     }
 
-    private @Nullable TextApi texts(HttpApi http, Loaded loaded, Metrics metrics) {
+    private @Nullable TextApi texts(HttpApi http, Loaded loaded, Metrics metrics) throws IOException {
         if (model == null || loaded.model == null || loaded.sessions == null) {
             return null;
         }
@@ -206,6 +207,10 @@ public final class Serve implements Callable<Integer> {
         http.model(name(model));
         http.post("/v1/chat/completions", texts::chat);
         http.post("/v1/completions", texts::completion);
+        AttentionApi attention = new AttentionApi(name(model), loaded.model, loaded.sessions, loaded.room);
+        http.get("/attention", attention::layers);
+        http.post("/attention", (fields, exchange) -> attention.weights(fields));
+        http.page("/", Resources.text("/page.html"));
         http.post("/tokenize", (fields, exchange) -> texts.tokenize(fields));
         return texts;
     }

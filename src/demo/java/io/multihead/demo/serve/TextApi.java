@@ -21,6 +21,7 @@ import java.io.IOException;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.ExecutionException;
@@ -33,6 +34,8 @@ import org.jspecify.annotations.Nullable;
 /** Texts of a language model: {@code /v1/chat/completions} and {@code /v1/completions}. Thread-safe. */
 final class TextApi {
     private static final String CHUNK = "chat.completion.chunk";
+    private static final int MOST_ALTERNATIVES = 20;
+    private static final int MOST_PROMPTS = 64;
 
     private final String name;
     private final LanguageModel model;
@@ -40,6 +43,7 @@ final class TextApi {
     private final Room room;
     private final Metrics metrics;
     private final Duration timeout;
+    private final TokenProbabilities probabilities;
 
     TextApi(String name, LanguageModel model, Sessions sessions, Room room, Metrics metrics, Duration timeout) {
         this.name = name;
@@ -48,6 +52,7 @@ final class TextApi {
         this.room = room;
         this.metrics = metrics;
         this.timeout = timeout;
+        probabilities = new TokenProbabilities(model.tokenizer());
     }
 
     Sessions sessions() {
@@ -59,11 +64,13 @@ final class TextApi {
      *
      * @param id of the answer
      * @param chat its messages; null where a prompt is continued
-     * @param prompt what is continued; empty of a chat
+     * @param prompts what is continued; one empty text of a chat
      * @param fields how texts are generated
+     * @param tokenIds whether the answer has the ids of tokens, as vLLM gives them
      */
-    private record Call(String id, @Nullable ChatFields chat, String prompt, GenerationFields fields) {
-        void append(Session session) {
+    private record Call(
+            String id, @Nullable ChatFields chat, List<String> prompts, GenerationFields fields, boolean tokenIds) {
+        void append(Session session, String prompt) {
             if (chat == null) {
                 session.append(prompt);
             } else {
@@ -80,8 +87,10 @@ final class TextApi {
         }
     }
 
-    /** A text, and what a chat finds in it. */
-    private record Written(GeneratedText text, @Nullable ModelAnswer answer) {
+    /** A text behind the tokens of its prompt, and what a chat finds in it. */
+    @SuppressWarnings("ArrayRecordComponent")
+    private record Written(
+            int[] prompt, GeneratedText text, @Nullable ModelAnswer answer) {
         String finish() {
             return switch (text.finish()) {
                 case END_TOKEN, STOP_TEXT, CANCELLED ->
@@ -97,25 +106,36 @@ final class TextApi {
         requireModel(fields);
         ChatFields chat = ChatFields.of(fields);
         boolean logProbabilities = fields.flag("logprobs", false);
-        fields.integer("top_logprobs", 0, 0, 0);
-        GenerationFields generation =
-                GenerationFields.of(fields, sessions.contextTokens(), timeout).withLogProbabilities(logProbabilities);
+        int mostProbable = (int) fields.integer("top_logprobs", 0, MOST_ALTERNATIVES, 0);
+        if (mostProbable > 0 && !logProbabilities) {
+            throw fields.wrong("top_logprobs", mostProbable + " without logprobs; expected logprobs to be true");
+        }
+        GenerationFields generation = GenerationFields.of(fields, sessions.contextTokens(), timeout)
+                .withMostProbable(logProbabilities ? mostProbable : GenerationOptions.NO_PROBABILITIES);
+        boolean tokenIds = fields.flag("return_token_ids", false);
         fields.without("user", "metadata", "safety_identifier", "prompt_cache_key")
                 .end();
-        return answer(new Call("chatcmpl-" + UUID.randomUUID(), chat, "", generation), exchange);
+        return answer(new Call("chatcmpl-" + UUID.randomUUID(), chat, List.of(""), generation, tokenIds), exchange);
     }
 
     /** Answers a prompt that is continued; returns the answer, or null if it was streamed. */
     @Nullable
     JsonNode completion(Fields fields, HttpExchange exchange) throws IOException, InterruptedException {
         requireModel(fields);
-        String prompt = fields.text("prompt");
+        fields.require("prompt");
+        List<String> prompts = fields.texts("prompt", MOST_PROMPTS);
+        if (prompts.isEmpty()) {
+            throw fields.wrong("prompt", "is empty");
+        }
         if (fields.flag("echo", false)) {
             throw fields.wrong("echo", "is not supported");
         }
-        GenerationFields generation = GenerationFields.of(fields, sessions.contextTokens(), timeout);
+        long mostProbable = fields.integer("logprobs", 0, MOST_ALTERNATIVES, GenerationOptions.NO_PROBABILITIES);
+        GenerationFields generation =
+                GenerationFields.of(fields, sessions.contextTokens(), timeout).withMostProbable((int) mostProbable);
+        boolean tokenIds = fields.flag("return_token_ids", false);
         fields.without("user").end();
-        return answer(new Call("cmpl-" + UUID.randomUUID(), null, prompt, generation), exchange);
+        return answer(new Call("cmpl-" + UUID.randomUUID(), null, prompts, generation, tokenIds), exchange);
     }
 
     /** Returns the ids of a text. */
@@ -138,13 +158,19 @@ final class TextApi {
     }
 
     private @Nullable JsonNode answer(Call call, HttpExchange exchange) throws IOException, InterruptedException {
-        List<Written> texts;
+        List<Written> texts = new ArrayList<>();
+        List<Session> opened = new ArrayList<>();
         EventStream events = null;
         room.enter();
-        try (Session session = sessions.open()) {
-            call.append(session); // a wrong prompt fails before the answer begins
+        try {
+            for (String prompt : call.prompts) { // a wrong prompt fails before the answer begins
+                opened.add(sessions.open());
+                call.append(opened.getLast(), prompt);
+            }
             events = call.fields.streams() ? new EventStream(exchange) : null;
-            texts = texts(call, session, events);
+            for (Session session : opened) {
+                texts.addAll(texts(call, session, texts.size(), events));
+            }
         } catch (RuntimeException failed) {
             if (events == null) {
                 throw failed;
@@ -153,13 +179,14 @@ final class TextApi {
             events.end();
             return null;
         } finally {
+            opened.forEach(Session::close);
             room.leave();
         }
         if (events != null) {
             if (call.fields.streamsUsage()) {
                 ObjectNode last = head(call, call.object(CHUNK));
                 last.putArray("choices");
-                usage(last, texts);
+                usage(last, call, texts);
                 events.send(last.toString());
             }
             events.end();
@@ -170,22 +197,23 @@ final class TextApi {
         for (int i = 0; i < texts.size(); i++) {
             choices.add(choice(call, i, texts.get(i)));
         }
-        usage(root, texts);
+        usage(root, call, texts);
         return root;
     }
 
-    /** Generates all texts of a request, which share their prompt, at the same time. */
-    private List<Written> texts(Call call, Session first, @Nullable EventStream events) throws InterruptedException {
+    /** Generates all texts of a prompt at the same time, whose indices in the answer begin with one. */
+    private List<Written> texts(Call call, Session first, int firstIndex, @Nullable EventStream events)
+            throws InterruptedException {
         int count = call.fields.texts();
         if (count == 1) {
-            return List.of(text(call, first, 0, events));
+            return List.of(text(call, first, firstIndex, events));
         }
         List<Session> forks = new ArrayList<>();
         List<Written> texts = new ArrayList<>();
         try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
             List<Future<Written>> running = new ArrayList<>();
             for (int i = 0; i < count; i++) {
-                int index = i;
+                int index = firstIndex + i;
                 Session fork = first.fork();
                 forks.add(fork);
                 running.add(threads.submit(() -> text(call, fork, index, events)));
@@ -204,19 +232,19 @@ final class TextApi {
     }
 
     private Written text(Call call, Session session, int index, @Nullable EventStream events) {
-        GenerationOptions options = call.fields.options(index);
+        GenerationOptions options = call.fields.options(index % call.fields.texts());
+        int[] prompt = call.tokenIds ? session.tokens() : new int[0];
         AnswerParser parser = null;
         if (call.chat != null) {
             AnswerFormat format = session.answerFormat(call.chat.callable());
             options = call.chat.required() ? format.requiring(options) : format.options(options);
             parser = format.parser(new AnswerEvents(this, call, index, events));
-            if (events != null) {
-                events.send(chunk(
-                        call, index, delta -> delta.put("role", "assistant").put("content", ""), null));
-            }
+        }
+        if (events != null && (call.chat != null || call.tokenIds)) {
+            events.send(first(call, index, prompt));
         }
         GeneratedText text = generate(call, session, options, index, parser, events);
-        Written written = new Written(text, parser == null ? null : parser.end());
+        Written written = new Written(prompt, text, parser == null ? null : parser.end());
         if (events != null) {
             events.send(chunk(call, index, delta -> {}, written.finish()));
         }
@@ -288,7 +316,7 @@ final class TextApi {
 
     /** Returns the event of a token: its text where a prompt is continued, or its probability of a chat, whose parts are other events. */
     private String event(Call call, int index, GeneratedToken token) {
-        if (call.chat != null && !call.logProbabilities()) {
+        if (call.chat != null && !call.logProbabilities() && !call.tokenIds) {
             return "";
         }
         ObjectNode root = head(call, call.object(CHUNK));
@@ -297,7 +325,29 @@ final class TextApi {
             choice.put("text", token.text());
         } else {
             choice.putObject("delta");
-            choice.putObject("logprobs").putArray("content").add(logProbability(token));
+        }
+        if (call.logProbabilities()) {
+            choice.set("logprobs", probabilities.of(List.of(token), call.chat != null));
+        }
+        if (call.tokenIds) {
+            choice.putArray("token_ids").add(token.id());
+        }
+        choice.putNull("finish_reason");
+        return root.toString();
+    }
+
+    /** Returns the event before the first token. */
+    private String first(Call call, int index, int[] prompt) {
+        ObjectNode root = head(call, call.object(CHUNK));
+        ObjectNode choice = root.putArray("choices").addObject().put("index", index);
+        if (call.chat == null) {
+            choice.put("text", "");
+        } else {
+            choice.putObject("delta").put("role", "assistant").put("content", "");
+        }
+        if (call.tokenIds) {
+            ArrayNode ids = choice.putArray("prompt_token_ids");
+            Arrays.stream(prompt).forEach(ids::add);
         }
         choice.putNull("finish_reason");
         return root.toString();
@@ -324,10 +374,15 @@ final class TextApi {
             choice.set("message", message(answer));
         }
         if (call.logProbabilities()) {
-            ArrayNode content = choice.putObject("logprobs").putArray("content");
-            written.text.tokens().forEach(token -> content.add(logProbability(token)));
+            choice.set("logprobs", probabilities.of(written.text.tokens(), call.chat != null));
         } else {
             choice.putNull("logprobs");
+        }
+        if (call.tokenIds) {
+            ArrayNode prompt = choice.putArray("prompt_token_ids");
+            Arrays.stream(written.prompt).forEach(prompt::add);
+            ArrayNode ids = choice.putArray("token_ids");
+            written.text.tokens().forEach(token -> ids.add(token.id()));
         }
         return choice.put("finish_reason", written.finish());
     }
@@ -346,13 +401,6 @@ final class TextApi {
         return message;
     }
 
-    private ObjectNode logProbability(GeneratedToken token) {
-        ObjectNode node = JsonNodeFactory.instance.objectNode();
-        node.put("token", token.text()).put("logprob", token.logProbability());
-        node.putNull("bytes").putArray("top_logprobs");
-        return node;
-    }
-
     private ObjectNode head(Call call, String object) {
         return JsonNodeFactory.instance
                 .objectNode()
@@ -362,8 +410,11 @@ final class TextApi {
                 .put("model", name);
     }
 
-    private static void usage(ObjectNode root, List<Written> texts) {
-        int prompt = texts.getFirst().text.promptTokens();
+    private static void usage(ObjectNode root, Call call, List<Written> texts) {
+        int prompt = 0; // which several texts share
+        for (int i = 0; i < texts.size(); i += call.fields.texts()) {
+            prompt += texts.get(i).text.promptTokens();
+        }
         int generated =
                 texts.stream().mapToInt(each -> each.text.tokens().size()).sum();
         root.putObject("usage")

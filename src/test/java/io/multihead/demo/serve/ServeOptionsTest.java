@@ -2,7 +2,6 @@ package io.multihead.demo.serve;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -26,11 +25,8 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Base64;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -42,34 +38,6 @@ class ServeOptionsTest {
 
     private final StringWriter err = new StringWriter();
     private final HttpClient client = HttpClient.newHttpClient();
-
-    /** A server that ends with the test. */
-    private final class Running implements AutoCloseable {
-        private final Serve serve = new Serve();
-        private final CompletableFuture<Integer> run;
-
-        Running(String... arguments) throws InterruptedException {
-            List<String> all = new ArrayList<>(Arrays.asList(arguments));
-            all.addAll(List.of("--port", "0", "--threads", "1"));
-            run = CompletableFuture.supplyAsync(
-                    () -> serve.run(new PrintWriter(err, true), all.toArray(String[]::new)),
-                    task -> new Thread(task).start());
-            while (serve.address() == null) {
-                assertFalse(run.isDone(), err.toString());
-                Thread.sleep(5);
-            }
-        }
-
-        HttpResponse<String> post(String path, String body, String... headers) throws Exception {
-            return ServeOptionsTest.this.post(serve.address(), path, body, headers);
-        }
-
-        @Override
-        public void close() {
-            serve.stop();
-            assertEquals(0, run.join());
-        }
-    }
 
     private String model() throws Exception {
         Path file = folder.resolve("small.gguf");
@@ -90,7 +58,7 @@ class ServeOptionsTest {
     @Test
     void aKeyIsAskedFor() throws Exception {
         String body = "{\"prompt\": \"ab\", \"max_tokens\": 1}";
-        try (Running server = new Running("--model", model(), "--api-key", "secret")) {
+        try (RunningServer server = new RunningServer("--model", model(), "--api-key", "secret")) {
             assertEquals(401, server.post("/v1/completions", body).statusCode());
             assertEquals(
                     401,
@@ -139,10 +107,10 @@ class ServeOptionsTest {
         FamilyModel.writeChat(file, "", context);
         String body = "{\"prompt\": \"ab\", \"stream\": true, \"logit_bias\": {\"2\": -100}, \"max_tokens\": " + context
                 + "}";
-        try (Running server = new Running(
+        try (RunningServer server = new RunningServer(
                 "--model", file.toString(), "--context", String.valueOf(context), "--sessions", "1", "--queue", "9")) {
-            HttpRequest request = HttpRequest.newBuilder(URI.create(
-                            "http://127.0.0.1:" + server.serve.address().getPort() + "/v1/completions"))
+            HttpRequest request = HttpRequest.newBuilder(
+                            URI.create("http://127.0.0.1:" + server.port() + "/v1/completions"))
                     .POST(HttpRequest.BodyPublishers.ofString(body))
                     .build();
             HttpResponse<InputStream> response = client.send(request, HttpResponse.BodyHandlers.ofInputStream());
@@ -162,7 +130,7 @@ class ServeOptionsTest {
                 SentenceEncoder own = SentenceEncoder.load(cpu, encoder)) {
             expected = own.embed(List.of("a cat", "a dog"));
         }
-        try (Running server = new Running("--embed", encoder.toString())) {
+        try (RunningServer server = new RunningServer("--embed", encoder.toString())) {
             JsonNode floats = JSON.readTree(server.post("/v1/embeddings", "{\"input\": [\"a cat\", \"a dog\"]}")
                     .body());
             for (int i = 0; i < 2; i++) {

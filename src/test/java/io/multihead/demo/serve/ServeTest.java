@@ -271,7 +271,7 @@ class ServeTest {
                 "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"temperature\": 3} | temperature | 3; expected a number",
                 "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"temperature\": \"1\"} | temperature | \"1\"; expected a number",
                 "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"n\": 1.5} | n | 1.5; expected an integer",
-                "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"top_logprobs\": 2} | top_logprobs | 2; expected",
+                "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"top_logprobs\": 2} | top_logprobs | 2 without logprobs; expected",
                 "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"logit_bias\": {\"x\": 1}} | logit_bias | x=1; expected ids",
                 "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"schema\": {\"not\": {}}}}} | response_format.json_schema.schema | not",
             })

@@ -13,10 +13,7 @@ import com.openai.models.chat.completions.ChatCompletionCreateParams;
 import com.openai.models.chat.completions.ChatCompletionToolChoiceOption;
 import dev.langchain4j.model.openai.OpenAiChatModel;
 import io.multihead.decoder.FamilyModel;
-import java.io.BufferedReader;
-import java.io.File;
 import java.io.IOException;
-import java.io.InputStreamReader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -24,7 +21,7 @@ import java.util.Map;
 
 /** Asks a server in a process of its own by clients that others wrote. */
 public final class Check {
-    private static final String TEMPLATE = """
+    static final String TEMPLATE = """
             {%- for tool in tools or [] %}{{ tool | tojson }}{% endfor %}
             {%- for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' }}{{ message.content or '' }}
             {%- for call in message.tool_calls or [] %}
@@ -39,30 +36,12 @@ public final class Check {
     public static void main(String[] arguments) throws IOException, InterruptedException {
         Path file = Files.createTempDirectory("server").resolve("small.gguf");
         FamilyModel.writeChat(file, TEMPLATE, 1024);
-        Process server = new ProcessBuilder(
-                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                        "--add-modules",
-                        "jdk.incubator.vector",
-                        "-cp",
-                        System.getProperty("java.class.path"),
-                        "io.multihead.demo.serve.Serve",
-                        "--model",
-                        file.toString(),
-                        "--port",
-                        "0")
-                .redirectOutput(new File("/dev/null"))
-                .start();
-        try (BufferedReader err = new BufferedReader(new InputStreamReader(server.getErrorStream()))) {
-            String url = err.lines()
-                    .filter(line -> line.startsWith("http://"))
-                    .findFirst()
-                    .orElseThrow(() -> new IOException("the server did not start"));
+        try (ServerProcess server = ServerProcess.start(file)) {
+            String url = server.url();
             String text = sdk(url);
             require(text.equals(langchain4j(url)), "langchain4j's answer is that of OpenAI's SDK");
-            server.destroy(); // a graceful stop
-            require(server.waitFor() != 137, "the server ends by itself");
+            require(server.stop() != 137, "the server ends by itself");
         } finally {
-            server.destroyForcibly();
             Files.delete(file);
             Files.delete(file.getParent());
         }
@@ -110,12 +89,27 @@ public final class Check {
 
         try {
             client.chat().completions().create(chat().topLogprobs(3).build());
-            throw new IllegalStateException("top_logprobs was accepted");
+            throw new IllegalStateException("top_logprobs was accepted without logprobs");
         } catch (BadRequestException refused) {
             require(refused.param().orElse("").equals("top_logprobs"), "an error names the parameter: " + refused);
         }
+        probabilities(client);
         require(client.models().list().data().getFirst().id().equals("small"), "models are listed");
         return text;
+    }
+
+    private static void probabilities(OpenAIClient client) {
+        var probable = client.chat()
+                .completions()
+                .create(chat().logprobs(true).topLogprobs(3).build());
+        var token = probable.choices()
+                .getFirst()
+                .logprobs()
+                .orElseThrow()
+                .content()
+                .orElseThrow()
+                .getFirst();
+        require(token.topLogprobs().size() == 3, "a token comes with three others: " + token);
     }
 
     private static ChatCompletionCreateParams.Builder chat() {
@@ -137,7 +131,7 @@ public final class Check {
                 .chat("ab");
     }
 
-    private static void require(boolean holds, String what) {
+    static void require(boolean holds, String what) {
         if (!holds) {
             throw new IllegalStateException("not so: " + what);
         }
