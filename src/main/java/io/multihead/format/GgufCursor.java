@@ -46,11 +46,6 @@ final class GgufCursor {
         at += bytes;
     }
 
-    int read8(String what) {
-        skip(1, what);
-        return memory.get(ValueLayout.JAVA_BYTE, at - 1);
-    }
-
     long read32(String what) {
         skip(Integer.BYTES, what);
         return Integer.toUnsignedLong(memory.get(INT, at - Integer.BYTES));

@@ -78,10 +78,6 @@ final class TokenTrie {
         return behind;
     }
 
-    int nodes() {
-        return value.length;
-    }
-
     /** Allows the tokens whose bytes may follow a configuration. */
     void allow(Steps steps, Configuration from, TokenMask mask) {
         Configuration[] path = new Configuration[deepest + 1];
