@@ -194,11 +194,18 @@ final class HttpApi implements AutoCloseable {
             if (bytes.length > MOST_BYTES) {
                 throw ApiException.wrong(413, "the request has more than " + MOST_BYTES + " bytes");
             }
-            try {
-                return JSON.readTree(bytes);
-            } catch (JacksonException malformed) {
-                throw ApiException.wrong(400, "the request is no JSON: " + malformed.getOriginalMessage());
-            }
+            return json(bytes);
+        }
+    }
+
+    /** Reads JSON. Bytes that are no text in the encoding that the parser finds are errors of other types than its own. */
+    static JsonNode json(byte[] bytes) {
+        try {
+            return JSON.readTree(bytes);
+        } catch (JacksonException malformed) {
+            throw ApiException.wrong(400, "the request is no JSON: " + malformed.getOriginalMessage());
+        } catch (IOException noText) {
+            throw ApiException.wrong(400, "the request is no JSON: " + noText.getMessage());
         }
     }
 

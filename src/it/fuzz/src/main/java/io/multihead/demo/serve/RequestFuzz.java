@@ -1,9 +1,6 @@
 package io.multihead.demo.serve;
 
-import com.fasterxml.jackson.core.JacksonException;
-import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.multihead.compute.Compute;
 import io.multihead.decoder.LanguageModel;
@@ -20,7 +17,6 @@ import java.util.Arrays;
  * {@code '2'}. It is answered, or refused with an error that is not the server's own.
  */
 public final class RequestFuzz {
-    private static final ObjectMapper JSON = new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
     private static final int CONTEXT = 24;
     private static final TextApi TEXTS = texts();
 
@@ -42,16 +38,11 @@ public final class RequestFuzz {
         if (input.length == 0) {
             return;
         }
-        JsonNode body;
         try {
-            body = JSON.readTree(Arrays.copyOfRange(input, 1, input.length));
-        } catch (JacksonException malformed) {
-            return; // the parser's own error
-        }
-        if (body instanceof ObjectNode object && object.path("stream").asBoolean()) {
-            object.remove("stream"); // no connection to write events to
-        }
-        try {
+            JsonNode body = HttpApi.json(Arrays.copyOfRange(input, 1, input.length));
+            if (body instanceof ObjectNode object && object.path("stream").asBoolean()) {
+                object.remove("stream"); // no connection to write events to
+            }
             Fields fields = new Fields("", body);
             JsonNode answer = input[0] == '1'
                     ? TEXTS.completion(fields, null)
