@@ -38,7 +38,7 @@ record BertFolder(BertSizes sizes, EncoderTokenizer tokenizer, int mostTokens) {
             Set.of(".safetensors", ".bin", ".h5", ".onnx", ".msgpack", ".ot", ".index.json", ".gguf");
 
     static BertFolder read(Path folder) throws IOException {
-        Checks.folder(folder, "expected a folder that transformers wrote");
+        Checks.folder(folder, "a folder that transformers wrote");
         BertSizes sizes = ModelFolder.config(folder, BertFolder::sizes);
         boolean modular = ModelFolder.isModular(folder);
         if (modular) {

@@ -222,8 +222,13 @@ class GgufLoaderTest {
                 .getMessage();
         assertEquals(
                 none
-                        + ": nothing there; expected a GGUF file, or a folder with config.json, a tokenizer and model.safetensors",
+                        + ": nothing there; expected a GGUF file, or a folder with config.json, a tokenizer and model.safetensors"
+                        + "; get one by: hf download OWNER/NAME none.gguf --local-dir " + folder,
                 message);
+        Path here = Path.of("no-such-model.gguf");
+        assertTrue(assertThrows(NoSuchFileException.class, () -> LanguageModel.load(Compute.serial(), here))
+                .getMessage()
+                .endsWith("; get one by: hf download OWNER/NAME no-such-model.gguf --local-dir ."));
     }
 
     @Test

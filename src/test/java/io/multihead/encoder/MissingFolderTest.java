@@ -51,11 +51,12 @@ class MissingFolderTest {
         String expected = EXPECTED + kind.more;
         Path none = folder.resolve("none");
         assertEquals(
-                none + ": nothing there" + expected,
+                none + ": nothing there" + expected + "; get one by: hf download OWNER/NAME --local-dir " + none,
                 assertThrows(NoSuchFileException.class, () -> kind.load(none)).getMessage());
         Path relative = Path.of("no-such-folder", "all-MiniLM-L6-v2");
         assertEquals(
-                relative + ": nothing at " + relative.toAbsolutePath() + expected,
+                relative + ": nothing at " + relative.toAbsolutePath() + expected
+                        + "; get one by: hf download OWNER/NAME --local-dir " + relative,
                 assertThrows(NoSuchFileException.class, () -> kind.load(relative))
                         .getMessage());
         Path file = Files.writeString(folder.resolve("packed"), "no folder");

@@ -133,13 +133,24 @@ public final class Checks {
         }
     }
 
-    /** Returns a path, or fails where there is nothing, with what was expected; a message says where a relative path was looked for. */
+    /**
+     * Returns a model's path, or fails where there is nothing, with what was expected; a message says where a relative path was looked for, and by
+     * which command of Hugging Face's hub a model comes there.
+     */
     public static Path exists(Path path, String expected) throws NoSuchFileException {
         if (!Files.exists(path)) {
             String place = path.isAbsolute() ? "nothing there" : "nothing at " + path.toAbsolutePath();
-            throw new NoSuchFileException(path.toString(), null, place + "; expected " + expected);
+            throw new NoSuchFileException(path.toString(), null, place + "; expected " + expected + download(path));
         }
         return path;
+    }
+
+    private static String download(Path path) {
+        boolean file = path.toString().endsWith(".gguf");
+        Path folder = file ? path.resolveSibling(".").normalize() : path;
+        String place = folder.toString().isEmpty() ? "." : folder.toString();
+        return "; get one by: hf download OWNER/NAME " + (file ? path.getFileName() + " " : "") + "--local-dir "
+                + place;
     }
 
     /** Returns a folder, or fails where there is none. */
