@@ -120,14 +120,15 @@ public final class BertLayers {
             BertSizes sizes, Function<String, @Nullable Tensor> weights, Arena arena) {
         Map<String, Tensor> copies = new LinkedHashMap<>();
         sizes.parameters().forEach((name, shape) -> copies.put(name, Tensor.allocate(arena, DType.F32, shape)));
-        weights(sizes, copies)
-                .forEach((name, to) -> TensorChecks.requireParameter(weights.apply(name), name, to.shape())
-                        .copyTo(to));
+        Map<String, Tensor> named = views(copies);
+        Checks.length(named.size(), sizes.weights(), "weights", "as of this many layers");
+        named.forEach((name, to) -> TensorChecks.requireParameter(weights.apply(name), name, to.shape())
+                .copyTo(to));
         return Collections.unmodifiableMap(copies);
     }
 
     /** Returns views of the parameters by transformers' names. */
-    private static Map<String, Tensor> weights(BertSizes sizes, Map<String, Tensor> parameters) {
+    private static Map<String, Tensor> views(Map<String, Tensor> parameters) {
         Map<String, Tensor> named = new LinkedHashMap<>();
         parameters.forEach((name, tensor) -> {
             int part = 0;
@@ -137,8 +138,7 @@ public final class BertLayers {
                 part++;
             }
         });
-        Checks.length(named.size(), sizes.weights(), "weights", "as of this many layers");
-        return named;
+        return Collections.unmodifiableMap(named);
     }
 
     /**
@@ -160,6 +160,23 @@ public final class BertLayers {
      */
     public Map<String, Tensor> parameters() {
         return parameters;
+    }
+
+    /**
+     * {@return the weights by transformers' names: views of the parameters, in an unmodifiable map}
+     */
+    public Map<String, Tensor> weights() {
+        return views(parameters);
+    }
+
+    /**
+     * Returns gradients by the names of {@link #weights()}.
+     *
+     * @param gradients by the names of {@link #parameters()}
+     * @return views of them, in an unmodifiable map
+     */
+    public Map<String, Tensor> weights(Map<String, Tensor> gradients) {
+        return views(Checks.notNull(gradients, "gradients"));
     }
 
     /**
@@ -261,7 +278,7 @@ public final class BertLayers {
      * @throws IOException if writing fails; a former file is then as it was
      */
     public void writeWeights(Path file) throws IOException {
-        Safetensors.write(Checks.notNull(file, "file"), weights(sizes, parameters), Map.of("format", "pt"));
+        Safetensors.write(Checks.notNull(file, "file"), weights(), Map.of("format", "pt"));
     }
 
     /**

@@ -225,6 +225,16 @@ public final class LlamaLayers {
     }
 
     /**
+     * Returns gradients by the names of {@link #weights()}.
+     *
+     * @param gradients by the names of the parameters of {@link #layers()}
+     * @return views of them, in an unmodifiable map
+     */
+    public Map<String, Tensor> weights(Map<String, Tensor> gradients) {
+        return Collections.unmodifiableMap(views(sizes, Checks.notNull(gradients, "gradients")));
+    }
+
+    /**
      * {@return most tokens of a text}
      */
     public int contextTokens() {

@@ -2,6 +2,7 @@ package io.multihead.demo;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
@@ -16,6 +17,7 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.SplittableRandom;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -57,6 +59,35 @@ class FinetuneTest {
                         .train(stop);
                 BertLayers resumed = BertLayers.load(arena, model).withDropout(0.1);
                 assertEquals(8 - stop, trainer(resumed, checkpoint).train(8).size());
+                straight.parameters()
+                        .forEach((name, tensor) -> assertArrayEquals(
+                                tensor.toArray(), resumed.parameters().get(name).toArray(), name));
+            }
+        }
+    }
+
+    /** Training dies at 20 random steps, and goes on from what was saved after every second one. */
+    @Test
+    void trainingThatDiesAnywhereGoesOnWithTheSameBits() throws IOException {
+        try (Arena arena = Arena.ofShared()) {
+            BertLayers straight = BertLayers.load(arena, model).withDropout(0.1);
+            trainer(straight, folder.resolve("straight")).train(8);
+            SplittableRandom random = new SplittableRandom(7);
+            for (int number = 0; number < 20; number++) {
+                Path checkpoint = folder.resolve("died" + number);
+                long at = random.nextLong(1, 9);
+                Trainer dying = trainer(BertLayers.load(arena, model).withDropout(0.1), checkpoint)
+                        .savingTo(checkpoint, 2)
+                        .reporting((step, loss) -> {
+                            if (step == at) {
+                                throw new IllegalStateException("dies");
+                            }
+                        });
+                assertThrows(IllegalStateException.class, () -> dying.train(8));
+                BertLayers resumed = BertLayers.load(arena, model).withDropout(0.1);
+                assertEquals(
+                        8 - (at - 1) / 2 * 2,
+                        trainer(resumed, checkpoint).train(8).size());
                 straight.parameters()
                         .forEach((name, tensor) -> assertArrayEquals(
                                 tensor.toArray(), resumed.parameters().get(name).toArray(), name));

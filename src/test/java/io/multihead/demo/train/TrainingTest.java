@@ -12,6 +12,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -87,6 +88,29 @@ class TrainingTest {
         straight.parameters()
                 .forEach((name, tensor) -> assertArrayEquals(
                         tensor.toArray(), resumed.parameters().get(name).toArray(), name));
+    }
+
+    /** Training dies at 20 random steps, of which up to three were not saved and are done again. */
+    @Test
+    void trainingThatDiesAnywhereGoesOnWithTheSameBits() throws IOException {
+        TokenModel straight = model(1);
+        trainer(straight, null).train(24);
+        SplittableRandom random = new SplittableRandom(7);
+        for (int number = 0; number < 20; number++) {
+            Path file = folder.resolve("died" + number + ".safetensors");
+            long at = random.nextLong(1, 25);
+            Trainer dying = trainer(model(1), file).reporting((step, loss) -> {
+                if (step == at) {
+                    throw new IllegalStateException("dies");
+                }
+            });
+            assertThrows(IllegalStateException.class, () -> dying.train(24));
+            TokenModel resumed = model(1);
+            assertEquals(24 - (at - 1) / 3 * 3, trainer(resumed, file).train(24).size());
+            straight.parameters()
+                    .forEach((name, tensor) -> assertArrayEquals(
+                            tensor.toArray(), resumed.parameters().get(name).toArray(), name));
+        }
     }
 
     @Test

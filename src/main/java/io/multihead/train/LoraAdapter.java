@@ -1,0 +1,341 @@
+package io.multihead.train;
+
+import io.multihead.compute.Compute;
+import io.multihead.format.Safetensors;
+import io.multihead.gemm.Gemm;
+import io.multihead.gemm.GemmOptions;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.base.JsonWriter;
+import io.multihead.internal.call.TensorChecks;
+import io.multihead.internal.load.ModelFolder;
+import io.multihead.internal.nn.InitialTensors;
+import io.multihead.tensor.BlockTensor;
+import io.multihead.tensor.BlockType;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Low-rank adapters of a model's matrices (Hu et al. 2022, "LoRA"): {@code W + alpha / rank B A}, of which A and B are trained and W is frozen,
+ * in f32 or quantised (Dettmers et al. 2023, "QLoRA"). They are saved as PEFT saves them.
+ *
+ * <p>{@link #apply} writes the sums into the model's own matrices, where all layers compute with them; {@link #backward} makes gradients of A and
+ * B from those of the sums. So the state of the optimizer is that of the adapters alone, and a model is merged at all times; its matrices and their
+ * gradients are dense. Dropout of adapters' inputs, which PEFT may have, there is none.
+ *
+ * <p>For one caller at a time. The same bits for any number of threads.
+ */
+public final class LoraAdapter {
+    private static final String CONFIG = "adapter_config.json";
+    private static final String WEIGHTS = "adapter_model.safetensors";
+    private static final String PREFIX = "base_model.model.";
+    private static final String WEIGHT = ".weight";
+    private static final String A = ".lora_A.weight";
+    private static final String B = ".lora_B.weight";
+    private static final int MOST = 1 << 20;
+    /** Settings that would make other numbers, with the values that adapters have here. */
+    private static final Map<String, Object> EXPECTED = Map.of(
+            "peft_type", "LORA", "bias", "none", "fan_in_fan_out", false, "use_rslora", false, "use_dora", false);
+
+    private static final List<String> EMPTY = List.of("rank_pattern", "alpha_pattern");
+
+    private final Config config;
+    private final Map<String, Target> targets;
+    private final Map<String, Tensor> parameters;
+
+    /**
+     * A matrix with its adapter.
+     *
+     * @param sum the model's own, overwritten
+     */
+    private record Target(Tensor sum, Frozen frozen, Tensor a, Tensor b) {}
+
+    /** Writes the frozen weights. */
+    @FunctionalInterface
+    private interface Frozen {
+        void copyTo(Tensor to);
+    }
+
+    /**
+     * What is adapted, and how.
+     *
+     * @param rank rows of A, 1 to 2^20
+     * @param alpha the factor of B A times the rank, finite
+     * @param modules the last parts of names, such as {@code q_proj} or {@code query}, whose matrices are adapted
+     * @param frozen how the frozen weights are kept; null for f32
+     */
+    public record Config(
+            int rank,
+            double alpha,
+            Set<String> modules,
+            @Nullable BlockType frozen) {
+        /**
+         * Checks the numbers.
+         *
+         * @throws IllegalArgumentException if one is out of its range, or there is no module
+         */
+        public Config {
+            LlamaSizes.require(rank, 1, MOST, "rank");
+            if (!Double.isFinite((float) alpha)) {
+                throw Checks.fail("alpha", String.valueOf(alpha), "expected a finite f32");
+            }
+            modules = Set.copyOf(Checks.notNull(modules, "modules"));
+            if (modules.isEmpty()) {
+                throw Checks.fail("modules", "none", "expected one or more");
+            }
+        }
+
+        /**
+         * {@return adapters of a rank beside weights in f32, with alpha twice the rank}
+         *
+         * @param rank rows of A
+         * @param modules the last parts of names
+         */
+        public static Config of(int rank, String... modules) {
+            return new Config(rank, 2.0 * rank, Set.of(modules), null);
+        }
+
+        /**
+         * {@return the same with another alpha}
+         *
+         * @param newAlpha finite
+         */
+        public Config withAlpha(double newAlpha) {
+            return new Config(rank, newAlpha, modules, frozen);
+        }
+
+        /**
+         * {@return the same beside quantised weights, to which the model's matrices are rounded}
+         *
+         * @param type of the blocks, of which the matrices' rows are whole
+         */
+        public Config withFrozen(BlockType type) {
+            return new Config(rank, alpha, modules, Checks.notNull(type, "type"));
+        }
+
+        private double scale() {
+            return alpha / rank;
+        }
+
+        private boolean adapts(String module) {
+            return modules.contains(module.substring(module.lastIndexOf('.') + 1));
+        }
+    }
+
+    private LoraAdapter(Arena arena, Config config, Map<String, Tensor> weights, Map<String, Tensor> adapters) {
+        this.config = config;
+        targets = new LinkedHashMap<>();
+        parameters = Collections.unmodifiableMap(adapters);
+        modules(weights, config)
+                .forEach((module, sum) -> targets.put(
+                        module,
+                        new Target(
+                                sum,
+                                frozen(arena, sum, config.frozen),
+                                get(adapters, PREFIX + module + A),
+                                get(adapters, PREFIX + module + B))));
+    }
+
+    private static Frozen frozen(Arena arena, Tensor weight, @Nullable BlockType type) {
+        return type == null
+                ? weight.copy(arena, DType.F32)::copyTo
+                : BlockTensor.quantize(arena, weight, type)::dequantize;
+    }
+
+    private static Tensor get(Map<String, Tensor> adapters, String name) {
+        return Checks.notNull(adapters.get(name), name);
+    }
+
+    /** Returns the adapted matrices by their names without {@code .weight}. */
+    private static Map<String, Tensor> modules(Map<String, Tensor> weights, Config config) {
+        Map<String, Tensor> modules = new LinkedHashMap<>();
+        Set<String> left = new TreeSet<>(config.modules);
+        Checks.notNull(weights, "weights").forEach((name, tensor) -> {
+            String module = Checks.notNull(name, "name in weights").endsWith(WEIGHT)
+                    ? name.substring(0, name.length() - WEIGHT.length())
+                    : "";
+            if (config.adapts(module) && Checks.notNull(tensor, name).rank() == 2) {
+                TensorChecks.requireFloating(tensor, name);
+                TensorChecks.requireOwnStorage(tensor, name);
+                modules.put(module, tensor);
+                left.remove(module.substring(module.lastIndexOf('.') + 1));
+            }
+        });
+        if (!left.isEmpty()) {
+            throw Checks.fail("modules", left.iterator().next(), "expected the last part of a matrix's name");
+        }
+        return modules;
+    }
+
+    private static Map<String, Shape> shapes(Map<String, Tensor> weights, Config config) {
+        Map<String, Shape> shapes = new LinkedHashMap<>();
+        modules(weights, config).forEach((module, weight) -> {
+            shapes.put(PREFIX + module + A, Shape.of(config.rank, weight.dim(1)));
+            shapes.put(PREFIX + module + B, Shape.of(weight.dim(0), config.rank));
+        });
+        return shapes;
+    }
+
+    /**
+     * Returns fresh adapters, which change nothing yet: A uniform within {@code 1 / sqrt(inputs)}, as PEFT draws it, and B zeros.
+     *
+     * @param arena owns the adapters and the frozen copies, and must stay open
+     * @param weights the model's own by Hugging Face's names, such as {@link LlamaLayers#weights()}; those that are adapted are copied or
+     *     quantised now, and overwritten by {@link #apply}
+     * @param config what is adapted
+     * @param seed any number; the same one gives the same adapters
+     * @return the adapters
+     * @throws IllegalArgumentException if a module has no matrix, or rows are not whole blocks
+     */
+    public static LoraAdapter initialize(Arena arena, Map<String, Tensor> weights, Config config, long seed) {
+        InitialTensors random = new InitialTensors(seed, Checks.notNull(arena, "arena"));
+        Map<String, Tensor> drawn = new LinkedHashMap<>();
+        shapes(weights, Checks.notNull(config, "config"))
+                .forEach((name, shape) -> drawn.put(
+                        name,
+                        name.endsWith(A)
+                                ? random.linearPart(shape.dim(1), shape)
+                                : Tensor.allocate(arena, DType.F32, shape)));
+        return new LoraAdapter(arena, config, weights, drawn);
+    }
+
+    /**
+     * Loads adapters that PEFT or {@link #save} wrote.
+     *
+     * @param arena owns the adapters, f32 copies, and the frozen copies, and must stay open
+     * @param weights the model's own by Hugging Face's names
+     * @param folder with {@code adapter_config.json} and {@code adapter_model.safetensors}
+     * @param frozen how the frozen weights are kept; null for f32
+     * @return the adapters, which {@link #apply} adds to the model
+     * @throws IOException if a file cannot be read
+     * @throws IllegalArgumentException if the adapters are of another kind, or of another model; the message names what does not fit
+     */
+    public static LoraAdapter load(Arena arena, Map<String, Tensor> weights, Path folder, @Nullable BlockType frozen)
+            throws IOException {
+        Checks.notNull(arena, "arena");
+        Config config = ModelFolder.read(Checks.notNull(folder, "folder").resolve(CONFIG), json -> read(json, frozen));
+        Path file = folder.resolve(WEIGHTS);
+        try (Arena mapped = Arena.ofConfined()) {
+            Safetensors saved = Safetensors.map(mapped, file);
+            return Checks.in(file, () -> {
+                Map<String, Tensor> copies = new LinkedHashMap<>();
+                Set<String> left = new TreeSet<>(saved.names());
+                shapes(weights, config).forEach((name, shape) -> {
+                    Tensor from = left.remove(name) ? saved.get(name) : null;
+                    copies.put(
+                            name,
+                            TensorChecks.requireParameter(from, name, shape).copy(arena, DType.F32));
+                });
+                if (!left.isEmpty()) {
+                    throw Checks.fail(
+                            "adapters", left.iterator().next(), "expected those of the model's modules alone");
+                }
+                return new LoraAdapter(arena, config, weights, copies);
+            });
+        }
+    }
+
+    private static Config read(JsonObject json, @Nullable BlockType frozen) {
+        json.text("peft_type");
+        EXPECTED.forEach(json::require);
+        for (String pattern : EMPTY) {
+            if (json.has(pattern) && !json.object(pattern).names().isEmpty()) {
+                throw json.fail(pattern, "none");
+            }
+        }
+        if (json.has("modules_to_save")) {
+            throw json.fail("modules_to_save", "none");
+        }
+        return new Config(
+                json.integer("r", 1, MOST),
+                json.number("lora_alpha"),
+                Set.copyOf(json.strings("target_modules")),
+                frozen);
+    }
+
+    /**
+     * {@return A and B of all modules by PEFT's names, in an unmodifiable map: what an optimizer trains}
+     */
+    public Map<String, Tensor> parameters() {
+        return parameters;
+    }
+
+    /**
+     * Writes the sums of frozen weights and adapters into the model's matrices: before training, after each step, and after loading. Then the
+     * model's {@code parametersChanged} is to be called.
+     *
+     * @param cpu threads and scratch
+     */
+    public void apply(Compute cpu) {
+        GemmOptions add = GemmOptions.DEFAULT.withFactors((float) config.scale(), 1);
+        targets.forEach((module, target) -> TensorChecks.requireWritable(cpu, target.sum, module));
+        targets.values().forEach(target -> {
+            target.frozen.copyTo(target.sum);
+            Gemm.multiply(cpu, target.b, target.a, target.sum, add);
+        });
+    }
+
+    /**
+     * Adds the gradients of the adapters: {@code dA += alpha / rank B^T dW} and {@code dB += alpha / rank dW A^T}, with the adapters that the
+     * last {@link #apply} added.
+     *
+     * @param cpu threads and scratch
+     * @param sums gradients of the model's matrices by Hugging Face's names, such as {@link LlamaLayers#weights(Map)}; one for each module
+     * @param gradients of {@link #parameters}, added to; those without one are frozen
+     * @throws IllegalArgumentException if a gradient is missing or has another shape; nothing has been written then
+     */
+    public void backward(Compute cpu, Map<String, Tensor> sums, Map<String, Tensor> gradients) {
+        Checks.notNull(sums, "sums");
+        TensorChecks checks = new TensorChecks(cpu).reads(parameters);
+        targets.forEach(
+                (module, target) -> checks.reads(module + WEIGHT, required(sums, module + WEIGHT), target.sum.shape()));
+        checks.writesGradients(parameters, gradients);
+        GemmOptions add = GemmOptions.DEFAULT.withFactors((float) config.scale(), 1);
+        targets.forEach((module, target) -> {
+            Tensor sum = required(sums, module + WEIGHT);
+            Tensor ofA = gradients.get(PREFIX + module + A);
+            if (ofA != null) {
+                Gemm.multiply(cpu, target.b, sum, ofA, add.withTransposeA(true));
+            }
+            Tensor ofB = gradients.get(PREFIX + module + B);
+            if (ofB != null) {
+                Gemm.multiply(cpu, sum, target.a, ofB, add.withTransposeB(true));
+            }
+        });
+    }
+
+    private static Tensor required(Map<String, Tensor> sums, String name) {
+        return Checks.notNull(sums.get(name), name);
+    }
+
+    /**
+     * Writes the adapters as PEFT does: {@code adapter_config.json} and {@code adapter_model.safetensors}.
+     *
+     * @param folder made if it is not there
+     * @throws IOException if writing fails
+     */
+    public void save(Path folder) throws IOException {
+        Files.createDirectories(Checks.notNull(folder, "folder"));
+        Map<String, @Nullable Object> settings = new LinkedHashMap<>(EXPECTED);
+        settings.put("base_model_name_or_path", null);
+        settings.put("task_type", null);
+        settings.put("r", config.rank);
+        settings.put("lora_alpha", config.alpha);
+        settings.put("lora_dropout", 0.0);
+        settings.put("target_modules", List.copyOf(new TreeSet<>(config.modules)));
+        Safetensors.write(folder.resolve(WEIGHTS), parameters, Map.of("format", "pt"));
+        Files.writeString(folder.resolve(CONFIG), JsonWriter.write(CONFIG, settings));
+    }
+}
