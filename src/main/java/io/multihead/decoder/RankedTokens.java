@@ -125,7 +125,7 @@ final class RankedTokens {
             digits = new int[1 << DIGIT];
         }
         moved = moved.length < count ? new int[found.length] : moved;
-        for (int shift = 0; most - least >>> shift > 0; shift += DIGIT) {
+        for (int shift = 0; shift < Integer.SIZE && most - least >>> shift > 0; shift += DIGIT) {
             Arrays.fill(digits, 0);
             for (int rank = first; rank < count; rank++) {
                 digits[digit(found[rank], most, shift)]++;
