@@ -94,8 +94,8 @@ public record AttentionCost(long embedDim, long heads) {
     }
 
     /**
-     * Returns the numbers that the parameters hold: four matrices {@code d x d}, and with biases four vectors of d, for any number of
-     * heads.
+     * Returns the numbers that the parameters hold: four matrices {@code d x d}, and with
+     * biases four vectors of d, for any number of heads.
      *
      * @param bias whether projections have biases
      * @return {@code 4 d^2}, or {@code 4 d^2 + 4 d}

@@ -111,8 +111,8 @@ public final class Mask {
      * Returns a mask for sequences that are padded at their end, queries and keys alike, as the prompts of a batch are: batch {@code b}
      * has {@code lengths[b]} tokens from 0 on, and query {@code i} is at position {@code i}. It is {@code
      * keyLengths(lengths).and(queryOffset(0))}. {@link #keyLengths} alone takes the last query for the last token, which a padded one
-     * is not: with {@link #CAUSAL} the first queries then see nothing. What padded queries compute is arbitrary, but finite for finite
-     * inputs.
+     * is not: with {@link #CAUSAL} the first queries then see nothing. What padded queries
+     * compute is arbitrary, but finite for finite inputs.
      *
      * @param lengths one per batch, or a single one for all
      * @return the mask

@@ -57,7 +57,7 @@ final class PageCopy extends Operation implements LoopBody {
     private int[] count = new int[4];
     private long[] token = new long[4];
 
-    /** Binds the cache and forgets all runs. */
+    /** Binds the cache, with no runs. */
     void bind(PagePool newPages, int newLayer, Way newWay) {
         pages = newPages;
         layer = newLayer;

@@ -24,8 +24,8 @@ record PageLayout(int layers, int heads, int headDim, int valueDim, CacheFormat 
     }
 
     /**
-     * Returns the elements of one token of one head: a key, in whole interleaved rows, a value, in whole panels, and as many as their scales
-     * take.
+     * Returns the elements of one token of one head: a key, in whole interleaved rows, a value, in
+     * whole panels, and as many as their scales take.
      */
     long tokenElements() {
         return format().rowsOf(headDim) + Math.ceilDiv(valueDim, (long) Lanes.PANEL) * Lanes.PANEL + scaleElements(1);

@@ -111,7 +111,7 @@ public interface SequenceCache {
     /**
      * Remembers a sequence as it is now, so that it can be truncated to its present length, until it is truncated below. Keys and values need
      * none, and keep none, but where they have a window, whose pages are kept then. A recurrent state is copied when the sequence goes on: {@link #bytesPerSequence} for each snapshot, of which a
-     * sequence has three at most. Of more, the one is forgotten that has the fewest tokens since the one before; the newest never is.
+     * sequence has three at most. Of more, the one is evicted that has the fewest tokens since the one before; the newest never is.
      *
      * @param sequence an open sequence
      * @throws IllegalStateException if its layers have different lengths, after a step that failed
@@ -124,7 +124,7 @@ public interface SequenceCache {
      * @param sequence an open sequence
      * @param firstKey the first token that stays; at most the length of every layer
      * @throws IllegalArgumentException if a layer is shorter, or the tokens have been dropped already
-     * @throws IllegalStateException if a layer has a recurrent state, which cannot forget tokens one by one
+     * @throws IllegalStateException if a layer has a recurrent state, which cannot drop tokens one by one
      */
     void slide(int sequence, long firstKey);
 

@@ -96,7 +96,7 @@ final class SessionChecksums {
         }
     }
 
-    /** Of a dense tensor. */
+    /** Returns the checksum of a dense tensor. */
     private static int of(Tensor tensor, Crc32c crc) {
         long bytes = tensor.dtype().bytes();
         return crc.of(tensor.memory(), tensor.offset() * bytes, tensor.shape().elements() * bytes);

@@ -67,7 +67,7 @@ record DecoderConfig(
     }
 
     /**
-     * Numbers.
+     * The sizes of a model.
      *
      * @param context most tokens of a text that the model was trained for
      */
@@ -102,7 +102,7 @@ record DecoderConfig(
     }
 
     /**
-     * Normalisation.
+     * How rows are normalised.
      *
      * @param epsilon added to the mean square
      * @param onePlus whether weights are stored less 1

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The generation of one text: which tokens go through the model next, and what becomes of the logits. A step has tokens of the prompt, or
- * the last token and guesses of those after it; a guess counts if the sampler would have chosen it, so guesses change the time and
+ * the last token and draft tokens after it; a draft token counts if the sampler would have chosen it, so drafts change the time and
  * nothing else.
  */
 final class Generation extends SessionTask {
@@ -25,7 +25,7 @@ final class Generation extends SessionTask {
     private final List<GeneratedToken> generated = new ArrayList<>();
     private final StringBuilder text = new StringBuilder();
     private final TextConstraint constraint;
-    private final int[] guesses;
+    private final int[] drafts;
     private final int promptTokens;
     private final long start = System.nanoTime();
     private @Nullable FinishReason finish;
@@ -52,7 +52,7 @@ final class Generation extends SessionTask {
         }
         stream = streamAfter(session, tokenizer);
         stops = new StopTexts(options.stops(), textBefore(session, tokenizer, StopTexts.longestBegin(options.stops())));
-        guesses = new int[options.draftTokens()];
+        drafts = new int[options.draftTokens()];
         promptTokens = session.tokens.size();
         constraint = TextConstraint.begin(options.constraint(), prompts);
     }
@@ -117,14 +117,14 @@ final class Generation extends SessionTask {
         }
         TokenList tokens = session.tokens;
         int waiting = tokens.size() - session.computed;
-        int guessed = waiting == 1 ? guess(mostTokens - 1) : 0;
-        for (int i = 0; i < guessed; i++) {
-            tokens.add(guesses[i]);
+        int drafted = waiting == 1 ? draft(mostTokens - 1) : 0;
+        for (int i = 0; i < drafted; i++) {
+            tokens.add(drafts[i]);
         }
-        tokens.truncate(tokens.size() - guessed);
+        tokens.truncate(tokens.size() - drafted);
         return session.step
-                .set(tokens.array(), session.computed, waiting + guessed, 1 + guessed, 0)
-                .withSnapshot(session.cache.isRecurrent ? guessed > 0 || generated.isEmpty() : generated.size() == 1);
+                .set(tokens.array(), session.computed, waiting + drafted, 1 + drafted, 0)
+                .withSnapshot(session.cache.isRecurrent ? drafted > 0 || generated.isEmpty() : generated.size() == 1);
     }
 
     /** Returns why no step follows; null if one does. */
@@ -138,10 +138,10 @@ final class Generation extends SessionTask {
         return full ? FinishReason.CONTEXT_FULL : null;
     }
 
-    private int guess(int mostTokens) {
+    private int draft(int mostTokens) {
         int left = Math.min(options.maxTokens() - generated.size() - 1, session.room());
-        int most = Math.min(Math.min(guesses.length, mostTokens), left);
-        return PromptLookup.guess(session.tokens, most, guesses);
+        int most = Math.min(Math.min(drafts.length, mostTokens), left);
+        return PromptLookup.draft(session.tokens, most, drafts);
     }
 
     /** A constraint has a state that others may share. */
@@ -189,9 +189,9 @@ final class Generation extends SessionTask {
             int chosen = choose(sampler, step.logits.get(row));
             session.requireOpen();
             if (step.uses != use) {
-                return; // the listener has computed logits, which drops the guesses
+                return; // the listener has computed logits, which drops the draft tokens
             }
-            if (row == rows - 1 || finish != null || guesses[row] != chosen) {
+            if (row == rows - 1 || finish != null || drafts[row] != chosen) {
                 break;
             }
             session.computed++;

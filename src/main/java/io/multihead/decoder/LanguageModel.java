@@ -193,7 +193,7 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
-     * Allocates room for sessions.
+     * Allocates the memory of sessions.
      *
      * @param options how much they may keep
      * @return the sessions
@@ -314,8 +314,8 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
-     * Returns the stack of the model, to look at its parts, or to make another model of them: {@link #of} takes a stack with some heads
-     * dropped.
+     * Returns the stack of the model, to look at its parts, or to make another model of them:
+     * {@link #of} takes a stack with some heads dropped.
      *
      * @return the stack, whose weights this model frees when it is closed; its rotary positions are those of contexts as long as {@link
      *     #contextTokens}

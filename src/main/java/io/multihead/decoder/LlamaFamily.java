@@ -15,7 +15,7 @@ import java.util.List;
  * Converters to GGUF permute queries and keys of this family, so that pairs are interleaved there.
  */
 final class LlamaFamily implements Family {
-    /** Of a Mistral whose settings do not say. */
+    /** The window of a Mistral whose settings do not say. */
     private static final int MISTRAL_WINDOW = 4096;
 
     @Override

@@ -1,7 +1,7 @@
 package io.multihead.decoder;
 
 /**
- * Guesses the next tokens of a text: those that followed the last time when the same few tokens came before (prompt lookup decoding,
+ * Drafts the next tokens of a text: those that followed the last time when the same few tokens came before (prompt lookup decoding,
  * Saxena 2023).
  */
 final class PromptLookup {
@@ -13,13 +13,13 @@ final class PromptLookup {
     private PromptLookup() {}
 
     /**
-     * Writes the guess after the text.
+     * Writes the draft tokens that follow the text.
      *
      * @param text the tokens so far
-     * @param most most tokens to guess
-     * @return how many were guessed
+     * @param most most draft tokens
+     * @return how many there are
      */
-    static int guess(TokenList text, int most, int[] to) {
+    static int draft(TokenList text, int most, int[] to) {
         for (int length = Math.min(LONGEST, text.size() - 1); length >= SHORTEST && most > 0; length--) {
             int after = after(text, length);
             if (after >= 0) {

@@ -153,8 +153,8 @@ final class SessionState {
     @Nullable
     Step prefill(int mostTokens, boolean isFirst) {
         int end = tokens.size();
-        // tokens that others have taken the room of are computed again before the oldest are dropped: they depend on
-        // these
+        // tokens that others have taken the room of are computed again before the
+        // oldest are dropped: they depend on these
         if (room() < 0 && !slide()) {
             end--;
         }

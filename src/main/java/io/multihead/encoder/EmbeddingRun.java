@@ -89,8 +89,8 @@ final class EmbeddingRun extends BatchRun {
     }
 
     @Override
-    public void forget() {
-        super.forget();
+    public void clear() {
+        super.clear();
         options = null;
         sink = vectors;
         vectors.end();

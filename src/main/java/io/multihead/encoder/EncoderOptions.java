@@ -23,7 +23,7 @@ record EncoderOptions(
         int maxTokens,
         LongTexts longTexts,
         String prompt) {
-    /** Of vectors that are not cut. */
+    /** The dimension of vectors that are not cut. */
     static final int WHOLE = Integer.MAX_VALUE;
 
     EncoderOptions {

@@ -61,8 +61,8 @@ final class SparseRun extends BatchRun {
     }
 
     @Override
-    public void forget() {
-        super.forget();
+    public void clear() {
+        super.clear();
         vectors = NONE;
     }
 

@@ -286,8 +286,8 @@ public final class PackedWeights {
     }
 
     /**
-     * Returns weights of some inputs alone: copies of their rows as they are stored. Inputs of one block share scales, so that they stay
-     * together.
+     * Returns weights of some inputs alone: copies of their rows as they are stored. Inputs of one
+     * block share scales, so that they stay together.
      *
      * @param arena allocates native memory; a shared one if several threads are to multiply
      * @param inputs numbers of rows, in the order wanted

@@ -164,8 +164,8 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         }
 
         /**
-         * Sets how much sessions may keep. Without it, one of the model's whole context, in f16; more run at the same time if they are
-         * shorter.
+         * Sets how much sessions may keep. Without it, one of the model's whole context, in f16;
+         * more run at the same time if they are shorter.
          *
          * @param newSessions the options
          * @return this

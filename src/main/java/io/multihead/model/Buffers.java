@@ -2,6 +2,7 @@ package io.multihead.model;
 
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.TensorFaults;
+import io.multihead.internal.call.StateAccess;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.exec.CallGuard;
 import io.multihead.tensor.Tensor;
@@ -18,6 +19,13 @@ import org.jspecify.annotations.Nullable;
  * the call that runs is not disturbed.
  */
 public final class Buffers {
+    static {
+        StateAccess.open(buffers -> {
+            ((Buffers) buffers).calls.requireOwn();
+            return ((Buffers) buffers).states;
+        });
+    }
+
     private final CallGuard calls = new CallGuard("buffers");
     private final int capacity;
     private final BufferSizes sizes;
@@ -101,24 +109,6 @@ public final class Buffers {
     public Tensor states() {
         calls.requireOwn();
         return stateViews.get(layout, tokens);
-    }
-
-    /**
-     * Returns the array behind {@link #states}, for those who read it without tensors; the next call overwrites it.
-     *
-     * @return row {@code t} begins at {@code t stride()}
-     * @throws IllegalStateException if that call was another thread's
-     */
-    public float[] array() {
-        calls.requireOwn();
-        return states;
-    }
-
-    /**
-     * {@return the floats from one row of {@link #array} to the next}
-     */
-    public int stride() {
-        return layout.floats();
     }
 
     /**

@@ -66,8 +66,8 @@ public final class SelfAttention implements Part {
     }
 
     /**
-     * Returns attention without positions, and without norms of heads. The elements of a head are those of the projections divided by their
-     * heads.
+     * Returns attention without positions, and without norms of heads. The elements of a head are
+     * those of the projections divided by their heads.
      *
      * @param heads query heads, a multiple of keyValueHeads
      * @param keyValueHeads heads of keys and values

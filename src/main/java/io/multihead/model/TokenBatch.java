@@ -104,7 +104,7 @@ public final class TokenBatch {
         return new TokenBatch(Checks.notNull(cache, "cache"), capacity);
     }
 
-    /** Forgets all sequences and tokens. */
+    /** Removes all sequences and tokens. */
     public void clear() {
         calls.requireIdle();
         tokens = 0;

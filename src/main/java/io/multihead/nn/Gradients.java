@@ -17,7 +17,7 @@ public final class Gradients {
     private Gradients() {}
 
     /**
-     * Returns room for the gradient of every parameter.
+     * Allocates the gradient of every parameter.
      *
      * @param arena owns the memory
      * @param layer whose parameters

@@ -54,8 +54,8 @@ public interface Layer {
     }
 
     /**
-     * Returns whether {@link #forward} only copies its input, as that of dropout does. A {@link Sequence} leaves such layers out of
-     * inference.
+     * Returns whether {@link #forward} only copies its input, as that of dropout does. A
+     * {@link Sequence} leaves such layers out of inference.
      *
      * @return false by default
      */

@@ -188,8 +188,8 @@ public final class ReferenceAttentionGradient {
                 double apart = product[j] - mean + added;
                 double delta = 1 + kappa[j] + meanKappa;
                 double score = p * apart;
-                // D comes from forward's output, with the errors of all its weights; an addend rounds like one more
-                // product
+                // D comes from forward's output, with the errors of all its weights; an
+                // addend rounds like one more product
                 double bound = p * (delta * Math.abs(apart) + meanError + size[j] + meanSize + Math.abs(added))
                         + NORMAL / U * Math.abs(apart);
                 result.score.values[row * keys + j] = score;

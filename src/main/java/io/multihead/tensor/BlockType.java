@@ -120,8 +120,8 @@ public enum BlockType {
             float d = half(memory, at + 208);
             for (int part = 0; part < 16; part++) {
                 float scale = d * memory.get(ValueLayout.JAVA_BYTE, at + 192 + part);
-                // a half of 128 elements is four quarters of 32: two share 32 bytes of nibbles, all share 32 bytes of
-                // pairs
+                // a half of 128 elements is four quarters of 32: two share 32 bytes of
+                // nibbles, all share 32 bytes of pairs
                 int half = part / 8;
                 int quarter = part / 2 % 4;
                 long nibbles = at + half * 64 + quarter % 2 * 32 + part % 2 * 16;

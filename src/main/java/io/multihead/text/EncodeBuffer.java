@@ -106,7 +106,7 @@ final class EncodeBuffer {
         return ids[index];
     }
 
-    /** Forgets where ids go. */
+    /** Drops the reference to the buffer that ids go to. */
     void end() {
         tokens = null;
         composed = null;

@@ -7,7 +7,7 @@ import java.util.Set;
 /** Tokens that end a turn, a message or a text in the models of the field, whatever a file says of them. */
 final class StopTokens {
     private static final String MESSAGE_END = "<|end|>";
-    /** Of harmony, where {@link #MESSAGE_END} ends a message, and another one follows. */
+    /** The end of an answer of harmony, where {@link #MESSAGE_END} ends a message, and another one follows. */
     private static final Set<String> HARMONY = Set.of("<|return|>", "<|call|>");
 
     private static final Set<String> NAMES = Set.of(

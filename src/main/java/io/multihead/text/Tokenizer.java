@@ -75,8 +75,8 @@ public interface Tokenizer {
     int[] encode(String text);
 
     /**
-     * Returns the ids of a prompt, without the tokens that {@link #withSpecialTokens} adds: control tokens are found in the characters of a template, and in content nothing is
-     * one.
+     * Returns the ids of a prompt, without the tokens that {@link #withSpecialTokens} adds: control tokens are found in
+     * the characters of a template, and in content nothing is one.
      *
      * @param prompt the prompt
      * @return a new array

@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
 final class UnigramJson {
     private static final String MARK = "\u2581";
 
-    /** Of ten. */
+    /** Powers of ten. */
     private static final double[] POWERS = IntStream.range(0, 40)
             .mapToDouble(power -> Double.parseDouble("1e" + power))
             .toArray();

@@ -76,8 +76,8 @@ public final class WordPiece extends EndedTokenizer {
 
     /**
      * Returns a {@code tokenizer.json} of this tokenizer, which {@link Tokenizers#ofEncoderJson(byte[])} reads, or without special tokens
-     * around texts {@link Tokenizers#ofStaticJson}, as do HuggingFace's libraries. Whether special tokens are found in texts is not part of such a
-     * file.
+     * around texts {@link Tokenizers#ofStaticJson}, as do HuggingFace's libraries. Whether special
+     * tokens are found in texts is not part of such a file.
      *
      * @return UTF-8
      * @throws IllegalArgumentException if a token has an unpaired surrogate

@@ -33,6 +33,6 @@ class PromptLookupTest {
         TokenList tokens = new TokenList();
         Arrays.stream(text).forEach(tokens::add);
         int[] to = new int[8];
-        return Arrays.copyOf(to, PromptLookup.guess(tokens, most, to));
+        return Arrays.copyOf(to, PromptLookup.draft(tokens, most, to));
     }
 }

@@ -33,9 +33,9 @@ class LateChunkingTest {
         }
         Buffers buffers = encoder.transformer().buffers(ids.length);
         encoder.transformer().forward(cpu, batch, buffers);
-        float[][] states = new float[ids.length][TinyModel.DIM];
+        float[][] states = new float[ids.length][];
         for (int token = 0; token < ids.length; token++) {
-            System.arraycopy(buffers.array(), token * buffers.stride(), states[token], 0, TinyModel.DIM);
+            states[token] = buffers.states().select(0, token).toArray();
         }
         return states;
     }

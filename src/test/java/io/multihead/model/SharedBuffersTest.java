@@ -53,7 +53,6 @@ class SharedBuffersTest {
             goesOn.countDown();
             assertArrayEquals(expected, first.get(60, TimeUnit.SECONDS));
             assertForeign(buffers::states);
-            assertForeign(buffers::array);
             assertForeign(() -> model.outputs(SERIAL, new int[1], outputs, buffers));
         }
         // a call of this thread makes the results its own

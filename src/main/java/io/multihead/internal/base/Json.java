@@ -79,8 +79,8 @@ public final class Json {
     }
 
     private static String decode(String source, byte[] utf8) {
-        // much faster before it is compiled; malformed bytes become the replacement character, which a text may have
-        // too
+        // much faster before it is compiled; malformed bytes become the
+        // replacement character, which a text may have too
         String text = new String(utf8, StandardCharsets.UTF_8);
         if (text.indexOf(REPLACEMENT) < 0) {
             return text;

@@ -203,8 +203,8 @@ public final class Execution implements AutoCloseable {
     /** Fails if this execution's threads could not use memory that an arena gives, as the other methods do. */
     public void requireAccess(Arena arena, String argument) {
         MemorySegment.Scope scope = arena.scope();
-        // of an arena that another thread confines or that is closed, no memory is to be had; the scope tells which it
-        // is
+        // of an arena that another thread confines or that is closed, no memory is
+        // to be had; the scope tells which it is
         if (!scope.isAlive()) {
             throw new IllegalStateException(argument + ": closed; expected one that is open");
         }

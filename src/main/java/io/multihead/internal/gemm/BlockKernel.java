@@ -39,7 +39,7 @@ final class BlockKernel {
     private int k;
     private Panels b = none;
     private BlockPanels format = BlockPanels.Q8_0;
-    /** Of the panel in use: its memory, and the offset of its fields. */
+    /** The memory of the panel in use, and the offset of its fields. */
     private MemorySegment panels = MemorySegment.NULL;
 
     private long fields;

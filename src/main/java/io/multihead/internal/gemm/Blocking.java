@@ -23,8 +23,8 @@ public final class Blocking {
 
     /**
      * At most so many rows of A read narrow weights as they are stored, four at a time; more read panels that are widened in scratch first.
-     * Results do not depend on it. 4096 x 4096 in Q8_0, two threads of Zen 4: 16 rows take 3.3 ms in registers and 4.0 widened, 64 rows 11.3
-     * widened.
+     * Results do not depend on it. 4096 x 4096 in Q8_0, two threads of Zen 4: 16 rows take 3.3 ms in
+     * registers and 4.0 widened, 64 rows 11.3 widened.
      */
     static final int ROWS_IN_REGISTERS = 4 * FEW_ROWS;
 

@@ -58,8 +58,8 @@ public final class MaxSimProblem {
         if (task == tasks) {
             return passages();
         }
-        // as many tokens in each task as whole passages allow: count * task / tasks, without a product that may
-        // overflow
+        // as many tokens in each task as whole passages allow: count * task /
+        // tasks, without a product that may overflow
         long count = tokens().dim(0);
         long token = count / tasks * task + count % tasks * task / tasks;
         int found = Arrays.binarySearch(offsets, 0, passages(), token);

@@ -17,8 +17,8 @@ import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorOperators;
 
 /**
- * Packs rows of f32 into f32 panels, the right operand of {@link MicroKernel}: {@code [panel][k][32]}, padded with zeros to whole
- * panels.
+ * Packs rows of f32 into f32 panels, the right operand of {@link MicroKernel}:
+ * {@code [panel][k][32]}, padded with zeros to whole panels.
  */
 public final class F32Panels {
     private static final WarmUp WARM_UP = new WarmUp(new WarmUp.Trial() {

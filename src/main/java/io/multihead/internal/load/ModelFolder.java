@@ -123,7 +123,7 @@ public final class ModelFolder {
      * @param prompt the one that is used by default; empty for none
      */
     public record Framework(JsonObject json, Map<String, String> prompts, String prompt) {
-        /** Of folders that sentence-transformers did not write. */
+        /** The settings of folders that sentence-transformers did not write. */
         public static final Framework NONE =
                 new Framework(new JsonObject("config_sentence_transformers", Map.of()), Map.of(), "");
 

@@ -27,7 +27,7 @@ public final class NormBackward implements LoopBody {
     private static final int MOST_UNITS = 64;
     private static final int LEAST_ROWS = 8;
     private static final int CHAIN_ROWS = 64;
-    /** Of the units' sums, unless a single unit needs more. */
+    /** Most floats of the units' sums, unless a single unit needs more. */
     private static final long MOST_FLOATS = 1L << 26;
 
     private static final FloatsKey ROW = new FloatsKey();

@@ -32,8 +32,8 @@ public final class RopeChecks {
     }
 
     /**
-     * Fails unless both hold floating-point numbers in rows of 1 to 32768 pairs, and have one shape of {@code minRank} to {@code maxRank}
-     * axes.
+     * Fails unless both hold floating-point numbers in rows of 1 to 32768 pairs, and have one
+     * shape of {@code minRank} to {@code maxRank} axes.
      */
     public static void requireTables(Tensor cos, Tensor sin, int minRank, int maxRank, String expected) {
         TensorChecks.requireFloating(cos, "cos");

@@ -145,7 +145,7 @@ final class RopeTile {
         }
     }
 
-    /** Forgets the call. */
+    /** Drops the references to the call. */
     void close() {
         problem = null;
         scratch = null;

@@ -41,8 +41,8 @@ record BackwardChecks(TensorChecks tensors, MultiHeadConfig config, LayerPipelin
     }
 
     /**
-     * Checks the masks that forward read, and where the gradients of the inputs, of a bias of the mask, of the head mask and of sinks
-     * go.
+     * Checks the masks that forward read, and where the gradients of the inputs, of a bias
+     * of the mask, of the head mask and of sinks go.
      */
     void inputs(MultiHeadInputs inputs, MultiHeadGradients to) {
         Checks.notNull(to, "inputGradients");

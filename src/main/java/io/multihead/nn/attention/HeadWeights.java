@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  */
 record HeadWeights(@Nullable Tensor all, boolean isTemporary, int extraKeys) {
 
-    /** Returns room for the weights that the outputs ask for. */
+    /** Allocates the weights that the outputs ask for. */
     static HeadWeights of(
             MultiHeadConfig config,
             TensorArena arena,

@@ -30,7 +30,7 @@ public record MultiHeadGradients(
     public static final MultiHeadGradients NONE = new MultiHeadGradients(null, null, null, null, null, null);
 
     /**
-     * Returns room for the gradient of self-attention's one input.
+     * Allocates the gradient of self-attention's one input.
      *
      * @param x of the input's shape; null when not wanted
      * @return where it goes
@@ -40,7 +40,7 @@ public record MultiHeadGradients(
     }
 
     /**
-     * Returns room for the gradients of cross-attention, where key and value were one tensor.
+     * Allocates the gradients of cross-attention, where key and value were one tensor.
      *
      * @param query of the query's shape
      * @param memory of the shape of the tensor that was key and value; null when not wanted
@@ -51,7 +51,7 @@ public record MultiHeadGradients(
     }
 
     /**
-     * Returns room for the gradients of three different inputs.
+     * Allocates the gradients of three different inputs.
      *
      * @param query of the query's shape
      * @param key of the key's shape

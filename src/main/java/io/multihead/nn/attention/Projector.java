@@ -15,6 +15,6 @@ interface Projector {
     /** Projects the concatenated heads {@code [batch, queries, heads * valueDim]} into a result of that shape but the last axis. */
     void projectOutput(Compute cpu, TensorArena arena, Tensor attended, Tensor result);
 
-    /** Returns room for {@code [batch, tokens, features]} in the memory order that is best for what follows. */
+    /** Allocates {@code [batch, tokens, features]} in the memory order that is best for what follows. */
     Tensor allocate(TensorArena arena, Tensor like, long features);
 }

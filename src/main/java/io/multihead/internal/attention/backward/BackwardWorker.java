@@ -193,8 +193,8 @@ final class BackwardWorker {
             low = Math.min(low, tile.column());
             high = Math.max(high, tile.end());
         }
-        // a block has two tiles: those that are seen follow each other, so that every row of the panels has been
-        // written
+        // a block has two tiles: those that are seen follow each other, so that
+        // every row of the panels has been written
         if (intoQueries && from < to) {
             product.left(keys.transposedKeys, from)
                     .right(right.set(dSPanels, low / PANEL * DS_PANEL + from * PANEL, DS_PANEL))

@@ -132,8 +132,8 @@ final class OnlineSoftmax {
             factors[row] = maximum[row] == both ? 0f : maximum[row] - both;
             factors[padded + row] = other.maximum[row] == both ? 0f : other.maximum[row] - both;
         }
-        // one call: C2 may compile all of this method as one, and with two it reached its limit of nodes and boxed
-        // vectors
+        // one call: C2 may compile all of this method as one, and with two it
+        // reached its limit of nodes and boxed vectors
         Exp.shifted(factors, 0, 2 * padded, scale, 0f, unused, 0, 0f);
         for (int row = 0; row < rows; row++) {
             if (other.hasSeen(row)) {

@@ -16,8 +16,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Merges two states, each the output and log-sum-exp over some keys, into one over all of them (Milakov and Gimelshein 2018): each
- * output counts with the share that its keys have of all weights. Products and their sum are computed in {@code double} and rounded
- * once.
+ * output counts with the share that its keys have of all weights. Products and their sum
+ * are computed in {@code double} and rounded once.
  *
  * <p>A state that saw no key is left out, whatever its output holds. One that saw a key is not, however small its share: NaN and
  * infinity have no share, and a row that sees them has them.
@@ -117,8 +117,8 @@ public final class StateMerge extends Operation implements LoopBody {
         float[] other = scratch.floats(OTHER, padded);
         read(scratch, left.output(), batch, head, query, row);
         read(scratch, right.output(), batch, head, query, other);
-        // a share that underflowed is the least of doubles, for which infinity stays infinity and no finite value is
-        // felt
+        // a share that underflowed is the least of doubles, for which infinity
+        // stays infinity and no finite value is felt
         WideRows.mix(row, Math.max(leftShare, Double.MIN_VALUE), other, Math.max(rightShare, Double.MIN_VALUE), padded);
     }
 

@@ -4,7 +4,7 @@ import io.multihead.internal.base.Checks;
 
 /** What the sizes of all encoders must fulfil, in the words of their families. */
 public final class EncoderLimits {
-    /** Of any size in a file. */
+    /** The largest size that a file may state. */
     static final int MOST = 1 << 24;
     /** {@code [CLS]}, one token and {@code [SEP]}. */
     static final int LEAST_POSITIONS = 3;

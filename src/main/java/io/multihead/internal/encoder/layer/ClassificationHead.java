@@ -1,5 +1,6 @@
 package io.multihead.internal.encoder.layer;
 
+import io.multihead.internal.call.StateAccess;
 import io.multihead.model.Buffers;
 import io.multihead.model.PackedLinear;
 import io.multihead.model.TokenBatch;
@@ -83,8 +84,8 @@ public final class ClassificationHead {
 
     /** Writes the mean of each sequence's states over the state of the batch's token with the sequence's index; sums are in double. */
     public static void writeMeans(TokenBatch batch, Buffers buffers, double[] room) {
-        float[] states = buffers.array();
-        int stride = buffers.stride();
+        float[] states = StateAccess.array(buffers);
+        int stride = (int) buffers.states().stride(0);
         for (int i = 0; i < batch.sequences(); i++) {
             int from = batch.start(i);
             int end = batch.start(i + 1);

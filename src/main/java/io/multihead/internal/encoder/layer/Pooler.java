@@ -1,6 +1,7 @@
 package io.multihead.internal.encoder.layer;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.call.StateAccess;
 import io.multihead.model.Buffers;
 import io.multihead.model.Pooling;
 import java.util.Arrays;
@@ -30,8 +31,8 @@ public final class Pooler {
      * weight counts where a text has several.
      */
     public void add(List<Pooling> modes, Buffers buffers, int from, int end, int ignored, int partTokens) {
-        float[] states = buffers.array();
-        int stride = buffers.stride();
+        float[] states = StateAccess.array(buffers);
+        int stride = (int) buffers.states().stride(0);
         int first = from + ignored;
         if (first == end) {
             Arrays.fill(part, 0); // as PyTorch's EmbeddingBag

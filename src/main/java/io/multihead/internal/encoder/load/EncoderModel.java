@@ -19,7 +19,7 @@ public final class EncoderModel {
     /** Its states are the vectors of tokens, and its logits those of the head's first layer. */
     public final Transformer transformer;
 
-    /** Of a cross-encoder. */
+    /** The head of a cross-encoder; null for other models. */
     private final @Nullable ClassificationHead head;
 
     /** Takes every weight of a model without a head, and fails if one is missing or left over. */

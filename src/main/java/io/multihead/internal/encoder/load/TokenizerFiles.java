@@ -22,7 +22,7 @@ import java.util.Map;
  * its folder say. Immutable; tensors live as long as the encoder's mapping.
  */
 public final class TokenizerFiles {
-    /** Of a tokenizer without files. */
+    /** The files of a tokenizer that has none. */
     public static final TokenizerFiles NONE = new TokenizerFiles(Map.of());
 
     private static final String JSON = "tokenizer.json";

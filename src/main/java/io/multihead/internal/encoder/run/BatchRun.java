@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * waits for the next one. Reused for the next pass; for one caller at a time.
  */
 public abstract class BatchRun {
-    /** Of texts that come until there are no more. */
+    /** The number of texts that come until there are no more. */
     protected static final long UNKNOWN = Long.MAX_VALUE;
 
     protected final EncoderCore core;
@@ -26,7 +26,7 @@ public abstract class BatchRun {
     private Iterator<?> texts = listTexts;
     private long count;
     private long index;
-    /** Of a batch; not its capacity, which may be that of a view for longer texts. */
+    /** Most tokens of a batch; its capacity may be larger, after a view for longer texts. */
     private int mostTokens;
     /** Whether the text that was opened last has sequences to come. */
     private boolean hasText;
@@ -109,8 +109,8 @@ public abstract class BatchRun {
     /** Does what is left for a batch whose states were read; others use their buffers by now. */
     protected abstract void finish(TokenBatch of);
 
-    /** Forgets the texts. */
-    public void forget() {
+    /** Drops the references to the texts. */
+    public void clear() {
         tokens.clear();
         listTexts.end();
         texts = listTexts;

@@ -29,9 +29,9 @@ public final class IdleRuns<R extends BatchRun> {
         return maker.get();
     }
 
-    /** Takes a run back, whose texts it forgets. */
+    /** Takes a run back, and drops its references to texts. */
     public void giveBack(R run) {
-        run.forget();
+        run.clear();
         synchronized (idle) {
             if (idle.size() < MOST_IDLE) {
                 idle.addLast(run);

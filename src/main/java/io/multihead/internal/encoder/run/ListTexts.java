@@ -20,7 +20,7 @@ public final class ListTexts implements Iterator<Object> {
         return this;
     }
 
-    /** Forgets the list. */
+    /** Drops the reference to the list. */
     void end() {
         begin(List.of());
     }

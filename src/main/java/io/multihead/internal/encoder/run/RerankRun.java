@@ -18,7 +18,7 @@ public final class RerankRun extends BatchRun {
     private final PairFormat format;
     private final TokenBuffer query = new TokenBuffer();
     private final double[] room;
-    /** Of the head's first layer, as many as a batch has sequences. */
+    /** Outputs of the head's first layer, as many as a batch has sequences. */
     private final RowViews rows;
     /** By how many sequences there are: their indices. */
     private int[] @Nullable [] indices = {};
@@ -54,8 +54,8 @@ public final class RerankRun extends BatchRun {
     }
 
     @Override
-    public void forget() {
-        super.forget();
+    public void clear() {
+        super.clear();
         query.clear();
         outputs = NONE;
     }

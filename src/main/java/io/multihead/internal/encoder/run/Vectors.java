@@ -14,7 +14,7 @@ public final class Vectors implements VectorSink {
         count = 0;
     }
 
-    /** Forgets the vectors. */
+    /** Removes the vectors. */
     public void end() {
         all = NONE;
         count = 0;
