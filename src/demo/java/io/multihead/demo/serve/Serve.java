@@ -32,6 +32,8 @@ import picocli.CommandLine.Spec;
                 "Serves a language model, an embedding model and a reranker by OpenAI's protocol, until Ctrl-C. An answer does not"
                         + " depend on who else asks.")
 public final class Serve implements Callable<Integer> {
+    private static final String REQUEST_SECONDS = "sun.net.httpserver.maxReqTime";
+
     @Spec
     private CommandLine.Model.CommandSpec spec;
 
@@ -94,6 +96,10 @@ public final class Serve implements Callable<Integer> {
 
     /** Serves and exits with 0, with 1 when it failed, or with 2 when the options were wrong. */
     public static void main(String[] arguments) {
+        // of the JDK's server, which reads it once; without it, a client that never ends its request keeps a thread
+        if (System.getProperty(REQUEST_SECONDS) == null) {
+            System.setProperty(REQUEST_SECONDS, "60");
+        }
         Serve serve = new Serve();
         Runtime.getRuntime().addShutdownHook(new Thread(serve::stop, "serve-stop"));
         System.exit(serve.run(new PrintWriter(System.err, true, StandardCharsets.UTF_8), arguments));

@@ -18,6 +18,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import org.springframework.ai.openai.OpenAiChatOptions;
 
 /** Asks a server in a process of its own by clients that others wrote. */
 public final class Check {
@@ -40,6 +41,7 @@ public final class Check {
             String url = server.url();
             String text = sdk(url);
             require(text.equals(langchain4j(url)), "langchain4j's answer is that of OpenAI's SDK");
+            require(text.equals(springAi(url)), "and so is Spring AI's");
             require(server.stop() != 137, "the server ends by itself");
         } finally {
             Files.delete(file);
@@ -129,6 +131,20 @@ public final class Check {
                 .maxCompletionTokens(20)
                 .build()
                 .chat("ab");
+    }
+
+    private static String springAi(String url) {
+        OpenAiChatOptions options = OpenAiChatOptions.builder()
+                .baseUrl(url)
+                .apiKey("none")
+                .model("small")
+                .seed(5)
+                .maxCompletionTokens(20)
+                .build();
+        return org.springframework.ai.openai.OpenAiChatModel.builder()
+                .options(options)
+                .build()
+                .call("ab");
     }
 
     static void require(boolean holds, String what) {
