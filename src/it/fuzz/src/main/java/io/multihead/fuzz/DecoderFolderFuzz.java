@@ -1,5 +1,6 @@
 package io.multihead.fuzz;
 
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Set;
 
@@ -23,6 +24,11 @@ public final class DecoderFolderFuzz {
             DecoderUse::run);
 
     private DecoderFolderFuzz() {}
+
+    /** Loads the classes of a model before the first input, whose time is limited. */
+    public static void fuzzerInitialize() {
+        fuzzerTestOneInput("1{}".getBytes(StandardCharsets.UTF_8));
+    }
 
     public static void fuzzerTestOneInput(byte[] input) {
         FOLDER.check(input);

@@ -8,6 +8,11 @@ public final class DecoderGgufFuzz {
 
     private DecoderGgufFuzz() {}
 
+    /** Loads the classes of a model before the first input, whose time is limited. */
+    public static void fuzzerInitialize() {
+        fuzzerTestOneInput(SmallDecoder.gguf(null));
+    }
+
     public static void fuzzerTestOneInput(byte[] file) {
         Scratch.write(FILE, file);
         Oracle.check(

@@ -9,6 +9,7 @@ import io.multihead.decoder.Sessions;
 import io.multihead.fuzz.SmallDecoder;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Arrays;
 
@@ -32,6 +33,11 @@ public final class RequestFuzz {
         } catch (IOException failed) {
             throw new UncheckedIOException(failed);
         }
+    }
+
+    /** Loads the classes of a model and of its answers before the first input, whose time is limited. */
+    public static void fuzzerInitialize() throws IOException, InterruptedException {
+        fuzzerTestOneInput("1{\"prompt\": \"ab\", \"max_tokens\": 1}".getBytes(StandardCharsets.UTF_8));
     }
 
     public static void fuzzerTestOneInput(byte[] input) throws IOException, InterruptedException {
