@@ -162,19 +162,26 @@ record DecoderConfig(
      * @param normalised whether the factors of those that are chosen are divided by their sum
      * @param dense layers that have one feed-forward layer and no experts
      * @param clamp limits of gates and ups, or null
+     * @param shared whether a network with a gate computes each token besides
      */
     record ExpertRule(
             int count,
             int used,
             boolean normalised,
             List<Integer> dense,
-            @Nullable Clamp clamp) {
+            @Nullable Clamp clamp,
+            boolean shared) {
         ExpertRule {
             dense = List.copyOf(dense);
         }
 
         ExpertRule(int count, int used, boolean normalised, List<Integer> dense) {
-            this(count, used, normalised, dense, null);
+            this(count, used, normalised, dense, null, false);
+        }
+
+        /** Returns these with a network that computes each token. */
+        ExpertRule withShared() {
+            return new ExpertRule(count, used, normalised, dense, clamp, true);
         }
     }
 

@@ -69,7 +69,20 @@ final class ExpertLayer {
                             ? FeedForward.gated(config.activation(), gateAndUp, down)
                             : FeedForward.clamped(clamp.slope(), clamp.limit(), gateAndUp, down));
         }
-        return Experts.of(router, experts);
+        Experts part = Experts.of(router, experts);
+        return rule.shared() ? part.withShared(shared()) : part;
+    }
+
+    /** Files of GGUF have the gate of each token without the axis of its one output. */
+    private FeedForward shared() {
+        int inner = weights.outputs(name("gate_shexp"));
+        String gate = name("gate_inp_shexp");
+        Tensor factors = weights.shape(gate).rank() == 1
+                ? weights.numbers(gate, dim)
+                : weights.numbers(gate, 1, dim).reshape(dim);
+        LinearGroup gateAndUp = LinearGroup.of(own("ffn_gate_shexp", inner, dim), own("ffn_up_shexp", inner, dim));
+        return FeedForward.gated(config.activation(), gateAndUp, own("ffn_down_shexp", dim, inner))
+                .withTokenGate(factors);
     }
 
     private String name(String part) {

@@ -85,6 +85,7 @@ final class GgufSettings implements Settings {
     /** Such settings that the family of an architecture reads. */
     private static final Map<String, Set<String>> READ = Map.of(
             "qwen3moe", EXPERT_KEYS,
+            "qwen35moe", EXPERT_KEYS,
             "gpt-oss", EXPERT_KEYS,
             "granite", FACTOR_KEYS,
             "granitemoe",
@@ -104,6 +105,7 @@ final class GgufSettings implements Settings {
             "vocab_size",
             "feed_forward_length",
             "expert_feed_forward_length",
+            "expert_shared_feed_forward_length",
             "attention.value_length",
             "attention.key_length_swa",
             "attention.value_length_swa",

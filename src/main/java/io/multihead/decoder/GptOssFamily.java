@@ -63,7 +63,7 @@ final class GptOssFamily implements Family {
                         Rules.layers(sizes, layer -> new LayerRule(rope, slides(types, layer) ? window : 0)),
                         Activation.SILU,
                         Ends.plain(settings))
-                .withExperts(new ExpertRule(experts.count(), experts.used(), true, List.of(), CLAMP));
+                .withExperts(new ExpertRule(experts.count(), experts.used(), true, List.of(), CLAMP, false));
     }
 
     private static boolean slides(@Nullable List<String> types, int layer) {

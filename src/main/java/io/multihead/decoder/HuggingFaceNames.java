@@ -35,7 +35,11 @@ final class HuggingFaceNames {
             Map.entry("ffn_gate_inp", "mlp.gate"),
             Map.entry("ffn_gate", "mlp.gate_proj"),
             Map.entry("ffn_up", "mlp.up_proj"),
-            Map.entry("ffn_down", "mlp.down_proj"));
+            Map.entry("ffn_down", "mlp.down_proj"),
+            Map.entry("ffn_gate_shexp", "mlp.shared_expert.gate_proj"),
+            Map.entry("ffn_up_shexp", "mlp.shared_expert.up_proj"),
+            Map.entry("ffn_down_shexp", "mlp.shared_expert.down_proj"),
+            Map.entry("ffn_gate_inp_shexp", "mlp.shared_expert_gate"));
 
     /** Weights whose names have no end: sinks, factors of layers, those of all experts as one tensor, and numbers of heads of linear attention. */
     private static final Map<String, String> ENDLESS = Map.of(

@@ -27,7 +27,7 @@ final class JsonSettings implements Settings {
     private static final Set<String> SECTIONS = Set.of("mrope_section", "mrope_interleaved");
 
     /** Families of which the language model alone is computed. */
-    private static final Set<String> WITH_IMAGES = Set.of("qwen3_5");
+    private static final Set<String> WITH_IMAGES = Set.of("qwen3_5", "qwen3_5_moe");
 
     private static final String TEXT = "text_config";
 

@@ -81,6 +81,9 @@ final class ModelSettings {
                 .with("used", rule.used())
                 .with("normalised", rule.normalised())
                 .with("dense", rule.dense());
+        if (rule.shared()) {
+            fields.with("shared", true);
+        }
         DecoderConfig.Clamp clamp = rule.clamp();
         return clamp == null
                 ? fields

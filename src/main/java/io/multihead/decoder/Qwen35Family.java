@@ -2,6 +2,7 @@ package io.multihead.decoder;
 
 import io.multihead.decoder.DecoderConfig.AttentionRule;
 import io.multihead.decoder.DecoderConfig.Ends;
+import io.multihead.decoder.DecoderConfig.ExpertRule;
 import io.multihead.decoder.DecoderConfig.LayerRule;
 import io.multihead.decoder.DecoderConfig.LinearRule;
 import io.multihead.decoder.DecoderConfig.NormRule;
@@ -16,7 +17,7 @@ import java.util.stream.IntStream;
 
 /**
  * The language model of Qwen 3.5 (Qwen team 2026): linear attention by the gated delta rule, and in each fourth layer attention with gates that
- * rotates a quarter of a head.
+ * rotates a quarter of a head. Models with experts have them in all layers, and one that computes all tokens.
  */
 final class Qwen35Family implements Family {
     /** What settings are that a {@code config.json} does not say. */
@@ -28,6 +29,8 @@ final class Qwen35Family implements Family {
     private static final int LINEAR_VALUE_HEADS = 32;
     private static final int TAPS = 4;
     private static final int INTERVAL = 4;
+    private static final int EXPERTS = 256;
+    private static final int USED_EXPERTS = 8;
 
     private static final String LINEAR = "linear_attention";
     private static final String TYPES = "layer_types";
@@ -38,7 +41,7 @@ final class Qwen35Family implements Family {
 
     @Override
     public List<String> names() {
-        return List.of("qwen35", "qwen3_5_text");
+        return List.of("qwen35", "qwen3_5_text", "qwen35moe", "qwen3_5_moe_text");
     }
 
     @Override
@@ -61,7 +64,7 @@ final class Qwen35Family implements Family {
         Sizes sizes = sizes(settings);
         Rope rope = settings.rope(
                 Rules.request(sizes, Pairing.HALF_SPLIT).withPartial(ROTATED).withoutSections());
-        return new DecoderConfig(
+        DecoderConfig dense = new DecoderConfig(
                         settings.family(),
                         sizes,
                         new AttentionRule(
@@ -71,6 +74,11 @@ final class Qwen35Family implements Family {
                         Activation.SILU,
                         Ends.plain(settings))
                 .withLinear(linear(settings, sizes));
+        return settings.family().contains("moe") ? dense.withExperts(experts(settings)) : dense;
+    }
+
+    private static ExpertRule experts(Settings settings) {
+        return Rules.experts(settings, "num_experts", EXPERTS, USED_EXPERTS).withShared();
     }
 
     /** Layers that draft tokens follow those of the model in files of GGUF. */

@@ -93,9 +93,15 @@ final class Rules {
 
     /** Returns the experts of files that must say them, in all layers, with factors that are normalised. */
     static ExpertRule experts(Settings settings, String count) {
+        return experts(settings, count, 0, 0);
+    }
+
+    /** Returns the same; files of other kinds than GGUF may leave the numbers out. */
+    static ExpertRule experts(Settings settings, String count, int usual, int usualUsed) {
         String used = "num_experts_per_tok";
-        int experts = size(settings, count);
-        int ofToken = size(settings, used);
+        boolean isSaid = settings.isGguf() || usual == 0;
+        int experts = isSaid ? size(settings, count) : size(settings, count, usual);
+        int ofToken = isSaid ? size(settings, used) : size(settings, used, usualUsed);
         if (ofToken > experts) {
             throw settings.fail(used, "at most the " + experts + " of " + count);
         }

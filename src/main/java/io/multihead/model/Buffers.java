@@ -49,6 +49,7 @@ public final class Buffers {
     final HeadPass heads = new HeadPass();
     final ContextPass context = new ContextPass();
     final GatePass gate = new GatePass();
+    final TokenGatePass tokenGate = new TokenGatePass();
     final ConvolutionPass convolution = new ConvolutionPass();
     final LinearAttentionPass linearAttention = new LinearAttentionPass();
     final ExpertRows experts = new ExpertRows();

@@ -57,7 +57,7 @@ public final class Experts implements Part {
      * @param router chooses among them
      * @param experts one for each of the router's logits, which differ in weights alone
      * @return the part
-     * @throws IllegalArgumentException if there are more or fewer, or sizes or activations differ
+     * @throws IllegalArgumentException if there are more or fewer, sizes or activations differ, or one has a gate of tokens
      */
     public static Experts of(Router router, List<FeedForward> experts) {
         List<FeedForward> all = Checks.noNulls(experts, "experts");
@@ -67,7 +67,11 @@ public final class Experts implements Part {
             throw Checks.fail(
                     "router", router.logits().inputs() + " inputs", "expected " + first.dim() + ", as of the experts");
         }
-        for (int i = 1; i < all.size(); i++) {
+        for (int i = 0; i < all.size(); i++) {
+            if (all.get(i).hasTokenGate()) {
+                throw Checks.fail(
+                        "experts[" + i + "]", all.get(i).toString(), "expected networks without gates of tokens");
+            }
             if (!all.get(i).isLike(first)) {
                 throw Checks.fail("experts[" + i + "]", all.get(i).toString(), "expected " + first + ", as experts[0]");
             }
@@ -76,7 +80,8 @@ public final class Experts implements Part {
     }
 
     /**
-     * Returns this mixture with a part whose result is added for every token, as DeepSeek's shared experts.
+     * Returns this mixture with a part whose result is added for every token, as DeepSeek's shared experts, or with a
+     * gate for each token ({@link FeedForward#withTokenGate}) those of Qwen.
      *
      * @param part of as many elements, without attention; null for none
      * @return the changed part

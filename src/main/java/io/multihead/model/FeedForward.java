@@ -3,7 +3,11 @@ package io.multihead.model;
 import io.multihead.compute.Compute;
 import io.multihead.gemm.Activation;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.TensorFaults;
+import io.multihead.internal.call.TensorChecks;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The feed-forward network of a trained block: {@code down(f(up(x)))} (Vaswani et al. 2017, section 3.3), or with a gate
@@ -14,9 +18,12 @@ public final class FeedForward implements Part {
     private final PackedLinear down;
     private final Gate gate;
     private final FeedForwardLayout layout;
+    /** Factors of a token's elements in its gate, or null for no gate. */
+    private final float @Nullable [] tokenGate;
 
-    private FeedForward(LinearGroup up, PackedLinear down, Gate gate) {
+    private FeedForward(LinearGroup up, PackedLinear down, Gate gate, float @Nullable [] tokenGate) {
         this.up = up;
+        this.tokenGate = tokenGate;
         this.down = Checks.notNull(down, "down");
         this.gate = gate;
         layout = new FeedForwardLayout(up.outputs(0), up.size() == 2);
@@ -37,7 +44,7 @@ public final class FeedForward implements Part {
      * @throws IllegalArgumentException if sizes do not fit
      */
     public static FeedForward of(PackedLinear up, PackedLinear down) {
-        return new FeedForward(LinearGroup.of(up), down, Gate.of(Activation.NONE));
+        return new FeedForward(LinearGroup.of(up), down, Gate.of(Activation.NONE), null);
     }
 
     /**
@@ -57,7 +64,7 @@ public final class FeedForward implements Part {
                     gateAndUp.size() + " of " + gateAndUp.width() + " outputs in all",
                     "expected 2 with as many each");
         }
-        return new FeedForward(gateAndUp, down, Gate.of(activation));
+        return new FeedForward(gateAndUp, down, Gate.of(activation), null);
     }
 
     /**
@@ -75,7 +82,7 @@ public final class FeedForward implements Part {
         requirePositive(slope, "slope");
         requirePositive(limit, "limit");
         FeedForward gated = gated(Activation.SILU, gateAndUp, down);
-        return new FeedForward(gated.up, down, new Gate(Activation.SILU, (float) slope, (float) limit));
+        return new FeedForward(gated.up, down, new Gate(Activation.SILU, (float) slope, (float) limit), null);
     }
 
     private static void requirePositive(double number, String argument) {
@@ -83,6 +90,25 @@ public final class FeedForward implements Part {
         if (!(rounded > 0 && rounded < Float.POSITIVE_INFINITY)) {
             throw Checks.fail(argument, String.valueOf(number), "expected a finite number above 0");
         }
+    }
+
+    /**
+     * Returns this network with a gate for each token: its result is multiplied with {@code 1 / (1 + e^(-g x))}, as the shared expert of Qwen 2
+     * and 3.5 (Qwen team 2024). The sum is in double.
+     *
+     * @param g {@code [dim]}, floating, copied
+     * @return the changed network
+     * @throws IllegalArgumentException if it has another shape, or the last layer has a bias, which a gate before it would not reach
+     */
+    public FeedForward withTokenGate(Tensor g) {
+        if (Checks.notNull(g, "g").rank() != 1 || g.dim(0) != dim()) {
+            throw TensorFaults.shape("g", g.shape(), Shape.of(dim()));
+        }
+        TensorChecks.requireFloating(g, "g");
+        if (down.bias() != null) {
+            throw Checks.fail("down", "a layer with a bias", "expected one without, as gates come before it");
+        }
+        return new FeedForward(up, down, gate, g.toArray());
     }
 
     /**
@@ -112,6 +138,10 @@ public final class FeedForward implements Part {
         return layout;
     }
 
+    boolean hasTokenGate() {
+        return tokenGate != null;
+    }
+
     /** Returns whether both differ in weights alone: in sizes, products and the function of the gate they do not. */
     boolean isLike(FeedForward other) {
         return dim() == other.dim()
@@ -124,7 +154,8 @@ public final class FeedForward implements Part {
     @Override
     public String toString() {
         return "FeedForward[dim=" + dim() + ", inner=" + inner() + ", gated=" + layout.gated() + ", activation="
-                + gate.function() + (gate.isClamped() ? ", " + gate : "") + ", products="
+                + gate.function() + (gate.isClamped() ? ", " + gate : "")
+                + (tokenGate == null ? "" : ", tokenGate") + ", products="
                 + up.layers().size() + "]";
     }
 
@@ -155,6 +186,9 @@ public final class FeedForward implements Part {
         up.forward(cpu, x, views.all(), views.parts());
         if (layout.gated()) {
             buffers.gate.run(cpu, buffers.wide(), 0, layout, gate, rows);
+        }
+        if (tokenGate != null) {
+            buffers.tokenGate.run(cpu, x, tokenGate, buffers.wide(), layout);
         }
         down.forward(cpu, views.hidden(), y, adds);
     }

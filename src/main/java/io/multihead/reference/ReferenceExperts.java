@@ -115,6 +115,39 @@ public record ReferenceExperts(
         }
     }
 
+    /**
+     * A network whose result for each token is multiplied with the sigmoid of a sum of what it reads.
+     *
+     * @param weights of the sum, one for each element of a row
+     * @param network the network
+     */
+    @SuppressWarnings("ArrayRecordComponent")
+    public record TokenGate(double[] weights, ReferenceTransformer.Rows network) implements ReferenceTransformer.Rows {
+        /** Checks the parts. */
+        public TokenGate {
+            Checks.atLeast(Checks.notNull(weights, "weights").length, 1, "weights");
+            Checks.notNull(network, "network");
+        }
+
+        @Override
+        public double[] of(double[] x) {
+            double[] y = network.of(Checks.notNull(x, "x"));
+            if (y.length != x.length || y.length % weights.length != 0) {
+                throw Checks.fail("x", x.length + " elements", "expected rows of " + weights.length);
+            }
+            for (int at = 0; at < y.length; at += weights.length) {
+                double sum = 0;
+                for (int i = 0; i < weights.length; i++) {
+                    sum += weights[i] * x[at + i];
+                }
+                for (int i = at; i < at + weights.length; i++) {
+                    y[i] /= 1 + Math.exp(-sum);
+                }
+            }
+            return y;
+        }
+    }
+
     @Override
     public double[] of(double[] x) {
         int dim = router.inputs();

@@ -11,22 +11,22 @@ final class FamilyConfig {
     /** Returns the settings as transformers writes them. */
     static String of(FamilyFile file) {
         Kind kind = file.kind;
-        String type = kind == Kind.QWEN_3_5
-                ? FamilyLinear.TYPE
+        String type = kind.isQwen35()
+                ? kind == Kind.QWEN_3_5 ? FamilyLinear.TYPE : FamilyLinear.TYPE_OF_EXPERTS
                 : kind == Kind.GEMMA_3 ? "gemma3_text" : kind == Kind.QWEN_3_MOE ? "qwen3_moe" : kind.architecture;
         String more = kind.isGemma()
                 ? "\"hidden_activation\": \"gelu_pytorch_tanh\", \"sliding_window\": " + FamilyFile.WINDOW
                         + ", \"query_pre_attn_scalar\": " + file.headDim
                 : "\"hidden_act\": \"silu\"" + (kind.isPhi() ? longRope(file) : "");
-        if (kind == Kind.QWEN_3_5) {
+        if (kind.isQwen35()) {
             more += FamilyLinear.config(FamilyFile.THETA);
         }
         if (kind == Kind.LFM_2) {
             more += FamilyConvolutions.config(kind, FamilyFile.EPSILON);
         }
-        if (kind == Kind.QWEN_3_MOE) {
-            more += ", \"norm_topk_prob\": true, \"num_experts\": " + FamilyExperts.COUNT
-                    + ", \"num_experts_per_tok\": " + FamilyExperts.USED;
+        if (kind == Kind.QWEN_3_MOE || kind == Kind.QWEN_3_5_MOE) {
+            more += (kind == Kind.QWEN_3_MOE ? ", \"norm_topk_prob\": true" : "") + ", \"num_experts\": "
+                    + FamilyExperts.COUNT + ", \"num_experts_per_tok\": " + FamilyExperts.USED;
         }
         return "{\"model_type\": \"" + type + "\", \"hidden_size\": " + file.dim + ", \"num_hidden_layers\": "
                 + kind.layers

@@ -22,6 +22,7 @@ final class FamilyExperts {
     static final int USED = 2;
     private static final String GATES = "ffn_gate_exps.weight";
     private static final String UPS = "ffn_up_exps.weight";
+    private static final String SHARED_GATE = "ffn_gate_inp_shexp.weight";
     private static final String DOWNS = "ffn_down_exps.weight";
 
     /** The factors of Granite, exact in f32. */
@@ -40,6 +41,12 @@ final class FamilyExperts {
         file.draw(at + GATES, 0.02, 0.12, COUNT, inner, dim);
         file.draw(at + UPS, 0.02, 0.12, COUNT, inner, dim);
         file.draw(at + DOWNS, 0.02, 0.1, COUNT, dim, inner);
+        if (file.kind == Kind.QWEN_3_5_MOE) {
+            file.draw(at + SHARED_GATE, 0.05, 0.2, dim);
+            file.draw(at + "ffn_gate_shexp.weight", 0.02, 0.12, inner + 32, dim);
+            file.draw(at + "ffn_up_shexp.weight", 0.02, 0.12, inner + 32, dim);
+            file.draw(at + "ffn_down_shexp.weight", 0.02, 0.1, dim, inner + 32);
+        }
         if (file.kind == Kind.GPT_OSS) {
             file.draw(at + "attn_sinks.weight", 0.5, 1, heads);
             file.draw(at + "attn_output.bias", 0.1, 0.3, dim);
@@ -58,6 +65,9 @@ final class FamilyExperts {
             writer.put(at + "expert_count", FamilyFile.number(COUNT))
                     .put(at + "expert_used_count", FamilyFile.number(USED))
                     .put(at + "expert_feed_forward_length", FamilyFile.number(inner));
+        }
+        if (kind == Kind.QWEN_3_5_MOE) {
+            writer.put(at + "expert_shared_feed_forward_length", FamilyFile.number(inner + 32L));
         }
         if (kind == Kind.GPT_OSS) {
             writer.put(at + "rope.scaling.type", GgufValue.ofString("yarn"))
@@ -85,7 +95,17 @@ final class FamilyExperts {
                             : new FeedForward(gate, up, down, ReferenceActivation::silu));
         }
         ReferenceExperts.Rule rule = new ReferenceExperts.Rule(USED, false, true, file.residualScale(), null);
-        return new ReferenceExperts(file.linear(at + "ffn_gate_inp.weight"), rule, experts, null);
+        Rows shared = file.kind == Kind.QWEN_3_5_MOE ? shared(file, at) : null;
+        return new ReferenceExperts(file.linear(at + "ffn_gate_inp.weight"), rule, experts, shared);
+    }
+
+    private static Rows shared(FamilyFile file, String at) {
+        Rows network = new FeedForward(
+                file.linear(at + "ffn_gate_shexp.weight"),
+                file.linear(at + "ffn_up_shexp.weight"),
+                file.linear(at + "ffn_down_shexp.weight"),
+                ReferenceActivation::silu);
+        return new ReferenceExperts.TokenGate(wide(file.tensor(at + SHARED_GATE)), network);
     }
 
     private static Linear linear(FamilyFile file, String name, int expert) {

@@ -44,12 +44,13 @@ final class FamilyFile {
         SMOLLM_3("smollm3", 5),
         /** Whose context is longer than that of the first training. */
         PHI_4("phi3", 3),
-        /** Whose context is not, nor is the one to which llama.cpp rounds it up, 256. */
+        /** Whose context is not, nor is 256, to which llama.cpp rounds it up. */
         PHI_4_SHORT("phi3", 2),
         /** Attention in the third layer and the last, convolutions in the others. */
         LFM_2("lfm2", 5),
         /** Attention in the fourth layer, linear attention in the others. */
-        QWEN_3_5("qwen35", 5);
+        QWEN_3_5("qwen35", 5),
+        QWEN_3_5_MOE("qwen35moe", 5);
 
         final String architecture;
         final int layers;
@@ -60,7 +61,11 @@ final class FamilyFile {
         }
 
         boolean isLinear(int layer) {
-            return this == QWEN_3_5 && layer % 4 != 3;
+            return isQwen35() && layer % 4 != 3;
+        }
+
+        boolean isQwen35() {
+            return this == QWEN_3_5 || this == QWEN_3_5_MOE;
         }
 
         boolean isGemma() {
@@ -72,7 +77,7 @@ final class FamilyFile {
         }
 
         boolean hasExperts() {
-            return this == QWEN_3_MOE || this == GPT_OSS || this == GRANITE_MOE;
+            return this == QWEN_3_MOE || this == QWEN_3_5_MOE || this == GPT_OSS || this == GRANITE_MOE;
         }
 
         boolean isPhi() {
@@ -80,7 +85,7 @@ final class FamilyFile {
         }
 
         boolean hasHeadNorms() {
-            return this == QWEN_3 || this == QWEN_3_5 || this == QWEN_3_MOE || this == GEMMA_3 || this == LFM_2;
+            return this == QWEN_3 || isQwen35() || this == QWEN_3_MOE || this == GEMMA_3 || this == LFM_2;
         }
 
         boolean isConvolution(int layer) {
@@ -151,7 +156,7 @@ final class FamilyFile {
 
     /** Phi rotates three quarters of a head. */
     private int rotaryDims() {
-        return kind.isPhi() ? headDim * 3 / 4 : kind == Kind.QWEN_3_5 ? headDim / 4 : headDim;
+        return kind.isPhi() ? headDim * 3 / 4 : kind.isQwen35() ? headDim / 4 : headDim;
     }
 
     private String finalNorm() {
@@ -166,7 +171,7 @@ final class FamilyFile {
         if (kind.isPhi()) {
             draw(at + "attn_qkv.weight", 0.02, 0.12, queries + 2 * keys, dim);
         } else {
-            draw(at + "attn_q.weight", 0.02, 0.12, kind == Kind.QWEN_3_5 ? 2 * queries : queries, dim);
+            draw(at + "attn_q.weight", 0.02, 0.12, kind.isQwen35() ? 2 * queries : queries, dim);
             draw(at + "attn_k.weight", 0.02, 0.12, keys, dim);
             draw(at + "attn_v.weight", 0.02, 0.12, keys, dim);
         }
@@ -203,7 +208,7 @@ final class FamilyFile {
 
     /** The norm after attention has the name of another one of Gemma in GPT-OSS. */
     private String normBetween() {
-        return kind == Kind.GPT_OSS || kind == Kind.QWEN_3_5 ? "post_attention_norm.weight" : "ffn_norm.weight";
+        return kind == Kind.GPT_OSS || kind.isQwen35() ? "post_attention_norm.weight" : "ffn_norm.weight";
     }
 
     void draw(String name, double mean, double deviation, long... shape) {
@@ -284,7 +289,7 @@ final class FamilyFile {
             return FamilyTokens.put(FamilyConvolutions.metadata(kind, writer, KEY_HEADS));
         }
         writer.put(at + "attention.head_count_kv", number(KEY_HEADS));
-        if (kind == Kind.QWEN_3_5) {
+        if (kind.isQwen35()) {
             FamilyLinear.metadata(writer, at);
         }
         if (kind.isGemma() || kind == Kind.GPT_OSS) {
@@ -319,14 +324,14 @@ final class FamilyFile {
         Map<String, Tensor> tensors = new LinkedHashMap<>();
         for (String name : shapes.keySet()) {
             Tensor tensor = tensor(name);
-            boolean onePlus = kind.isGemma() || kind == Kind.QWEN_3_5 && !name.contains("ssm");
+            boolean onePlus = kind.isGemma() || kind.isQwen35() && !name.contains("ssm");
             if (onePlus && name.contains("norm")) {
                 tensor = FamilyConfig.lessOne(weights.get(name));
             }
             if (name.contains("conv.conv") || name.contains("conv1d")) {
                 tensor = tensor.reshape(tensor.dim(0), 1, tensor.dim(1));
             }
-            if (kind == Kind.QWEN_3_5 && name.endsWith("ssm_a")) {
+            if (kind.isQwen35() && name.endsWith("ssm_a")) {
                 tensor = FamilyLinear.logarithms(weights.get(name));
             }
             if (!name.startsWith("rope_")) {
@@ -374,11 +379,10 @@ final class FamilyFile {
     private ReferenceTransformer.Block block(int layer) {
         String at = "blk." + layer + ".";
         boolean gemma = kind.isGemma();
-        DoubleUnaryOperator gate = gemma ? ReferenceActivation::geluTanh : ReferenceActivation::silu;
         return new ReferenceTransformer.Block(
                 mixer(at, layer),
                 new Norms(norm(at + "attn_norm.weight"), gemma ? norm(at + "post_attention_norm.weight") : null, null),
-                feedForward(at, gate),
+                feedForward(at, gemma ? ReferenceActivation::geluTanh : ReferenceActivation::silu),
                 new Norms(norm(at + normBetween()), gemma ? norm(at + "post_ffw_norm.weight") : null, null),
                 false);
     }
@@ -391,7 +395,7 @@ final class FamilyFile {
             return FamilyConvolutions.reference(this, at, dim);
         }
         ReferenceTransformer.Attention attention = attention(at, layer);
-        return kind == Kind.QWEN_3_5
+        return kind.isQwen35()
                 ? new ReferenceTransformer.GatedAttention(
                         attention, FamilyLinear.half(linear(at + "attn_q.weight"), headDim, headDim))
                 : attention;
@@ -448,7 +452,7 @@ final class FamilyFile {
         if (!kind.isPhi()) {
             Linear queries = linear(at + "attn_q.weight");
             return List.of(
-                    kind == Kind.QWEN_3_5 ? FamilyLinear.half(queries, headDim, 0) : queries,
+                    kind.isQwen35() ? FamilyLinear.half(queries, headDim, 0) : queries,
                     linear(at + "attn_k.weight"),
                     linear(at + "attn_v.weight"));
         }

@@ -57,7 +57,18 @@ class FamilyFilesTest {
     @ParameterizedTest
     @EnumSource(
             value = Kind.class,
-            names = {"LLAMA", "QWEN_2", "QWEN_3", "QWEN_3_MOE", "GEMMA_3", "SMOLLM_3", "PHI_4", "LFM_2", "QWEN_3_5"})
+            names = {
+                "LLAMA",
+                "QWEN_2",
+                "QWEN_3",
+                "QWEN_3_MOE",
+                "GEMMA_3",
+                "SMOLLM_3",
+                "PHI_4",
+                "LFM_2",
+                "QWEN_3_5",
+                "QWEN_3_5_MOE"
+            })
     void foldersMeanWhatHuggingFacesModelsCompute(Kind kind) throws IOException {
         FamilyFile file = new FamilyFile(kind, 8).withHalves();
         file.writeFolder(folder, BytePieces.tokenizerJson());
@@ -110,9 +121,12 @@ class FamilyFilesTest {
         assertClose(file, path);
     }
 
-    @Test
-    void expertsMayBeOneTensor() throws IOException {
-        FamilyFile file = new FamilyFile(Kind.QWEN_3_MOE, 8).withHalves().withJoinedExperts();
+    @ParameterizedTest
+    @EnumSource(
+            value = Kind.class,
+            names = {"QWEN_3_MOE", "QWEN_3_5_MOE"})
+    void expertsMayBeOneTensor(Kind kind) throws IOException {
+        FamilyFile file = new FamilyFile(kind, 8).withHalves().withJoinedExperts();
         file.writeFolder(folder, BytePieces.tokenizerJson());
         assertClose(file, folder);
     }

@@ -16,6 +16,7 @@ import java.util.stream.Stream;
 /** The linear attention and the gates of a small model: tensors as files of GGUF have them, other names of these, and the specification. */
 final class FamilyLinear {
     static final String TYPE = "qwen3_5_text";
+    static final String TYPE_OF_EXPERTS = "qwen3_5_moe_text";
 
     private static final int KEY_HEADS = 2;
     private static final int VALUE_HEADS = 4;

@@ -8,7 +8,7 @@ final class FamilyNames {
 
     /** Names as transformers' models have them, written out. */
     static String huggingFace(Kind kind, String name) {
-        if (kind == Kind.QWEN_3_5 && FamilyLinear.hasName(name)) {
+        if (kind.isQwen35() && FamilyLinear.hasName(name)) {
             return FamilyLinear.huggingFaceName(name);
         }
         if (kind == Kind.LFM_2) {
@@ -44,8 +44,10 @@ final class FamilyNames {
                 .replace("attn_k", "self_attn.k_proj")
                 .replace("attn_v", "self_attn.v_proj")
                 .replace("attn_output", "self_attn.o_proj")
+                .replace("ffn_gate_inp_shexp", "mlp.shared_expert_gate")
                 .replace("ffn_gate_inp", kind == Kind.GPT_OSS ? "mlp.router" : "mlp.gate")
                 .replace("attn_sinks.weight", "self_attn.sinks")
+                .replaceAll("ffn_(gate|up|down)_shexp", "mlp.shared_expert.$1_proj")
                 .replace("ffn_gate.", "mlp.gate_proj.")
                 .replace("ffn_up.", kind.isPhi() ? "mlp.gate_up_proj." : "mlp.up_proj.")
                 .replace("ffn_down.", "mlp.down_proj.");

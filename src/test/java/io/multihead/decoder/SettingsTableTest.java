@@ -48,7 +48,8 @@ class SettingsTableTest {
             "gemma3_text",
             "granite",
             "gpt_oss",
-            "qwen3_5_text");
+            "qwen3_5_text",
+            "qwen3_5_moe_text");
     private static final List<String> GGUFS = List.of(
             "llama",
             "qwen2",
@@ -60,8 +61,9 @@ class SettingsTableTest {
             "gpt-oss",
             "granite",
             "granitemoe",
-            "qwen35");
-    private static final List<String> WITH_EXPERTS = List.of("qwen3moe", "gpt-oss", "granitemoe");
+            "qwen35",
+            "qwen35moe");
+    private static final List<String> WITH_EXPERTS = List.of("qwen3moe", "gpt-oss", "granitemoe", "qwen35moe");
     private static final String MODULES = """
             [{"path": "", "type": "sentence_transformers.models.Transformer"},
              {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
@@ -205,7 +207,7 @@ class SettingsTableTest {
                         ? ", \"*.attention.sliding_window\": 4, \"*.attention.sliding_window_pattern\": 3"
                         : "")
                 + (line.family.equals("gpt-oss") ? ", \"*.attention.sliding_window\": 4" : "")
-                + (line.family.equals("qwen35")
+                + (line.family.startsWith("qwen35")
                         ? ", \"*.ssm.conv_kernel\": 4, \"*.ssm.state_size\": 8, \"*.ssm.group_count\": 2,"
                                 + " \"*.ssm.time_step_rank\": 4, \"*.ssm.inner_size\": 32"
                         : "")

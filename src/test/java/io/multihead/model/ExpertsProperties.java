@@ -69,11 +69,20 @@ class ExpertsProperties {
                 network(parts, references);
             }
             boolean isShared = random.nextBoolean();
+            boolean isGated = isShared && !biases && random.nextBoolean();
+            float[] gate = draw(dim, 0.1, 1 / Math.sqrt(dim));
             ReferenceExperts.Rule rule = rule(random, count, used);
             part = Experts.of(router(rule, logits[0]), parts.subList(0, count))
-                    .withShared(isShared ? parts.get(count) : null);
+                    .withShared(
+                            isGated
+                                    ? parts.get(count).withTokenGate(Tensor.of(gate))
+                                    : isShared ? parts.get(count) : null);
+            ReferenceTransformer.Rows shared = isShared ? references.get(count) : null;
             reference = new ReferenceExperts(
-                    router, rule, references.subList(0, count), isShared ? references.get(count) : null);
+                    router,
+                    rule,
+                    references.subList(0, count),
+                    isGated ? new ReferenceExperts.TokenGate(widened(gate), references.get(count)) : shared);
         }
 
         private void network(List<FeedForward> parts, List<ReferenceTransformer.FeedForward> references) {
@@ -309,6 +318,18 @@ class ExpertsProperties {
         Experts experts = Experts.of(router, List.of(small, small, small));
         assertRefused("part: states of 9, 0 states of sequences; expected 8 and none", () -> experts.withShared(wide));
         assertEquals(experts.scratch(), experts.withShared(null).scratch());
+        assertRefused("g: shape [7]; expected [8]", () -> small.withTokenGate(Tensor.of(new float[7])));
+        FeedForward gated = small.withTokenGate(Tensor.of(new float[8]));
+        assertRefused(
+                "experts[0]: FeedForward[dim=8, inner=8, gated=false, activation=NONE, tokenGate, products=1]; expected "
+                        + "networks without gates of tokens",
+                () -> Experts.of(router, List.of(gated, gated, gated)));
+        FeedForward biased = FeedForward.of(
+                PackedLinear.of(PackedWeights.ofInputRows(Tensor.of(new float[64], 8, 8))),
+                PackedLinear.of(PackedWeights.ofInputRows(Tensor.of(new float[64], 8, 8)), Tensor.of(new float[8])));
+        assertRefused(
+                "down: a layer with a bias; expected one without, as gates come before it",
+                () -> biased.withTokenGate(Tensor.of(new float[8])));
     }
 
     private static FeedForward network(int dim, int inner) {
