@@ -25,6 +25,9 @@ public final class RecurrentCache implements SequenceCache {
     /** The begin of drafts, the end of a prompt, and that of the prompt before. */
     static final int MOST_SNAPSHOTS = 3;
 
+    /** What a state of {@link #bytesPerSequence} counts as where there is a {@link #limit}, since it has room for any number of tokens. */
+    public static final long TOKENS_OF_STATE = 1L << 32;
+
     private static final String EVEN = "expected one length, as after a whole step";
 
     private final int[] floats;
@@ -32,6 +35,8 @@ public final class RecurrentCache implements SequenceCache {
     private final ArrayDeque<float[][]> free = new ArrayDeque<>();
     /** Sets of states that sequences and snapshots have. */
     private long used;
+    /** Most of them. */
+    private long mostSets = Long.MAX_VALUE;
 
     /** The states of all layers, which sequences and snapshots may share. */
     private static final class Rows {
@@ -97,6 +102,17 @@ public final class RecurrentCache implements SequenceCache {
      */
     public int floats(int layer) {
         return floats[(int) Checks.index(layer, floats.length, "layer")];
+    }
+
+    /**
+     * Sets how many bytes sequences and snapshots may hold from now on; at first there is no limit. With one, {@link #availableTokens},
+     * {@link #neededTokens} and {@link #freedTokens} count {@link #TOKENS_OF_STATE} for each state.
+     *
+     * @param bytes at least those of one sequence; what is held beyond stays
+     * @throws IllegalArgumentException if there are fewer
+     */
+    public void limit(long bytes) {
+        mostSets = Checks.atLeast(bytes, bytesPerSequence(), "bytes") / bytesPerSequence();
     }
 
     @Override
@@ -173,7 +189,16 @@ public final class RecurrentCache implements SequenceCache {
         }
     }
 
+    /** Fails unless so many more states are within the limit. */
+    void requireRoom(long sets) {
+        if (sets > mostSets - used) {
+            throw new CacheFullException("cache: " + sets + " recurrent states of " + bytesPerSequence()
+                    + " bytes wanted; expected at most the " + Math.max(0, mostSets - used) + " free of " + mostSets);
+        }
+    }
+
     private Rows take() {
+        requireRoom(1);
         float[][] layers = free.poll();
         if (layers == null) {
             layers = new float[floats.length][];
@@ -194,6 +219,7 @@ public final class RecurrentCache implements SequenceCache {
      * @param tokens new ones, at least 1
      * @return {@link #floats} numbers, of this sequence until the next call: all zero if it had no tokens
      * @throws IllegalArgumentException if there is no such layer or sequence, or less than one token
+     * @throws CacheFullException if the state needs memory beyond the {@link #limit}; nothing has changed then
      */
     public float[] states(int layer, int sequence, long tokens) {
         Checks.index(layer, floats.length, "layer");
@@ -357,23 +383,48 @@ public final class RecurrentCache implements SequenceCache {
         }
     }
 
+    private boolean isLimited() {
+        return mostSets < Long.MAX_VALUE;
+    }
+
     @Override
     public long availableTokens() {
-        return MOST_TOKENS;
+        return isLimited()
+                ? Math.clamp(mostSets - used, 0, MOST_TOKENS / TOKENS_OF_STATE) * TOKENS_OF_STATE
+                : MOST_TOKENS;
     }
 
     @Override
     public long neededTokens(int sequence, long tokens) {
-        get(sequence);
+        States of = get(sequence);
         Checks.index(tokens, MOST_TOKENS, "tokens");
-        return 0;
+        boolean takes = isLimited() && tokens > 0 && (of.rows == null || of.rows.owners > 1);
+        return takes ? TOKENS_OF_STATE : 0;
     }
 
     @Override
     public long freedTokens(int sequence, long length) {
-        get(sequence);
-        Checks.atLeast(length, 0, "length");
-        return 0;
+        States of = get(sequence);
+        long left = restorable(sequence, length);
+        if (!isLimited() || of.isEven() && of.lengths[0] <= length) {
+            return 0;
+        }
+        List<Rows> after = new ArrayList<>();
+        List<Rows> before = new ArrayList<>();
+        add(before, of.rows);
+        for (Snapshot snapshot : of.snapshots) {
+            add(before, snapshot.rows);
+            add(after, snapshot.length <= left ? snapshot.rows : null);
+        }
+        long freed = 0;
+        for (Rows each : before) {
+            long own = (each == of.rows ? 1 : 0)
+                    + of.snapshots.stream()
+                            .filter(snapshot -> snapshot.rows == each)
+                            .count();
+            freed += after.stream().noneMatch(kept -> kept == each) && each.owners == own ? 1 : 0;
+        }
+        return freed * TOKENS_OF_STATE;
     }
 
     /** Gives a sequence a state that was saved. */

@@ -160,7 +160,8 @@ public interface SequenceCache {
     /**
      * Returns how many tokens still fit, of all sequences together, in memory that no sequence holds.
      *
-     * @return a multiple of the page size; 2^62 where all states are recurrent
+     * @return a multiple of the page size; 2^62 where all states are recurrent. With a {@link RecurrentCache#limit}, that of one kind of
+     *     states is to be compared with what is needed of it ({@link HybridCache#parts})
      */
     long availableTokens();
 

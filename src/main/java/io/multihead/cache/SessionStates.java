@@ -105,9 +105,10 @@ final class SessionStates implements SessionPart {
         return SessionHeader.joined(floats);
     }
 
+    /** Fails beyond the cache's limit; the heap has room, or the load ends with its error. */
     @Override
     public void requireRoom() {
-        // the heap has room, or the load ends with its error
+        cache.requireRoom(lengths.stream().mapToLong(all -> all.length).sum());
     }
 
     @Override

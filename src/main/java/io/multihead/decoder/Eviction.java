@@ -1,5 +1,7 @@
 package io.multihead.decoder;
 
+import io.multihead.cache.HybridCache;
+import io.multihead.cache.RecurrentCache;
 import io.multihead.cache.SequenceCache;
 import java.util.ArrayList;
 import java.util.List;
@@ -12,11 +14,15 @@ import org.jspecify.annotations.Nullable;
  */
 final class Eviction {
     private final SequenceCache cache;
+    /** The caches of one kind, each with room of its own. */
+    final List<? extends SequenceCache> parts;
+
     final int pageTokens;
     private final List<CachedSequence> all = new ArrayList<>();
 
     Eviction(SequenceCache cache, int pageTokens) {
         this.cache = cache;
+        parts = cache instanceof HybridCache hybrid ? hybrid.parts() : List.of(cache);
         this.pageTokens = pageTokens;
     }
 
@@ -53,27 +59,46 @@ final class Eviction {
      * Makes room for tokens of a call.
      *
      * @param turn the call's number
-     * @param taken what steps of the batch take before it
+     * @param taken what steps of the batch take of each part before it
      * @param sequence the one that gets them; null for one that is to be opened
+     * @param states recurrent states that are wanted besides
      * @return whether there is as much now
      */
-    boolean makeRoom(long turn, long taken, @Nullable CachedSequence sequence, long tokens) {
-        while (isShort(taken, sequence, tokens)) {
+    boolean makeRoom(long turn, long[] taken, @Nullable CachedSequence sequence, long tokens, int states) {
+        while (isShort(taken, sequence, tokens, states)) {
             CachedSequence victim = victim(turn);
             if (victim == null) {
                 return false;
             }
             do {
                 truncate(victim, (length(victim) - 1) / pageTokens * pageTokens);
-            } while (isShort(taken, sequence, tokens) && length(victim) > 0);
+            } while (isShort(taken, sequence, tokens, states) && length(victim) > 0);
         }
         return true;
     }
 
     /** A page that the sequence alone has left needs no copy, so what it needs may fall as others drop tokens. */
-    private boolean isShort(long taken, @Nullable CachedSequence sequence, long tokens) {
-        long needed = sequence == null ? tokens : cache.neededTokens(sequence.number, tokens);
-        return cache.availableTokens() < taken + needed;
+    private boolean isShort(long[] taken, @Nullable CachedSequence sequence, long tokens, int states) {
+        for (int i = 0; i < taken.length; i++) {
+            SequenceCache part = parts.get(i);
+            boolean isRecurrent = part instanceof RecurrentCache;
+            long opened = isRecurrent ? 0 : tokens;
+            long needed = sequence == null ? opened : part.neededTokens(sequence.number, tokens);
+            long more = isRecurrent ? states * RecurrentCache.TOKENS_OF_STATE : 0;
+            if (part.availableTokens() < taken[i] + needed + more) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private boolean frees(CachedSequence sequence) {
+        for (int part = 0; part < parts.size(); part++) {
+            if (parts.get(part).freedTokens(sequence.number, 0) > 0) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private @Nullable CachedSequence victim(long turn) {
@@ -91,8 +116,8 @@ final class Eviction {
     /** Returns whether the tokens of one are dropped before those of another. */
     private boolean isBefore(CachedSequence one, CachedSequence other) {
         // to drop what others share frees nothing, unless all of them drop it
-        boolean frees = cache.freedTokens(one.number, 0) > 0;
-        if (frees != cache.freedTokens(other.number, 0) > 0) {
+        boolean frees = frees(one);
+        if (frees != frees(other)) {
             return frees;
         }
         if (one.isUsed != other.isUsed) {

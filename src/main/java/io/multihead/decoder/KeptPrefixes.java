@@ -3,8 +3,6 @@ package io.multihead.decoder;
 import io.multihead.cache.SequenceCache;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collections;
-import java.util.Comparator;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -19,7 +17,6 @@ final class KeptPrefixes {
 
     private final SequenceCache cache;
     private final Eviction eviction;
-    private final int most;
     private final List<Kept> all = new ArrayList<>();
     private volatile boolean isEmpty = true;
     private long hits;
@@ -32,9 +29,7 @@ final class KeptPrefixes {
      */
     private record Kept(CachedSequence sequence, int[] tokens) {}
 
-    /** Keeps at most so many: recurrent states have memory of their own, which no sequence can take. */
-    KeptPrefixes(SequenceCache cache, Eviction eviction, int most) {
-        this.most = most;
+    KeptPrefixes(SequenceCache cache, Eviction eviction) {
         this.cache = cache;
         this.eviction = eviction;
     }
@@ -52,11 +47,6 @@ final class KeptPrefixes {
             cache.truncate(sequence.number, length);
             dropBeginsOf(tokens, length);
             all.add(new Kept(sequence, Arrays.copyOf(tokens, length)));
-            if (all.size() > most) {
-                Kept oldest = Collections.min(all, Comparator.comparingLong(kept -> kept.sequence.turn));
-                release(oldest.sequence);
-                all.remove(oldest);
-            }
         }
         isEmpty = all.isEmpty();
     }

@@ -2,8 +2,8 @@ package io.multihead.decoder;
 
 import io.multihead.cache.CacheFullException;
 import io.multihead.cache.CacheSession;
-import io.multihead.cache.HybridCache;
 import io.multihead.cache.KeyValueCache;
+import io.multihead.cache.RecurrentCache;
 import io.multihead.cache.SequenceCache;
 import io.multihead.compute.Compute;
 import io.multihead.decoder.Step.Outcome;
@@ -12,6 +12,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
@@ -27,6 +28,9 @@ final class SessionCache {
 
     /** Tokens of one batch: enough for the products to be bound by multiplications. */
     static final int BATCH_TOKENS = 512;
+
+    /** Recurrent states of a session: its own, and three snapshots. */
+    private static final int STATES = 4;
 
     private static final Comparator<Step> OLDEST_FIRST = Comparator.comparingLong(step -> step.sequence.turn);
 
@@ -49,6 +53,9 @@ final class SessionCache {
     private final StepQueue queue = new StepQueue(BATCH_TOKENS, this::compute);
     private final StepRunner runner;
     private final List<Step> fitting = new ArrayList<>();
+    /** What the steps of a batch take of each part of the cache. */
+    private final long[] taken;
+
     private final AtomicLong turns = new AtomicLong();
     private volatile boolean closed;
 
@@ -87,7 +94,13 @@ final class SessionCache {
         free = lives.freeCache();
         eviction = new Eviction(cache, PAGE);
         isRecurrent = cache.bytesPerSequence() > 0;
-        prefixes = new KeptPrefixes(cache, eviction, isRecurrent ? limits.sessions() : Integer.MAX_VALUE);
+        prefixes = new KeptPrefixes(cache, eviction);
+        taken = new long[eviction.parts.size()];
+        for (SequenceCache part : eviction.parts) {
+            if (part instanceof RecurrentCache states) {
+                states.limit(states.bytesPerSequence() * STATES * limits.sessions());
+            }
+        }
         keepsPrefixes = limits.keepsPrefixes();
     }
 
@@ -118,15 +131,18 @@ final class SessionCache {
         requireOpen();
         fitting.clear();
         batch.sort(OLDEST_FIRST);
-        long taken = 0;
+        Arrays.fill(taken, 0);
         for (int i = 0; i < batch.size(); i++) {
             Step step = batch.get(i);
             if (step.sequence.isClosed) {
                 step.failure = CachedSequence.closedError();
-            } else if (isReady(step, taken)) {
-                taken += cache.neededTokens(step.sequence.number, step.count);
-                if (step.snapshots) {
+            } else if (isReady(step)) {
+                // a snapshot saves time alone, for which no call's room is taken
+                if (step.snapshots && eviction.makeRoom(Long.MAX_VALUE, taken, step.sequence, step.count, 1)) {
                     cache.snapshot(step.sequence.number);
+                }
+                for (int part = 0; part < taken.length; part++) {
+                    taken[part] += eviction.parts.get(part).neededTokens(step.sequence.number, step.count);
                 }
                 fitting.add(step);
             }
@@ -141,7 +157,7 @@ final class SessionCache {
     }
 
     /** Returns whether a step can be computed, and says in it why not. */
-    private boolean isReady(Step step, long taken) {
+    private boolean isReady(Step step) {
         step.cached = eviction.length(step.sequence);
         if (step.cached >= step.from) {
             forgetBeyond(step.sequence, step.from);
@@ -153,7 +169,7 @@ final class SessionCache {
             step.outcome = Outcome.MOVED;
             return false;
         }
-        if (!eviction.makeRoom(step.sequence.turn, taken, step.sequence, (long) step.count + step.behind)) {
+        if (!eviction.makeRoom(step.sequence.turn, taken, step.sequence, (long) step.count + step.behind, 0)) {
             step.outcome = Outcome.NO_ROOM;
             return false;
         }
@@ -226,7 +242,7 @@ final class SessionCache {
             requireOpen();
             int[] loaded = CacheSession.load(cpu, cache, file, notes -> {
                 accept.accept(notes);
-                eviction.makeRoom(Long.MAX_VALUE, 0, null, length.getAsInt());
+                eviction.makeRoom(Long.MAX_VALUE, new long[taken.length], null, length.getAsInt(), STATES);
             });
             if (loaded.length != 1 || !isWhole(loaded[0], length.getAsInt())) {
                 for (int other : loaded) {
@@ -330,9 +346,8 @@ final class SessionCache {
 
     /** Returns the bytes of so many tokens of a sequence: in layers with a window, of the most that are kept between steps. */
     long bytesOfTokens(long tokens) {
-        List<? extends SequenceCache> parts = cache instanceof HybridCache hybrid ? hybrid.parts() : List.of(cache);
         long bytes = 0;
-        for (SequenceCache part : parts) {
+        for (SequenceCache part : eviction.parts) {
             boolean isWindowed = part instanceof KeyValueCache keys && keys.window() > 0;
             long most = isWindowed ? ((KeyValueCache) part).window() + 511L : Long.MAX_VALUE;
             bytes += part.bytesPerToken() * Math.min(tokens, most);

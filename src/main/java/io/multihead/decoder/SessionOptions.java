@@ -11,6 +11,8 @@ import java.time.Duration;
  *
  * <ul>
  *   <li>native memory for keys and values, {@link LanguageModel#bytesPerToken} for each token, in pages of 64 tokens;
+ *   <li>of models with recurrent states, heap for four of them at most, of which three are snapshots: sessions share a budget of as many for
+ *       each that has room;
  *   <li>heap for ids, four to eight bytes for each token, and at most one bit for each token of the vocabulary.
  * </ul>
  *

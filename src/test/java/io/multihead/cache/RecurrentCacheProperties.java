@@ -204,6 +204,60 @@ class RecurrentCacheProperties {
         assertEquals("[0]", Arrays.toString(CacheSession.load(CPU, cache(true), file)));
     }
 
+    /** Over random schedules, what is needed, free and freed is counted exactly. */
+    @Test
+    void aLimitCountsStates() {
+        SplittableRandom random = new SplittableRandom(5);
+        RecurrentCache cache = RecurrentCache.of(FLOATS, FLOATS);
+        cache.limit(7 * cache.bytesPerSequence() + 1);
+        assertEquals(7 * RecurrentCache.TOKENS_OF_STATE, cache.availableTokens());
+        List<Integer> open = new ArrayList<>(List.of(cache.open()));
+        int full = 0;
+        for (int step = 0; step < 3000; step++) {
+            int sequence = open.get(random.nextInt(open.size()));
+            long available = cache.availableTokens();
+            switch (random.nextInt(6)) {
+                case 0 -> {
+                    if (open.size() < 5) {
+                        open.add(cache.fork(sequence));
+                    }
+                }
+                case 1 -> cache.snapshot(sequence);
+                case 2 -> {
+                    long length = random.nextLong(cache.length(sequence) + 1);
+                    long freed = cache.freedTokens(sequence, length);
+                    cache.truncate(sequence, cache.restorable(sequence, length));
+                    assertEquals(available + freed, cache.availableTokens());
+                }
+                case 3 -> {
+                    if (open.size() > 1) {
+                        open.remove((Integer) sequence);
+                        cache.close(sequence);
+                    }
+                }
+                default -> {
+                    long needed = cache.neededTokens(sequence, 3);
+                    if (needed > available) {
+                        full++;
+                        long length = cache.length(0, sequence);
+                        assertThrows(CacheFullException.class, () -> cache.states(0, sequence, 3));
+                        assertEquals(length, cache.length(0, sequence));
+                    } else {
+                        cache.states(0, sequence, 3);
+                        cache.states(1, sequence, 3);
+                        assertEquals(available - needed, cache.availableTokens());
+                    }
+                }
+            }
+            assertTrue(cache.usedBytes() <= 7 * cache.bytesPerSequence());
+        }
+        assertTrue(full > 5, full + " times full");
+        assertEquals(
+                "bytes: 1; expected at least " + cache.bytesPerSequence(),
+                assertThrows(IllegalArgumentException.class, () -> cache.limit(1))
+                        .getMessage());
+    }
+
     @Test
     void aSequenceHasThreeSnapshotsAtMost() {
         RecurrentCache cache = RecurrentCache.of(4);

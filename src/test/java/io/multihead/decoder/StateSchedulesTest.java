@@ -15,6 +15,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.function.UnaryOperator;
@@ -236,6 +237,37 @@ class StateSchedulesTest {
                 again.truncate(98);
                 assertEquals(0, again.state.computed);
             }
+        }
+    }
+
+    /** More sessions than there is room for: those that no call uses, and prefixes, give up states and snapshots. */
+    @ParameterizedTest
+    @EnumSource(
+            value = Kind.class,
+            names = {"RECURRENT", "HYBRID"})
+    void recurrentStatesHaveABudget(Kind kind) throws IOException {
+        try (Compute cpu = Compute.serial();
+                LanguageModel model = kind.model(cpu, folder);
+                Sessions own = model.sessions(SessionOptions.DEFAULT);
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT.withSessions(2))) {
+            List<Session> open = new ArrayList<>();
+            SplittableRandom random = new SplittableRandom(1);
+            long ofStates = 2L * 4 * 2 * 2 * 32 * Float.BYTES;
+            for (int i = 0; i < 20; i++) {
+                Session session = sessions.open().append(tokens(random, 20));
+                session.generate(GenerationOptions.DEFAULT.withMaxTokens(5).withDraftTokens(3));
+                open.add(session);
+                long ofKeys = sessions.bytesPerToken() * 64 * 8;
+                assertTrue(sessions.usedBytes() <= ofStates + ofKeys, sessions.usedBytes() + " bytes");
+                if (i % 3 == 0) {
+                    open.remove(random.nextInt(open.size())).close();
+                }
+            }
+            assertTrue(sessions.usedBytes() + sessions.prefixReuse().keptBytes() >= ofStates / 2);
+            for (Session session : open) {
+                assertArrayEquals(logits(own, session.tokens()), session.nextLogits());
+            }
+            sessions.generate(open, Collections.nCopies(open.size(), GenerationOptions.DEFAULT.withMaxTokens(2)));
         }
     }
 
