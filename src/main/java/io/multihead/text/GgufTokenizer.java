@@ -37,7 +37,8 @@ final class GgufTokenizer {
         return SentencePieceTokenizer.of(vocabulary, special, prefixed ? SpacePrefix.ALWAYS : SpacePrefix.NONE);
     }
 
-    /** Pieces as SentencePiece has them, with spaces written as one of its characters, that are joined by ranks in place of scores. */
+    /** Pieces as SentencePiece has them, with spaces written as one of its characters, that are joined by ranks in place of scores, but for runs of line
+     * feeds. */
     private Tokenizer mergedPieces() {
         Vocabulary vocabulary = vocabulary(true);
         int size = vocabulary.size();
@@ -51,7 +52,8 @@ final class GgufTokenizer {
                 special,
                 prefix,
                 AddedTokens.inText(vocabulary),
-                AddedTokens.inSpecialText(vocabulary));
+                AddedTokens.inSpecialText(vocabulary),
+                true);
     }
 
     private Tokenizer bytePairs() {

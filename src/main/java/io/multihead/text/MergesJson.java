@@ -138,7 +138,8 @@ final class MergesJson {
             throw model.fail("fuse_unk", "true, or byte_fallback");
         }
         SpacePrefix prefix = JsonParts.spaces(file);
-        return new SentencePieceTokenizer(vocabulary, merges(), special, prefix, inText(), new AddedTokens(added));
+        return new SentencePieceTokenizer(
+                vocabulary, merges(), special, prefix, inText(), new AddedTokens(added), false);
     }
 
     private List<Merge> merges() {

@@ -3,6 +3,7 @@ package io.multihead.text;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.text.pairs.Merge;
 import io.multihead.internal.text.pairs.Merger;
+import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -31,10 +32,16 @@ public final class SentencePieceTokenizer extends WordTokenizer {
         ALWAYS_WITHOUT
     }
 
+    private static final int[] NONE = {};
+    /** A file's tokens may be of any length; texts have no longer runs of line feeds. */
+    private static final int LONGEST_RUN = 1 << 16;
+
     private static final char SPACE = '\u2581';
 
     private final SpacePrefix prefix;
     private final ScoredPieces pieces;
+    /** By length: the token of so many line feeds; no id where there is none, and empty where runs of line feeds are divided as other text. */
+    private final int[] lineFeeds;
     /** By byte: the token's id; empty where the vocabulary has no byte tokens. */
     private final int[] byteIds;
 
@@ -45,9 +52,11 @@ public final class SentencePieceTokenizer extends WordTokenizer {
             SpecialIds special,
             SpacePrefix prefix,
             AddedTokens inText,
-            AddedTokens inSpecial) {
+            AddedTokens inSpecial,
+            boolean keepsLineFeeds) {
         super(vocabulary, PieceBytes.of(vocabulary), special, inText, inSpecial);
         this.prefix = prefix;
+        lineFeeds = keepsLineFeeds ? lineFeeds(vocabulary) : NONE;
         pieces = new ScoredPieces(vocabulary, merges);
         byteIds = byteIds(vocabulary);
         if (byteIds.length == 0 && special.unknown() == SpecialIds.NONE) {
@@ -76,7 +85,24 @@ public final class SentencePieceTokenizer extends WordTokenizer {
                 special,
                 prefix,
                 AddedTokens.inText(vocabulary),
-                AddedTokens.inSpecialText(vocabulary));
+                AddedTokens.inSpecialText(vocabulary),
+                false);
+    }
+
+    /** Returns the tokens of nothing but line feeds, by their number. */
+    private static int[] lineFeeds(Vocabulary vocabulary) {
+        int[] ids = {SpecialIds.NONE};
+        for (int id = 0; id < vocabulary.size(); id++) {
+            String token = vocabulary.token(id);
+            boolean isRun = !token.isEmpty() && token.chars().allMatch(c -> c == '\n');
+            if (isRun && token.length() <= LONGEST_RUN) {
+                int had = ids.length;
+                ids = Arrays.copyOf(ids, Math.max(had, token.length() + 1));
+                Arrays.fill(ids, had, Math.max(had, ids.length), SpecialIds.NONE);
+                ids[token.length()] = id;
+            }
+        }
+        return ids;
     }
 
     @Override
@@ -98,6 +124,37 @@ public final class SentencePieceTokenizer extends WordTokenizer {
         int start = from;
         if (isPrefixed(text, from)) {
             text[--start] = SPACE;
+        }
+        for (int i = start; lineFeeds.length > 0 && i < end; i++) {
+            if (text[i] == '\n') {
+                int rest = i;
+                while (rest < end && text[rest] == '\n') {
+                    rest++;
+                }
+                encodeLine(buffer, start, i);
+                encodeLineFeeds(buffer, i, rest);
+                start = rest;
+                i = rest - 1;
+            }
+        }
+        encodeLine(buffer, start, end);
+    }
+
+    /** Encodes a run of line feeds, which is one token where there is such a one, whatever merges say. */
+    private void encodeLineFeeds(EncodeBuffer buffer, int from, int end) {
+        int id = end - from < lineFeeds.length ? lineFeeds[end - from] : SpecialIds.NONE;
+        if (id == SpecialIds.NONE) {
+            encodeWord(buffer, from, end);
+        } else {
+            buffer.add(id);
+        }
+    }
+
+    private void encodeLine(EncodeBuffer buffer, int from, int end) {
+        char[] text = buffer.text;
+        int start = from;
+        if (from == end) {
+            return;
         }
         for (int i = start + 1; i < end; i++) {
             // no merge crosses this place, so what is before and after it can be divided on its own

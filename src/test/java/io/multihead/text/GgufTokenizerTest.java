@@ -84,6 +84,36 @@ class GgufTokenizerTest {
         assertTrue(decoders(keys).contains("merges"), decoders(keys));
     }
 
+    /** The ids are llama.cpp's, of a model with this vocabulary. */
+    @Test
+    void lineFeedsOfGemma4AreDividedFromOtherText() {
+        List<String> tokens = List.of(
+                "<pad>",
+                "<eos>",
+                "<bos>",
+                "<unk>",
+                "a",
+                "b",
+                "\u2581",
+                "\n",
+                "\n\n",
+                "\n\n\n\n",
+                "ab",
+                "\u2581a",
+                "\n\n\n",
+                "b\n",
+                "\na",
+                "\u2581\n");
+        Map<String, Object> keys = new HashMap<>();
+        keys.put("tokenizer.ggml.model", "gemma4");
+        keys.put("tokenizer.ggml.tokens", tokens);
+        keys.put("tokenizer.ggml.token_type", new long[] {3, 3, 3, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1});
+        keys.put("tokenizer.ggml.merges", List.of("\u2581 a", "a b", "\n \n", "b \n", "\n a", "\u2581 \n"));
+        Tokenizer tokenizer = Tokenizers.of(GgufFixture.of(keys));
+        assertArrayEquals(new int[] {10, 9, 5, 6, 8, 4, 12, 5, 7}, tokenizer.encode("ab\n\n\n\nb \n\na\n\n\nb\n"));
+        assertArrayEquals(new int[] {8, 8, 7, 4}, tokenizer.encode("\n\n\n\n\na"));
+    }
+
     @Test
     void metadataThatAreMissingAreNamed() {
         Map<String, Object> keys = new HashMap<>();
