@@ -16,6 +16,7 @@ import org.jspecify.annotations.Nullable;
 
 /** langchain4j's messages as those of a chat. What a chat cannot have is refused, by name. */
 final class ChatMessages {
+    private static final String ONE_TEXT = "expected one TEXT, as others, such as images, are not supported";
     /** What messages have in later versions of core than 1.0. */
     static final boolean HAVE_THINKING = hasMethod(AiMessage.class, "thinking");
 
@@ -48,7 +49,7 @@ final class ChatMessages {
         if (!user.hasSingleText()) {
             List<ContentType> types =
                     user.contents().stream().map(Content::type).toList();
-            throw ChatParameters.unsupported("contents of a USER message", types, "expected one TEXT");
+            throw ChatParameters.unsupported("contents of a USER message", types, ONE_TEXT);
         }
         return user.singleText();
     }
@@ -57,7 +58,7 @@ final class ChatMessages {
         if (HAVE_RESULTS && !result.hasSingleText()) {
             List<ContentType> types =
                     result.contents().stream().map(Content::type).toList();
-            throw ChatParameters.unsupported("contents of a TOOL_EXECUTION_RESULT message", types, "expected one TEXT");
+            throw ChatParameters.unsupported("contents of a TOOL_EXECUTION_RESULT message", types, ONE_TEXT);
         }
         return result.text();
     }

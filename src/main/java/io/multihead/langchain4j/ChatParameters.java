@@ -21,14 +21,16 @@ final class ChatParameters {
      * @param defaults what holds where the request has no parameter
      */
     static GenerationOptions options(ChatRequestParameters parameters, GenerationOptions defaults, String modelName) {
-        if (parameters.getClass() != DefaultChatRequestParameters.class && parameters != NoParameters.INSTANCE) {
+        if (parameters.getClass() != DefaultChatRequestParameters.class
+                && parameters.getClass() != OwnParameters.class) {
             throw unsupported(
                     "parameters",
                     parameters.getClass().getName(),
                     "expected langchain4j's own DefaultChatRequestParameters, as what a provider adds to them is not supported");
         }
         if (parameters.modelName() != null && !parameters.modelName().equals(modelName)) {
-            throw unsupported("modelName", parameters.modelName(), "expected " + modelName);
+            throw unsupported(
+                    "modelName", parameters.modelName(), "expected " + modelName + ", as others are not supported");
         }
         GenerationOptions options = defaults.withSampling(sampling(parameters, defaults.sampling()));
         if (parameters.maxOutputTokens() != null) {

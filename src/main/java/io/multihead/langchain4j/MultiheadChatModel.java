@@ -54,6 +54,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
     private final LanguageModel model;
     private final Sessions sessions;
     private final ChatCall call;
+    private final ChatRequestParameters parameters;
     private final List<ChatModelListener> listeners;
     private final ModelThreads threads;
 
@@ -62,6 +63,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         this.sessions = sessions;
         String name = builder.name == null ? builder.fileName() : builder.name;
         call = new ChatCall(sessions, builder.options, name, builder.thinking, builder.strictTools);
+        parameters = new OwnParameters(builder.options, name);
         listeners = builder.listeners;
         this.threads = threads;
     }
@@ -74,11 +76,11 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
     }
 
     /**
-     * {@return parameters without values, which those of a request replace; what a request does not say is as {@link Builder#generation} says}
+     * {@return the model's name and what {@link Builder#generation} says, without penalties: langchain4j's do not count the prompt}
      */
     @Override
     public ChatRequestParameters defaultRequestParameters() {
-        return NoParameters.INSTANCE;
+        return parameters;
     }
 
     /**

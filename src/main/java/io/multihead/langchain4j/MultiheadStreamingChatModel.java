@@ -73,7 +73,7 @@ public final class MultiheadStreamingChatModel implements StreamingChatModel {
 
     @Override
     public ChatRequestParameters defaultRequestParameters() {
-        return NoParameters.INSTANCE;
+        return model.defaultRequestParameters();
     }
 
     @Override

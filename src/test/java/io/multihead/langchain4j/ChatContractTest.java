@@ -215,7 +215,9 @@ class ChatContractTest {
         assertEquals(List.of("request 1", "response tiny.gguf"), told);
         told.clear();
         assertThrows(UnsupportedFeatureException.class, () -> chat(request -> request.modelName("another")));
-        assertEquals(List.of("request 1", "error modelName: another; expected tiny.gguf"), told);
+        assertEquals(
+                List.of("request 1", "error modelName: another; expected tiny.gguf, as others are not supported"),
+                told);
     }
 
     @Test

@@ -134,7 +134,11 @@ class MultiheadChatModelTest {
                 .modelName("tiny.gguf")
                 .stopSequences(List.of()));
         assertEquals(plain, response.aiMessage().text());
-        ChatResponse own = chat(request -> request.parameters(model.defaultRequestParameters()));
+        ChatRequestParameters defaults = model.defaultRequestParameters();
+        assertEquals("tiny.gguf", defaults.modelName());
+        assertEquals(2.0, defaults.temperature());
+        assertEquals(8, defaults.maxOutputTokens());
+        ChatResponse own = chat(request -> request.parameters(defaults));
         assertEquals(plain, own.aiMessage().text());
     }
 

@@ -1,0 +1,71 @@
+package io.multihead.it.langchain4j;
+
+import dev.langchain4j.model.chat.ChatModel;
+import dev.langchain4j.model.chat.common.AbstractChatModelIT;
+import dev.langchain4j.model.chat.request.ChatRequestParameters;
+import dev.langchain4j.model.chat.response.ChatResponseMetadata;
+import io.multihead.langchain4j.MultiheadChatResponseMetadata;
+import java.util.List;
+import org.junit.jupiter.api.Disabled;
+import org.junit.jupiter.api.Test;
+
+/** langchain4j's tests of chat models. */
+class ContractChat extends AbstractChatModelIT {
+    @Override
+    protected List<ChatModel> models() {
+        return List.of(Contract.model());
+    }
+
+    @Override
+    protected boolean supportsModelNameParameter() {
+        return false;
+    }
+
+    @Override
+    protected boolean supportsSingleImageInputAsBase64EncodedString() {
+        return false;
+    }
+
+    @Override
+    protected boolean supportsMultipleImageInputsAsBase64EncodedStrings() {
+        return false;
+    }
+
+    @Override
+    protected boolean supportsSingleImageInputAsPublicURL() {
+        return false;
+    }
+
+    @Override
+    protected boolean supportsMultipleImageInputsAsPublicURLs() {
+        return false;
+    }
+
+    /** Nothing gives responses ids. */
+    @Override
+    protected boolean assertResponseId() {
+        return false;
+    }
+
+    @Override
+    protected Class<? extends ChatResponseMetadata> chatResponseMetadataType(ChatModel model) {
+        return MultiheadChatResponseMetadata.class;
+    }
+
+    @Override
+    protected ChatModel createModelWith(ChatRequestParameters parameters) {
+        return Contract.model(Contract.options(parameters));
+    }
+
+    /** Nothing adds parameters here. */
+    @Override
+    protected ChatRequestParameters createIntegrationSpecificParameters(int maxOutputTokens) {
+        return ChatRequestParameters.builder().maxOutputTokens(maxOutputTokens).build();
+    }
+
+    /** Wants a builder that takes langchain4j's parameters, and refuses a name there; here it gives the model its name. */
+    @Test
+    @Disabled("a builder gives the model its name")
+    @Override
+    protected void should_fail_if_modelName_is_not_supported(ChatModel model) {}
+}

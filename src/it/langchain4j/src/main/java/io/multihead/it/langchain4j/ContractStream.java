@@ -1,0 +1,87 @@
+package io.multihead.it.langchain4j;
+
+import dev.langchain4j.model.chat.StreamingChatModel;
+import dev.langchain4j.model.chat.common.AbstractStreamingChatModelIT;
+import dev.langchain4j.model.chat.listener.ChatModelListener;
+import dev.langchain4j.model.chat.request.ChatRequestParameters;
+import dev.langchain4j.model.chat.response.ChatResponseMetadata;
+import io.multihead.langchain4j.MultiheadChatResponseMetadata;
+import io.multihead.langchain4j.MultiheadStreamingChatModel;
+import java.util.List;
+import java.util.concurrent.Executor;
+import org.junit.jupiter.api.Disabled;
+import org.junit.jupiter.api.Test;
+
+/** langchain4j's tests of chat models that stream. */
+class ContractStream extends AbstractStreamingChatModelIT {
+    /** The tests want the handler on another thread than the caller's. */
+    private static final Executor EXECUTOR = task -> Thread.ofVirtual().start(task);
+
+    @Override
+    protected List<StreamingChatModel> baseModels() {
+        return List.of(MultiheadStreamingChatModel.of(Contract.model(), EXECUTOR));
+    }
+
+    @Override
+    public StreamingChatModel createModelWith(ChatModelListener listener) {
+        return MultiheadStreamingChatModel.of(Contract.model(listener), EXECUTOR);
+    }
+
+    @Override
+    protected boolean supportsModelNameParameter() {
+        return false;
+    }
+
+    @Override
+    protected boolean supportsSingleImageInputAsBase64EncodedString() {
+        return false;
+    }
+
+    @Override
+    protected boolean supportsMultipleImageInputsAsBase64EncodedStrings() {
+        return false;
+    }
+
+    @Override
+    protected boolean supportsSingleImageInputAsPublicURL() {
+        return false;
+    }
+
+    @Override
+    protected boolean supportsMultipleImageInputsAsPublicURLs() {
+        return false;
+    }
+
+    @Override
+    protected boolean assertResponseId() {
+        return false;
+    }
+
+    @Override
+    protected Class<? extends ChatResponseMetadata> chatResponseMetadataType(StreamingChatModel model) {
+        return MultiheadChatResponseMetadata.class;
+    }
+
+    @Override
+    protected StreamingChatModel createModelWith(ChatRequestParameters parameters) {
+        return MultiheadStreamingChatModel.of(Contract.model(Contract.options(parameters)), EXECUTOR);
+    }
+
+    /** Nothing adds parameters here. */
+    @Override
+    protected ChatRequestParameters createIntegrationSpecificParameters(int maxOutputTokens) {
+        return ChatRequestParameters.builder().maxOutputTokens(maxOutputTokens).build();
+    }
+
+    /** Wants one part of the arguments, which the model here writes byte by byte, as its tokens are. */
+    @Test
+    @Disabled("the two bytes of {} are two tokens")
+    @Override
+    protected void should_execute_a_tool_without_arguments_then_answer(StreamingChatModel model) {}
+
+    /** Wants a builder that takes langchain4j's parameters, and refuses a name there; here it gives the model its name. */
+    @Test
+    @Disabled("a builder gives the model its name")
+    @Override
+    protected void should_fail_if_modelName_is_not_supported(StreamingChatModel model) {}
+}

@@ -1,0 +1,32 @@
+package io.multihead.langchain4j;
+
+import dev.langchain4j.model.chat.request.ChatRequestParameters;
+import dev.langchain4j.model.chat.request.DefaultChatRequestParameters;
+import io.multihead.decoder.GenerationOptions;
+import io.multihead.decoder.Sampling;
+
+/**
+ * What holds where a request does not say, as far as langchain4j's parameters have the same meaning, for listeners to see. Parameters of a
+ * provider's class take the place of these as they are: langchain4j's own merge would drop what the class adds, so that it could not be refused.
+ */
+final class OwnParameters extends DefaultChatRequestParameters {
+    OwnParameters(GenerationOptions options, String modelName) {
+        super(builder(options, modelName));
+    }
+
+    private static Builder<?> builder(GenerationOptions options, String modelName) {
+        Sampling sampling = options.sampling();
+        return DefaultChatRequestParameters.builder()
+                .modelName(modelName)
+                .temperature(sampling.temperature())
+                .topK(sampling.topK() == 0 ? null : sampling.topK())
+                .topP(sampling.topP())
+                .maxOutputTokens(options.maxTokens())
+                .stopSequences(options.stops());
+    }
+
+    @Override
+    public ChatRequestParameters overrideWith(ChatRequestParameters that) {
+        return that.getClass() == DefaultChatRequestParameters.class ? super.overrideWith(that) : that;
+    }
+}
