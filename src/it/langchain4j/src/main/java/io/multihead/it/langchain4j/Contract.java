@@ -127,10 +127,10 @@ public final class Contract {
         private static String calls(String question) {
             List<String> calls = new ArrayList<>();
             if (question.contains("Munich")) {
-                calls.add("{\"name\": \"getWeather\", \"arguments\": {\"city\": \"Munich\"}}");
+                calls.add("{\"name\": \"getWeather\", \"arguments\": {\"city\":\"Munich\"}}");
             }
             if (question.contains("France")) {
-                calls.add("{\"name\": \"getTime\", \"arguments\": {\"country\": \"France\"}}");
+                calls.add("{\"name\": \"getTime\", \"arguments\": {\"country\":\"France\"}}");
             }
             if (question.contains("time now")) {
                 calls.add("{\"name\": \"get_current_time\", \"arguments\": {}}");
