@@ -52,8 +52,11 @@ record ChatFields(ChatPrompt prompt, List<ToolDefinition> callable, boolean requ
 
     private static ToolDefinition tool(Fields tool) {
         return function(tool, function -> {
-            function.without("strict"); // a call that is required is always valid by its schema
+            function.flag("strict", false); // a call that is required is always valid by its schema
             JsonNode parameters = function.find("parameters");
+            if (parameters != null && !parameters.isObject()) {
+                throw function.wrong("parameters", "expected an object");
+            }
             return new ToolDefinition(
                     function.text("name"),
                     function.text("description", ""),
@@ -84,10 +87,19 @@ record ChatFields(ChatPrompt prompt, List<ToolDefinition> callable, boolean requ
         if (variables != null) {
             Fields named = new Fields("chat_template_kwargs", variables);
             for (var variable : variables.properties()) {
-                prompt = prompt.withVariable(variable.getKey(), value(named, variable.getKey(), variable.getValue()));
+                prompt = named(named, prompt, variable.getKey(), variable.getValue());
             }
         }
         return prompt;
+    }
+
+    private static ChatPrompt named(Fields named, ChatPrompt prompt, String name, JsonNode value) {
+        Object variable = value(named, name, value);
+        try {
+            return prompt.withVariable(name, variable);
+        } catch (IllegalArgumentException refused) {
+            throw named.wrong(name, String.valueOf(refused.getMessage()));
+        }
     }
 
     private static Object value(Fields named, String name, JsonNode value) {
@@ -133,7 +145,15 @@ record ChatFields(ChatPrompt prompt, List<ToolDefinition> callable, boolean requ
     private static ToolCall call(Fields call) {
         call.without("index");
         String id = call.text("id");
-        return function(call, function -> new ToolCall(id, function.text("name"), function.text("arguments")));
+        return function(call, function -> {
+            String name = function.text("name");
+            String arguments = function.text("arguments");
+            try {
+                return new ToolCall(id, name, arguments);
+            } catch (IllegalArgumentException malformed) {
+                throw function.wrong("arguments", String.valueOf(malformed.getMessage()));
+            }
+        });
     }
 
     /** Returns a content that is a text, or a list of parts that are texts. */

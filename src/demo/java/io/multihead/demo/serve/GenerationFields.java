@@ -9,6 +9,7 @@ import io.multihead.grammar.TokenConstraint;
 import io.multihead.grammar.TokenRules;
 import java.time.Duration;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ThreadLocalRandom;
 
@@ -31,8 +32,9 @@ record GenerationFields(GenerationOptions options, int texts, boolean streams, b
      *
      * @param mostTokens most tokens of a text where the request does not say
      * @param timeout most time of a text
+     * @param vocabulary how many tokens there are
      */
-    static GenerationFields of(Fields fields, int mostTokens, Duration timeout) {
+    static GenerationFields of(Fields fields, int mostTokens, Duration timeout, int vocabulary) {
         long seed = fields.integer(
                 "seed",
                 Long.MIN_VALUE,
@@ -46,7 +48,7 @@ record GenerationFields(GenerationOptions options, int texts, boolean streams, b
         Sampling sampling = new Sampling(
                 fields.number("temperature", 0, 2, 1),
                 (int) fields.integer("top_k", 0, Integer.MAX_VALUE, 0),
-                fields.number("top_p", Double.MIN_VALUE, 1, 1),
+                Math.max(fields.number("top_p", 0, 1, 1), Double.MIN_VALUE), // 0 keeps the most probable token
                 fields.number("min_p", 0, 1, 0),
                 penalties,
                 seed);
@@ -54,12 +56,19 @@ record GenerationFields(GenerationOptions options, int texts, boolean streams, b
         long most = fields.integer("max_completion_tokens", 1, Integer.MAX_VALUE, older);
         boolean streams = fields.flag("stream", false);
         boolean usage = fields.object("stream_options", options -> options.flag("include_usage", false), false);
+        if (!streams && fields.find("stream_options") != null) {
+            throw fields.wrong("stream_options", "without stream; expected none");
+        }
+        List<String> stops = fields.texts("stop", 16);
+        if (stops.contains("")) {
+            throw fields.wrong("stop", "an empty text; expected at least one character in each");
+        }
         GenerationOptions options = GenerationOptions.DEFAULT
                 .withSampling(sampling)
                 .withMaxTokens((int) Math.min(most, mostTokens))
-                .withStops(fields.texts("stop", 16).toArray(String[]::new))
+                .withStops(stops.toArray(String[]::new))
                 .withTimeout(timeout)
-                .withConstraint(constraint(fields));
+                .withConstraint(constraint(fields, vocabulary));
         return new GenerationFields(options, (int) fields.integer("n", 1, MOST_TEXTS, 1), streams, usage);
     }
 
@@ -73,19 +82,28 @@ record GenerationFields(GenerationOptions options, int texts, boolean streams, b
         return new GenerationFields(options.withMostProbable(tokens), texts, streams, streamsUsage);
     }
 
-    private static TokenConstraint constraint(Fields fields) {
+    private static TokenConstraint constraint(Fields fields, int vocabulary) {
         JsonNode bias = fields.find("logit_bias");
-        TokenConstraint biased = bias == null || bias.isEmpty() ? TokenConstraint.NONE : biased(fields, bias);
+        if (bias != null && !bias.isObject()) {
+            throw fields.wrong("logit_bias", "expected an object of ids of tokens and numbers");
+        }
+        TokenConstraint biased =
+                bias == null || bias.isEmpty() ? TokenConstraint.NONE : biased(fields, bias, vocabulary);
         TokenConstraint format = fields.object("response_format", GenerationFields::format, TokenConstraint.NONE);
         return biased == TokenConstraint.NONE ? format : format == TokenConstraint.NONE ? biased : biased.and(format);
     }
 
-    private static TokenConstraint biased(Fields fields, JsonNode bias) {
+    private static TokenConstraint biased(Fields fields, JsonNode bias, int vocabulary) {
         Map<Integer, Float> biases = new HashMap<>();
         bias.properties().forEach(entry -> {
             double value = entry.getValue().isNumber() ? entry.getValue().doubleValue() : Double.NaN;
-            if (!entry.getKey().matches("\\d{1,9}") || !(Math.abs(value) <= MOST_BIAS)) {
-                throw fields.wrong("logit_bias", entry + "; expected ids of tokens with numbers from -100 to 100");
+            if (!entry.getKey().matches("[0-9]{1,9}")
+                    || Integer.parseInt(entry.getKey()) >= vocabulary
+                    || !(Math.abs(value) <= MOST_BIAS)) {
+                throw fields.wrong(
+                        "logit_bias",
+                        entry + "; expected ids of tokens, 0 to " + (vocabulary - 1)
+                                + ", with numbers from -100 to 100");
             }
             biases.put(Integer.valueOf(entry.getKey()), (float) value);
         });

@@ -1,6 +1,8 @@
 package io.multihead.demo.serve;
 
 import com.fasterxml.jackson.core.JacksonException;
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.StreamReadFeature;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -32,7 +34,13 @@ import org.jspecify.annotations.Nullable;
 final class HttpApi implements AutoCloseable {
     private static final int MOST_BYTES = 8 << 20;
     private static final int STOP_SECONDS = 30;
-    private static final ObjectMapper JSON = new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
+    /** Connections that the system accepts while this does not come to it. */
+    private static final int BACKLOG = 1024;
+
+    private static final ObjectMapper JSON = new ObjectMapper(JsonFactory.builder()
+                    .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
+                    .build())
+            .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
 
     private final HttpServer server;
     private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
@@ -59,7 +67,7 @@ final class HttpApi implements AutoCloseable {
     HttpApi(InetSocketAddress address, Metrics metrics, @Nullable String key) throws IOException {
         this.metrics = metrics;
         this.key = key == null ? null : key.getBytes(StandardCharsets.UTF_8);
-        server = HttpServer.create(address, 0);
+        server = HttpServer.create(address, BACKLOG);
         server.setExecutor(threads);
         server.createContext("/", this::handle);
         get("/health", () -> JsonNodeFactory.instance.objectNode().put("status", "ok"));
@@ -148,6 +156,7 @@ final class HttpApi implements AutoCloseable {
                 }
             } catch (RuntimeException | InterruptedException failed) {
                 ApiException error = error(failed);
+                drain(exchange);
                 if (error.status() == 429) {
                     exchange.getResponseHeaders().set("Retry-After", "1");
                 }
@@ -182,20 +191,18 @@ final class HttpApi implements AutoCloseable {
         String given = exchange.getRequestHeaders().getFirst("Authorization");
         byte[] bytes = given == null || !given.startsWith("Bearer ")
                 ? new byte[0]
-                : given.substring("Bearer ".length()).getBytes(StandardCharsets.UTF_8);
+                : given.substring("Bearer ".length()).getBytes(StandardCharsets.ISO_8859_1); // as the server reads it
         if (!MessageDigest.isEqual(key, bytes)) {
             throw ApiException.wrong(401, "Authorization: expected Bearer and the key of this server");
         }
     }
 
     private static JsonNode body(HttpExchange exchange) throws IOException {
-        try (InputStream in = exchange.getRequestBody()) {
-            byte[] bytes = in.readNBytes(MOST_BYTES + 1);
-            if (bytes.length > MOST_BYTES) {
-                throw ApiException.wrong(413, "the request has more than " + MOST_BYTES + " bytes");
-            }
-            return json(bytes);
+        byte[] bytes = exchange.getRequestBody().readNBytes(MOST_BYTES + 1);
+        if (bytes.length > MOST_BYTES) {
+            throw ApiException.wrong(413, "the request has more than " + MOST_BYTES + " bytes");
         }
+        return json(bytes);
     }
 
     /** Reads JSON. Bytes that are no text in the encoding that the parser finds are errors of other types than its own. */
@@ -206,6 +213,16 @@ final class HttpApi implements AutoCloseable {
             throw ApiException.wrong(400, "the request is no JSON: " + malformed.getOriginalMessage());
         } catch (IOException noText) {
             throw ApiException.wrong(400, "the request is no JSON: " + noText.getMessage());
+        }
+    }
+
+    /** Reads what is left of a request, within limits: else the client would still write, and see its connection break, and no answer. */
+    private static void drain(HttpExchange exchange) throws IOException {
+        InputStream in = exchange.getRequestBody();
+        byte[] some = new byte[1 << 16];
+        long left = 2L * MOST_BYTES;
+        for (int count = 0; count >= 0 && left > 0; count = in.read(some)) {
+            left -= count;
         }
     }
 

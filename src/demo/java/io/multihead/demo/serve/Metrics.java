@@ -44,8 +44,7 @@ final class Metrics {
      */
     String text(int running, int waiting, @Nullable Sessions sessions) {
         StringBuilder text = new StringBuilder("# TYPE multihead_requests_total counter\n");
-        requests.forEach(
-                (labels, count) -> text.append("multihead_requests_total{%s} %d\n".formatted(labels, count.sum())));
+        requests.forEach((labels, count) -> line(text, "multihead_requests_total{%s} %d\n", labels, count.sum()));
         value(text, "running_requests", "gauge", running);
         value(text, "waiting_requests", "gauge", waiting);
         value(text, "prompt_tokens_total", "counter", promptTokens.sum());
@@ -62,15 +61,20 @@ final class Metrics {
     }
 
     private static void value(StringBuilder text, String name, String type, long value) {
-        text.append("# TYPE multihead_%s %s\nmultihead_%s %d\n".formatted(name, type, name, value));
+        line(text, "# TYPE multihead_%s %s\nmultihead_%s %d\n", name, type, name, value);
     }
 
     private static void summary(StringBuilder text, String name, double sum, long count) {
-        text.append(String.format(
-                Locale.ROOT,
+        line(
+                text,
                 "# TYPE multihead_%1$s summary\nmultihead_%1$s_sum %2$.6f\nmultihead_%1$s_count %3$d\n",
                 name,
                 sum,
-                count));
+                count);
+    }
+
+    /** Adds lines with the digits that Prometheus reads, whatever those of the machine's language are. */
+    private static void line(StringBuilder text, String format, Object... values) {
+        text.append(String.format(Locale.ROOT, format, values));
     }
 }

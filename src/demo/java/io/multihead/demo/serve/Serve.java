@@ -33,6 +33,8 @@ import picocli.CommandLine.Spec;
                         + " depend on who else asks.")
 public final class Serve implements Callable<Integer> {
     private static final String REQUEST_SECONDS = "sun.net.httpserver.maxReqTime";
+    private static final int MOST = 100_000;
+    private static final int MOST_PORT = 65_535;
 
     @Spec
     private CommandLine.Model.CommandSpec spec;
@@ -139,6 +141,14 @@ public final class Serve implements Callable<Integer> {
             throw new ParameterException(
                     spec.commandLine(), "--model, --embed or --rerank: absent; expected one of them");
         }
+        if (apiKey != null && apiKey.isEmpty()) {
+            throw new ParameterException(spec.commandLine(), "--api-key: empty; expected a key");
+        }
+        require("--port", port, 0, MOST_PORT);
+        require("--threads", threads, 1, MOST);
+        require("--sessions", sessions, 1, MOST);
+        require("--queue", queue, 0, MOST);
+        require("--timeout", timeout, 1, Integer.MAX_VALUE);
         Metrics metrics = new Metrics();
         HttpApi http =
                 new HttpApi(new InetSocketAddress(host, port), metrics, apiKey); // fails before models are loaded
@@ -159,6 +169,13 @@ public final class Serve implements Callable<Integer> {
             stopped.await();
         }
         return 0;
+    }
+
+    private void require(String option, int value, int least, int most) {
+        if (value < least || value > most) {
+            throw new ParameterException(
+                    spec.commandLine(), option + ": " + value + "; expected " + least + " to " + most);
+        }
     }
 
     /** What is served. */

@@ -67,9 +67,19 @@ final class TextApi {
      * @param prompts what is continued; one empty text of a chat
      * @param fields how texts are generated
      * @param tokenIds whether the answer has the ids of tokens, as vLLM gives them
+     * @param created when, in seconds since 1970
      */
     private record Call(
-            String id, @Nullable ChatFields chat, List<String> prompts, GenerationFields fields, boolean tokenIds) {
+            String id,
+            @Nullable ChatFields chat,
+            List<String> prompts,
+            GenerationFields fields,
+            boolean tokenIds,
+            long created) {
+        Call(String id, @Nullable ChatFields chat, List<String> prompts, GenerationFields fields, boolean tokenIds) {
+            this(id, chat, prompts, fields, tokenIds, Instant.now().getEpochSecond());
+        }
+
         void append(Session session, String prompt) {
             if (chat == null) {
                 session.append(prompt);
@@ -110,7 +120,7 @@ final class TextApi {
         if (mostProbable > 0 && !logProbabilities) {
             throw fields.wrong("top_logprobs", mostProbable + " without logprobs; expected logprobs to be true");
         }
-        GenerationFields generation = GenerationFields.of(fields, sessions.contextTokens(), timeout)
+        GenerationFields generation = generation(fields)
                 .withMostProbable(logProbabilities ? mostProbable : GenerationOptions.NO_PROBABILITIES);
         boolean tokenIds = fields.flag("return_token_ids", false);
         fields.without("user", "metadata", "safety_identifier", "prompt_cache_key")
@@ -131,8 +141,7 @@ final class TextApi {
             throw fields.wrong("echo", "is not supported");
         }
         long mostProbable = fields.integer("logprobs", 0, MOST_ALTERNATIVES, GenerationOptions.NO_PROBABILITIES);
-        GenerationFields generation =
-                GenerationFields.of(fields, sessions.contextTokens(), timeout).withMostProbable((int) mostProbable);
+        GenerationFields generation = generation(fields).withMostProbable((int) mostProbable);
         boolean tokenIds = fields.flag("return_token_ids", false);
         fields.without("user").end();
         return answer(new Call("cmpl-" + UUID.randomUUID(), null, prompts, generation, tokenIds), exchange);
@@ -150,6 +159,11 @@ final class TextApi {
         return root;
     }
 
+    private GenerationFields generation(Fields fields) {
+        return GenerationFields.of(
+                fields, sessions.contextTokens(), timeout, model.tokenizer().vocabularySize());
+    }
+
     private void requireModel(Fields fields) {
         String asked = fields.text("model", name);
         if (!asked.equals(name)) {
@@ -161,12 +175,14 @@ final class TextApi {
         List<Written> texts = new ArrayList<>();
         List<Session> opened = new ArrayList<>();
         EventStream events = null;
+        RuntimeException failure = null;
         room.enter();
         try {
             for (String prompt : call.prompts) { // a wrong prompt fails before the answer begins
                 opened.add(sessions.open());
                 call.append(opened.getLast(), prompt);
             }
+            options(call, opened.getFirst(), 0); // and so does a schema that has no grammar
             events = call.fields.streams() ? new EventStream(exchange) : null;
             for (Session session : opened) {
                 texts.addAll(texts(call, session, texts.size(), events));
@@ -175,15 +191,15 @@ final class TextApi {
             if (events == null) {
                 throw failed;
             }
-            events.send(HttpApi.error(failed).json().toString());
-            events.end();
-            return null;
+            failure = failed;
         } finally {
             opened.forEach(Session::close);
             room.leave();
         }
         if (events != null) {
-            if (call.fields.streamsUsage()) {
+            if (failure != null) {
+                events.send(HttpApi.error(failure).json().toString());
+            } else if (call.fields.streamsUsage()) {
                 ObjectNode last = head(call, call.object(CHUNK));
                 last.putArray("choices");
                 usage(last, call, texts);
@@ -231,13 +247,21 @@ final class TextApi {
         return texts;
     }
 
-    private Written text(Call call, Session session, int index, @Nullable EventStream events) {
+    private static GenerationOptions options(Call call, Session session, int index) {
         GenerationOptions options = call.fields.options(index % call.fields.texts());
+        if (call.chat == null) {
+            return options;
+        }
+        AnswerFormat format = session.answerFormat(call.chat.callable());
+        return call.chat.required() ? format.requiring(options) : format.options(options);
+    }
+
+    private Written text(Call call, Session session, int index, @Nullable EventStream events) {
+        GenerationOptions options = options(call, session, index);
         int[] prompt = call.tokenIds ? session.tokens() : new int[0];
         AnswerParser parser = null;
         if (call.chat != null) {
             AnswerFormat format = session.answerFormat(call.chat.callable());
-            options = call.chat.required() ? format.requiring(options) : format.options(options);
             parser = format.parser(new AnswerEvents(this, call, index, events));
         }
         if (events != null && (call.chat != null || call.tokenIds)) {
@@ -319,7 +343,7 @@ final class TextApi {
         if (call.chat != null && !call.logProbabilities() && !call.tokenIds) {
             return "";
         }
-        ObjectNode root = head(call, call.object(CHUNK));
+        ObjectNode root = part(call);
         ObjectNode choice = root.putArray("choices").addObject().put("index", index);
         if (call.chat == null) {
             choice.put("text", token.text());
@@ -338,7 +362,7 @@ final class TextApi {
 
     /** Returns the event before the first token. */
     private String first(Call call, int index, int[] prompt) {
-        ObjectNode root = head(call, call.object(CHUNK));
+        ObjectNode root = part(call);
         ObjectNode choice = root.putArray("choices").addObject().put("index", index);
         if (call.chat == null) {
             choice.put("text", "");
@@ -354,7 +378,7 @@ final class TextApi {
     }
 
     private String chunk(Call call, int index, Consumer<ObjectNode> delta, @Nullable String finish) {
-        ObjectNode root = head(call, call.object(CHUNK));
+        ObjectNode root = part(call);
         ObjectNode choice = root.putArray("choices").addObject().put("index", index);
         if (call.chat == null) {
             choice.put("text", "");
@@ -401,12 +425,18 @@ final class TextApi {
         return message;
     }
 
+    /** Begins an event of a text; the usage of all of them is in an event behind them. */
+    private ObjectNode part(Call call) {
+        ObjectNode root = head(call, call.object(CHUNK));
+        return call.fields.streamsUsage() ? root.putNull("usage") : root;
+    }
+
     private ObjectNode head(Call call, String object) {
         return JsonNodeFactory.instance
                 .objectNode()
                 .put("id", call.id)
                 .put("object", object)
-                .put("created", Instant.now().getEpochSecond())
+                .put("created", call.created)
                 .put("model", name);
     }
 

@@ -1,0 +1,263 @@
+package io.multihead.demo.serve;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.multihead.decoder.FamilyModel;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Requests of hostile and careless clients, and answers member by member. */
+class ServeProtocolTest {
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final String CHAT = "/v1/chat/completions";
+    private static final String KEY = "secret";
+    private static final String TEMPLATE = """
+            {%- for tool in tools or [] %}{{ tool | tojson }}{% endfor %}
+            {%- for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' }}{{ message.content or '' }}
+            {%- for call in message.tool_calls or [] %}
+            {{- '\\n<tool_call>\\n{"name": "' + call.function.name + '", "arguments": ' }}
+            {{- call.function.arguments | tojson }}{{- '}\\n</tool_call>' }}
+            {%- endfor %}{{ '<|im_end|>\\n' }}{% endfor %}
+            {%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}""";
+
+    @TempDir
+    static Path folder;
+
+    private static final StringWriter ERR = new StringWriter();
+    private static final Serve SERVE = new Serve();
+    private static final HttpClient CLIENT = HttpClient.newHttpClient();
+    private static Thread thread;
+    private static int port;
+
+    @BeforeAll
+    static void serve() throws Exception {
+        Path model = folder.resolve("small.gguf");
+        FamilyModel.writeChat(model, TEMPLATE, 1024);
+        String[] arguments = {"--model", model.toString(), "--port", "0", "--threads", "1", "--api-key", KEY};
+        thread = new Thread(() -> SERVE.run(new PrintWriter(ERR, true), arguments));
+        thread.start();
+        InetSocketAddress address = SERVE.address();
+        while (address == null) {
+            assertTrue(thread.isAlive(), ERR.toString());
+            Thread.sleep(5);
+            address = SERVE.address();
+        }
+        port = address.getPort();
+    }
+
+    @AfterAll
+    static void stop() throws InterruptedException {
+        SERVE.stop();
+        thread.join();
+    }
+
+    private static HttpResponse<String> post(String body) throws Exception {
+        HttpRequest request = HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + port + CHAT))
+                .header("Authorization", "Bearer " + KEY)
+                .POST(HttpRequest.BodyPublishers.ofString(body))
+                .build();
+        return CLIENT.send(request, HttpResponse.BodyHandlers.ofString());
+    }
+
+    private static String chat(String more) {
+        return "{\"messages\": [{\"role\": \"user\", \"content\": \"ab\"}], \"seed\": 1, \"max_tokens\": 5" + more
+                + "}";
+    }
+
+    private static JsonNode error(String body) throws Exception {
+        HttpResponse<String> response = post(body);
+        assertEquals(400, response.statusCode(), response.body());
+        return JSON.readTree(response.body()).path("error");
+    }
+
+    private static List<JsonNode> events(String body) throws Exception {
+        HttpResponse<String> response = post(body);
+        assertEquals(200, response.statusCode(), response.body());
+        List<JsonNode> events = new ArrayList<>();
+        for (String line : response.body().lines().toList()) {
+            if (line.startsWith("data: {")) {
+                events.add(JSON.readTree(line.substring("data: ".length())));
+            }
+        }
+        return events;
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                ", \"logit_bias\": [1] | logit_bias",
+                ", \"logit_bias\": [] | logit_bias",
+                ", \"logit_bias\": \"a\" | logit_bias",
+                ", \"logit_bias\": true | logit_bias",
+                ", \"logit_bias\": {\"99999999\": 1} | logit_bias",
+                ", \"stream_options\": {\"include_usage\": true} | stream_options",
+                ", \"stream_options\": {}, \"stream\": false | stream_options",
+                ", \"stop\": \"\" | stop",
+                ", \"stop\": [\"a\", \"\"] | stop",
+                ", \"chat_template_kwargs\": {\"messages\": \"x\"} | chat_template_kwargs.messages",
+                ", \"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": 5}}] | tools[0].function.parameters",
+                ", \"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", \"strict\": 5}}] | tools[0].function.strict",
+            })
+    void aWrongMemberIsNamed(String members, String parameter) throws Exception {
+        JsonNode error = error(chat(members));
+        assertEquals(parameter, error.path("param").asText(), error.toString());
+        assertTrue(error.path("message").asText().startsWith(parameter), error.toString());
+    }
+
+    @Test
+    void argumentsOfCallsAreNamed() throws Exception {
+        JsonNode error = error("""
+                {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "tool_calls": [{"id": "1",
+                "type": "function", "function": {"name": "f", "arguments": "{"}}]}]}""");
+        assertEquals(
+                "messages[1].tool_calls[0].function.arguments",
+                error.path("param").asText(),
+                error.toString());
+    }
+
+    @Test
+    void aMemberThatComesTwiceIsRefused() throws Exception {
+        assertTrue(error(chat(", \"max_tokens\": 1")).path("message").asText().contains("max_tokens"));
+    }
+
+    @Test
+    void aTopPOfZeroTakesTheMostProbableToken() throws Exception {
+        assertEquals(
+                JSON.readTree(post(chat(", \"temperature\": 0")).body()).path("choices"),
+                JSON.readTree(post(chat(", \"top_p\": 0")).body()).path("choices"));
+    }
+
+    @Test
+    void allEventsOfAStreamHaveOneTimeAndUsageInTheLast() throws Exception {
+        String slow =
+                ", \"stream\": true, \"stream_options\": {\"include_usage\": true}, \"logit_bias\": {\"2\": -100}";
+        List<JsonNode> events = events(chat(slow).replace("\"max_tokens\": 5", "\"max_tokens\": 20"));
+        Set<String> times = new HashSet<>();
+        for (JsonNode event : events.subList(0, events.size() - 1)) {
+            times.add(event.path("created").asText());
+            assertTrue(event.has("usage") && event.path("usage").isNull(), event.toString());
+        }
+        assertEquals(1, times.size());
+        assertTrue(events.getLast().path("choices").isEmpty());
+        assertTrue(events.getLast().at("/usage/completion_tokens").asInt() > 0);
+        assertFalse(events(chat(", \"stream\": true")).getFirst().has("usage"));
+    }
+
+    @Test
+    void whatAGrammarLacksIsRefusedBeforeAStreamBegins() throws Exception {
+        String tools = ", \"tool_choice\": \"required\", \"tools\": [{\"type\": \"function\", \"function\": {\"name\":"
+                + " \"f\", \"parameters\": {\"type\": \"object\", \"properties\": {\"a\": {\"not\": {}}}}}}]";
+        error(chat(tools));
+        error(chat(tools + ", \"stream\": true"));
+    }
+
+    /** As most clients send it; the JDK's own sends ASCII alone. */
+    @Test
+    void aKeyIsReadInUtf8() throws Exception {
+        InetSocketAddress any = new InetSocketAddress("127.0.0.1", 0);
+        try (HttpApi http = new HttpApi(any, new Metrics(), "schl\u00fcssel")) {
+            http.start();
+            for (String key : List.of("schl\u00fcssel", "schlussel")) {
+                String request = "GET /v1/models HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " + key
+                        + "\r\nConnection: close\r\n\r\n";
+                try (Socket socket =
+                        new Socket(http.address().getAddress(), http.address().getPort())) {
+                    socket.getOutputStream().write(request.getBytes(StandardCharsets.UTF_8));
+                    String answer = new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+                    assertTrue(answer.startsWith(key.equals("schlussel") ? "HTTP/1.1 401" : "HTTP/1.1 200"), answer);
+                }
+            }
+        }
+    }
+
+    /** A client that writes until it is done sees the answer, however large its request is. */
+    @Test
+    void aLargeRequestIsReadBeforeItIsRefused() throws Exception {
+        byte[] body = new byte[12 << 20];
+        Arrays.fill(body, (byte) ' ');
+        for (String key : List.of(KEY, "other")) {
+            String head = "POST " + CHAT + " HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " + key
+                    + "\r\nContent-Length: " + body.length + "\r\nConnection: close\r\n\r\n";
+            try (Socket socket = new Socket("127.0.0.1", port)) {
+                socket.getOutputStream().write(head.getBytes(StandardCharsets.UTF_8));
+                socket.getOutputStream().write(body);
+                String answer = new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+                assertTrue(answer.startsWith(key.equals(KEY) ? "HTTP/1.1 413" : "HTTP/1.1 401"), answer);
+            }
+        }
+    }
+
+    @Test
+    void countsHaveTheDigitsOfPrometheusInAnyLanguage() {
+        Locale before = Locale.getDefault();
+        Locale.setDefault(Locale.forLanguageTag("ar-EG"));
+        try {
+            Metrics metrics = new Metrics();
+            metrics.request("/", 200);
+            String text = metrics.text(3, 4, null);
+            assertTrue(text.codePoints().allMatch(c -> c < 128), text);
+        } finally {
+            Locale.setDefault(before);
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "--api-key | ``",
+                "--timeout | 0",
+                "--timeout | -1",
+                "--queue | -1",
+                "--queue | 2147483647",
+                "--port | 70000",
+                "--port | -1",
+                "--threads | 0",
+            })
+    void wrongValuesOfOptionsAreNamed(String option, String value) throws Exception {
+        StringWriter err = new StringWriter();
+        Serve serve = new Serve();
+        Thread stops = new Thread(() -> {
+            while (serve.address() == null) {
+                Thread.onSpinWait();
+            }
+            serve.stop(); // a server that starts has taken the value
+        });
+        stops.setDaemon(true);
+        stops.start();
+        List<String> arguments =
+                new ArrayList<>(List.of("--model", folder.resolve("small.gguf").toString(), option, value));
+        if (!option.equals("--port")) {
+            arguments.addAll(List.of("--port", "0"));
+        }
+        assertEquals(2, serve.run(new PrintWriter(err, true), arguments.toArray(String[]::new)), err.toString());
+        assertTrue(err.toString().startsWith(option + ": "), err.toString());
+    }
+}
