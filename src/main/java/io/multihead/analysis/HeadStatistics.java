@@ -73,7 +73,7 @@ public final class HeadStatistics {
         for (int h = 0; h < heads.length; h++) {
             double sum = 0;
             for (double p : heads[h]) {
-                sum -= p == 0 ? 0 : p * Math.log(p) / Math.log(2);
+                sum -= p == 0 ? 0 : p * StrictMath.log(p) / StrictMath.log(2);
             }
             result[h] = sum / Math.max(1, queries);
         }

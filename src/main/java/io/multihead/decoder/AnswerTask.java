@@ -27,7 +27,7 @@ final class AnswerTask extends SessionTask {
             throw new ArithmeticException(name + ": logits " + yes + " of yes and " + no
                     + " of no; expected finite numbers, which the model's weights do not give");
         }
-        return 1 / (1 + Math.exp(no - yes));
+        return 1 / (1 + StrictMath.exp(no - yes));
     }
 
     @Override

@@ -415,7 +415,7 @@ final class GgufSettings implements Settings {
     private RopeScaling divided(double theta, int rotaryDims) {
         Tensor factors = factors(ROPE_FACTORS, rotaryDims);
         double[] frequencies = new double[rotaryDims / 2];
-        Arrays.setAll(frequencies, i -> Math.pow(theta, -2.0 * i / rotaryDims) / factors.get(i));
+        Arrays.setAll(frequencies, i -> StrictMath.pow(theta, -2.0 * i / rotaryDims) / factors.get(i));
         return RopeScaling.Frequencies.of(frequencies);
     }
 

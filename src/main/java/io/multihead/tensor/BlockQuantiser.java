@@ -194,7 +194,7 @@ final class BlockQuantiser {
      */
     private void powerOfTwo(float[] x, int at) {
         float largest = Math.abs(BlockRounding.largest(x, at, 32));
-        int exponent = (int) Math.floor((float) (Math.log(largest) / Math.log(2)));
+        int exponent = (int) Math.floor((float) (StrictMath.log(largest) / StrictMath.log(2)));
         int e = largest > 0 ? Math.max(0, exponent - 2 + 127) : 0;
         block[0] = (byte) e;
         for (int i = 0; i < 32; i++) {

@@ -123,8 +123,8 @@ public final class AdamW extends ParameterLoop {
     @Override
     void begin(int parameter, long step, double rate) {
         kept = decays[parameter] ? (float) (1 - rate * options.decay) : 1f;
-        factor = (float) (rate / (1 - Math.pow(options.beta1, step)));
-        root = (float) (1 / Math.sqrt(1 - Math.pow(options.beta2, step)));
+        factor = (float) (rate / (1 - StrictMath.pow(options.beta1, step)));
+        root = (float) (1 / Math.sqrt(1 - StrictMath.pow(options.beta2, step)));
     }
 
     @Override

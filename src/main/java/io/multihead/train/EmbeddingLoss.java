@@ -86,12 +86,13 @@ public final class EmbeddingLoss {
         double[] scores = new double[right.rows()];
         Arrays.setAll(scores, j -> scale * left.cosine(i, right, j));
         double max = Arrays.stream(scores).max().orElse(0);
-        double sum = Arrays.stream(scores).map(score -> Math.exp(score - max)).sum();
+        double sum =
+                Arrays.stream(scores).map(score -> StrictMath.exp(score - max)).sum();
         for (int j = 0; j < scores.length; j++) {
-            double probability = Math.exp(scores[j] - max) / sum;
+            double probability = StrictMath.exp(scores[j] - max) / sum;
             left.addGradient(i, right, j, scale * (probability - (i == j ? 1 : 0)) / left.rows());
         }
-        return Math.log(sum) + max - scores[i];
+        return StrictMath.log(sum) + max - scores[i];
     }
 
     /**

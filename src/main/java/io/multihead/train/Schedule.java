@@ -53,7 +53,7 @@ public interface Schedule {
         if (!(least >= 0 && least <= 1)) {
             throw Checks.fail("least", String.valueOf(least), "expected 0 to 1");
         }
-        return warmed(peak, warmUp, all, done -> least + (1 - least) * 0.5 * (1 + Math.cos(Math.PI * done)));
+        return warmed(peak, warmUp, all, done -> least + (1 - least) * 0.5 * (1 + StrictMath.cos(Math.PI * done)));
     }
 
     private static Schedule warmed(double peak, long warmUp, long all, DoubleUnaryOperator fall) {

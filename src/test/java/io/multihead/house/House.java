@@ -280,6 +280,16 @@ final class House {
         });
     }
 
+    /** {@code Math}'s functions may differ by processor within a unit in the last place; {@code StrictMath}'s do not. */
+    ArchRule computesAlikeOnEveryProcessor() {
+        return rule("take functions from StrictMath, but for the specification", type -> {
+            boolean specifies = room(type.getPackageName() + ".")
+                    .filter("reference"::equals)
+                    .isPresent();
+            return specifies ? Stream.empty() : accesses(type, House::roundsByProcessor);
+        });
+    }
+
     ArchRule keepsNoStaticThreads() {
         return rule("have no static field for threads", type -> type.getFields().stream()
                 .filter(field -> field.getModifiers().contains(JavaModifier.STATIC))
@@ -402,6 +412,12 @@ final class House {
                 .map(Dependency::getTargetClass)
                 .map(JavaClass::getBaseComponentType)
                 .distinct();
+    }
+
+    private static boolean roundsByProcessor(JavaAccess<?> access) {
+        String functions = "exp|expm1|log|log10|log1p|pow|sin|cos|tan|asin|acos|atan|atan2|sinh|cosh|tanh|cbrt|hypot";
+        return access.getTargetOwner().getName().equals("java.lang.Math")
+                && access.getTarget().getName().matches(functions);
     }
 
     private static Stream<String> accesses(JavaClass type, java.util.function.Predicate<JavaAccess<?>> wanted) {

@@ -150,6 +150,12 @@ class RoomsTest {
     }
 
     @Test
+    void computesAlikeOnEveryProcessor() {
+        HOUSE.computesAlikeOnEveryProcessor().check(LIBRARY);
+        assertEquals(Set.of("Offences$Rounds"), offenders(BAD_HOUSE.computesAlikeOnEveryProcessor()));
+    }
+
+    @Test
     void keepsNoStaticThreads() {
         HOUSE.keepsNoStaticThreads().check(LIBRARY);
         assertEquals(Set.of("Offences$Keeps"), offenders(BAD_HOUSE.keepsNoStaticThreads()));

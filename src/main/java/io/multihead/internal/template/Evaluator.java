@@ -210,7 +210,7 @@ final class Evaluator {
             case "%" -> Math.floorMod(left, right);
             default -> {
                 if (right < 0) {
-                    yield Math.pow(left, right);
+                    yield StrictMath.pow(left, right);
                 }
                 yield java.math.BigInteger.valueOf(left)
                         .pow((int) Math.min(right, left == 0 || Math.abs(left) == 1 ? right & 1 : Long.SIZE))
@@ -230,7 +230,7 @@ final class Evaluator {
             case "/" -> left / right;
             case "//" -> Math.floor(left / right);
             case "%" -> left - right * Math.floor(left / right);
-            default -> Math.pow(left, right);
+            default -> StrictMath.pow(left, right);
         };
     }
 

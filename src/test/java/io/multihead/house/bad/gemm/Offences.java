@@ -49,6 +49,15 @@ public final class Offences {
         }
     }
 
+    /** Computes a function whose last bit depends on the processor. */
+    public static final class Rounds {
+        private Rounds() {}
+
+        static double root() {
+            return Math.cbrt(2);
+        }
+    }
+
     /** Sets a property of the whole JVM. */
     public static final class Globals {
         private Globals() {}
