@@ -162,12 +162,16 @@ public final class HybridCache implements SequenceCache {
         if (most != length) {
             throw Checks.fail("length", String.valueOf(length), "expected one that all layers can have, as " + most);
         }
-        parts.forEach(part -> part.truncate(sequence, length));
+        for (int i = 0; i < parts.size(); i++) {
+            parts.get(i).truncate(sequence, length);
+        }
     }
 
     @Override
     public void snapshot(int sequence) {
-        parts.forEach(part -> part.snapshot(sequence));
+        for (int i = 0; i < parts.size(); i++) {
+            parts.get(i).snapshot(sequence);
+        }
     }
 
     @Override
@@ -177,7 +181,9 @@ public final class HybridCache implements SequenceCache {
                 recurrent.slide(sequence, firstKey); // fails by name, before keys are dropped
             }
         }
-        parts.forEach(part -> part.slide(sequence, firstKey));
+        for (int i = 0; i < parts.size(); i++) {
+            parts.get(i).slide(sequence, firstKey);
+        }
     }
 
     @Override

@@ -214,8 +214,11 @@ final class KeyWindow {
 
     /** Releases what snapshots have. */
     void clear(Sequence sequence) {
-        sequence.marks.forEach(this::release);
-        sequence.marks.clear();
+        List<Mark> all = sequence.marks;
+        for (int i = 0; i < all.size(); i++) { // no lambda: a session that slides calls this for each token
+            release(all.get(i));
+        }
+        all.clear();
     }
 
     private void release(Mark mark) {

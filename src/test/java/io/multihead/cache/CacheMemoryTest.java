@@ -12,6 +12,7 @@ import io.multihead.attention.KeyValueView;
 import io.multihead.attention.Mask;
 import io.multihead.cache.KeyValueCache.Config;
 import io.multihead.compute.Compute;
+import io.multihead.support.Patience;
 import io.multihead.support.Tries;
 import io.multihead.tensor.Tensor;
 import java.lang.management.ManagementFactory;
@@ -21,8 +22,13 @@ import org.junit.jupiter.api.Test;
 class CacheMemoryTest {
     private static final Compute SERIAL = Compute.serial();
     private static final int MEASURED_STEPS = 500_000;
-    private static final int WARM_UP_STEPS = 500_000;
+    private static final int WARM_UP_STEPS = 200_000;
+    /** Bytes: a few vectors as objects where C2 compiles something again, but nothing per step. */
+    private static final long LIMIT = 500_000;
+
     private static final int WINDOW = 64;
+    /** A sequence slides by blocks of 256 tokens, of which at most 255 are before the window, and has whole pages of 64. */
+    private static final int MOST_TOKENS = WINDOW + 256;
 
     private final KeyValueCache cache = KeyValueCache.paged(Config.of(1, 1, 4), 8 * 64 * 144);
     private final int sequence = cache.open();
@@ -35,14 +41,15 @@ class CacheMemoryTest {
     /** A new object per step, of at least 16 bytes, exceeds the limit even with a tenth of the steps. */
     @Test
     void decodingWithAWindowUsesConstantMemory() {
-        // until C2 has compiled the kernels, vectors are objects
-        while (decode(1000) > 0 && done < WARM_UP_STEPS) {}
-        long used = cache.usedBytes();
+        decode(WARM_UP_STEPS); // until C2 has compiled the kernels, vectors are objects
         int steps = (int) (MEASURED_STEPS * Math.clamp(Tries.factor(), 0.1, 1));
         long grown = decode(steps);
-        assertTrue(cache.usedBytes() <= used + WINDOW * cache.bytesPerToken(), "cache " + cache.usedBytes());
-        // C2 may compile something again: a few vectors as objects, but nothing per step
-        assertTrue(grown < 500_000, "allocated " + grown + " bytes in " + steps + " steps");
+        // C2 compiles some of it again, such as the merge of splits, which long sequences alone have
+        for (Patience patience = new Patience(); grown >= LIMIT && patience.isLeft(); ) {
+            grown = decode(steps);
+        }
+        assertTrue(cache.usedBytes() <= MOST_TOKENS * cache.bytesPerToken(), "cache " + cache.usedBytes());
+        assertTrue(grown < LIMIT, "allocated " + grown + " bytes in " + steps + " steps");
     }
 
     /** Returns the bytes allocated. */
