@@ -244,12 +244,7 @@ class ServeProtocolTest {
     void wrongValuesOfOptionsAreNamed(String option, String value) throws Exception {
         StringWriter err = new StringWriter();
         Serve serve = new Serve();
-        Thread stops = new Thread(() -> {
-            while (serve.address() == null) {
-                Thread.onSpinWait();
-            }
-            serve.stop(); // a server that starts has taken the value
-        });
+        Thread stops = new Thread(serve::stop); // a server that starts has taken the value
         stops.setDaemon(true);
         stops.start();
         List<String> arguments =
@@ -259,5 +254,6 @@ class ServeProtocolTest {
         }
         assertEquals(2, serve.run(new PrintWriter(err, true), arguments.toArray(String[]::new)), err.toString());
         assertTrue(err.toString().startsWith(option + ": "), err.toString());
+        stops.join();
     }
 }
