@@ -229,9 +229,20 @@ public final class LlamaLayers {
      *
      * @param gradients by the names of the parameters of {@link #layers()}
      * @return views of them, in an unmodifiable map
+     * @throws IllegalArgumentException if one is of no parameter, or has another shape
      */
     public Map<String, Tensor> weights(Map<String, Tensor> gradients) {
-        return Collections.unmodifiableMap(views(sizes, Checks.notNull(gradients, "gradients")));
+        Checks.notNull(gradients, "gradients").forEach((name, tensor) -> {
+            Tensor parameter = parameters.get(Checks.notNull(name, "gradients"));
+            if (parameter == null) {
+                throw Checks.fail("gradients", name, "expected names of layers().parameters()");
+            }
+            Shape shape = Checks.notNull(tensor, "gradients." + name).shape();
+            if (!shape.equals(parameter.shape())) {
+                throw Checks.fail("gradients." + name, "shape " + shape, "expected " + parameter.shape());
+            }
+        });
+        return Collections.unmodifiableMap(views(sizes, gradients));
     }
 
     /**

@@ -20,6 +20,7 @@ import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -91,7 +92,8 @@ public final class LoraAdapter {
             if (!Double.isFinite((float) alpha)) {
                 throw Checks.fail("alpha", String.valueOf(alpha), "expected a finite f32");
             }
-            modules = Set.copyOf(Checks.notNull(modules, "modules"));
+            Checks.notNull(modules, "modules").forEach(module -> Checks.notNull(module, "modules"));
+            modules = Set.copyOf(modules);
             if (modules.isEmpty()) {
                 throw Checks.fail("modules", "none", "expected one or more");
             }
@@ -104,7 +106,7 @@ public final class LoraAdapter {
          * @param modules the last parts of names
          */
         public static Config of(int rank, String... modules) {
-            return new Config(rank, 2.0 * rank, Set.of(modules), null);
+            return new Config(rank, 2.0 * rank, new HashSet<>(List.of(Checks.noNulls(modules, "modules"))), null);
         }
 
         /**

@@ -429,9 +429,10 @@ class TransformerBlockTest {
         pass.close();
         assertThrows(IllegalStateException.class, () -> pass.backward(x, zeros(2, 5, 12)));
         assertThrows(IllegalArgumentException.class, () -> Sequence.of("layers.", List.of()));
+        TransformerBlock other = TransformerBlock.initialize(Arena.ofAuto(), config, 1);
         assertThrows(
                 IllegalArgumentException.class,
-                () -> Sequence.of(new Sequence.Part("a.", block), new Sequence.Part("a.", block)));
+                () -> Sequence.of(new Sequence.Part("a.", block), new Sequence.Part("a.", other)));
         assertThrows(IllegalArgumentException.class, () -> config.withDropout(2));
     }
 
