@@ -9,6 +9,7 @@ import io.multihead.decoder.DecoderConfig.NormRule;
 import io.multihead.decoder.DecoderConfig.Sizes;
 import io.multihead.decoder.Settings.RopeRequest;
 import io.multihead.gemm.Activation;
+import io.multihead.internal.load.RopeSettings;
 import io.multihead.position.Rope;
 import io.multihead.position.Rope.Pairing;
 import io.multihead.position.RopeScaling;
@@ -28,7 +29,6 @@ final class Gemma4Family implements Family {
     private static final String PATTERN = "sliding_window_pattern";
     private static final String SHARED = "num_kv_shared_layers";
 
-    private static final String ROPE = "rope_parameters";
     private static final int MOST_DIM = 1 << 16;
 
     // where a config.json does not say
@@ -66,8 +66,9 @@ final class Gemma4Family implements Family {
         settings.requireOneOf("hidden_activation", "gelu_pytorch_tanh");
         settings.requireOneOf("enable_moe_block", false);
         settings.requireOneOf("attention_k_eq_v", false);
-        if (settings.has(ROPE) && !(settings.hasRope(Rules.FULL) && settings.hasRope(Rules.SLIDING))) {
-            throw settings.fail(ROPE, "those of " + Rules.FULL + " and of " + Rules.SLIDING);
+        if (settings.has(RopeSettings.PARAMETERS)
+                && !(settings.hasRope(Rules.FULL) && settings.hasRope(Rules.SLIDING))) {
+            throw settings.fail(RopeSettings.PARAMETERS, "those of " + Rules.FULL + " and of " + Rules.SLIDING);
         }
         List<Long> keyHeads = settings.isGguf() ? settings.integers(KEY_HEADS) : null;
         Sizes sizes = keyHeads == null ? Rules.sizes(settings, LOCAL_DIM) : Rules.sizes(settings, LOCAL_DIM, 1);

@@ -8,6 +8,7 @@ import io.multihead.decoder.DecoderConfig.NormRule;
 import io.multihead.decoder.DecoderConfig.Sizes;
 import io.multihead.decoder.Settings.RopeRequest;
 import io.multihead.gemm.Activation;
+import io.multihead.internal.load.RopeSettings;
 import io.multihead.position.Rope;
 import io.multihead.position.Rope.Pairing;
 import java.util.List;
@@ -20,7 +21,6 @@ import org.jspecify.annotations.Nullable;
  * their size.
  */
 final class GemmaFamily implements Family {
-    private static final String ROPE = "rope_parameters";
 
     /** Elements of a head, and the scalar whose root divides scores, where a {@code config.json} does not say. */
     private static final int HEAD_DIM = 256;
@@ -50,8 +50,9 @@ final class GemmaFamily implements Family {
         settings.requireOneOf("hidden_activation", "gelu_pytorch_tanh");
         Sizes sizes = Rules.sizes(settings, HEAD_DIM);
         RopeRequest request = Rules.request(sizes, Pairing.HALF_SPLIT).withTheta(GLOBAL_THETA);
-        if (settings.has(ROPE) && !(settings.hasRope(Rules.FULL) && settings.hasRope(Rules.SLIDING))) {
-            throw settings.fail(ROPE, "those of " + Rules.FULL + " and of " + Rules.SLIDING);
+        if (settings.has(RopeSettings.PARAMETERS)
+                && !(settings.hasRope(Rules.FULL) && settings.hasRope(Rules.SLIDING))) {
+            throw settings.fail(RopeSettings.PARAMETERS, "those of " + Rules.FULL + " and of " + Rules.SLIDING);
         }
         Rope global = settings.rope(request.withLayers(Rules.FULL));
         double localTheta = settings.above("rope_local_base_freq", 1, LOCAL_THETA);

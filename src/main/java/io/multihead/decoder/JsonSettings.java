@@ -1,13 +1,13 @@
 package io.multihead.decoder;
 
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.load.RopeSettings;
 import io.multihead.position.Rope;
 import io.multihead.position.RopeConfigReader;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -18,8 +18,6 @@ import org.jspecify.annotations.Nullable;
 final class JsonSettings implements Settings {
     private static final String QUANTISATION = "quantization_config";
     private static final String METHOD = "quant_method";
-    private static final String ROPE = "rope_parameters";
-    private static final String SCALING = "rope_scaling";
     private static final String THETA = "rope_theta";
     private static final String PARTIAL = "partial_rotary_factor";
     private static final String ORIGINAL = "original_max_position_embeddings";
@@ -125,18 +123,15 @@ final class JsonSettings implements Settings {
 
     @Override
     public boolean hasRope(String layers) {
-        return config.has(ROPE) && config.object(ROPE).has(layers);
+        return config.has(RopeSettings.PARAMETERS)
+                && config.object(RopeSettings.PARAMETERS).has(layers);
     }
 
     @Override
     public Rope rope(RopeRequest request) {
-        String key = config.has(ROPE) ? ROPE : SCALING;
-        if (config.has(ROPE) && config.has(SCALING) && !Objects.equals(config.get(ROPE), config.get(SCALING))) {
-            throw fail(SCALING, "none beside " + ROPE + ", or the same");
-        }
-        JsonObject dictionary = config.has(key) ? config.object(key) : null;
+        JsonObject dictionary = RopeSettings.dictionary(config);
         if (hasRope(request.layers())) {
-            dictionary = config.object(ROPE).object(request.layers());
+            dictionary = config.object(RopeSettings.PARAMETERS).object(request.layers());
         }
         double theta = above(THETA, 1, request.theta());
         double partial = above(PARTIAL, 0, request.partial());
@@ -156,7 +151,7 @@ final class JsonSettings implements Settings {
         try {
             return reader.read(dictionary == null ? null : members(dictionary, request), Rope.Pairing.HALF_SPLIT);
         } catch (IllegalArgumentException wrong) {
-            String name = dictionary == null ? config.name() + "." + key : dictionary.name();
+            String name = dictionary == null ? config.name() + "." + RopeSettings.name(config) : dictionary.name();
             throw new IllegalArgumentException(name + "." + wrong.getMessage(), wrong);
         }
     }

@@ -4,6 +4,7 @@ import io.multihead.attention.AttentionOptions;
 import io.multihead.gemm.Activation;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.load.RopeSettings;
 import io.multihead.nn.attention.MultiHeadConfig;
 import io.multihead.nn.attention.TransformerBlock;
 import io.multihead.position.Rope;
@@ -11,7 +12,6 @@ import io.multihead.position.RopeConfigReader;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The sizes of a decoder of Llama's shape, and its settings in {@code config.json}.
@@ -81,13 +81,11 @@ record LlamaSizes(
                 config.flag("tie_word_embeddings", false));
     }
 
-    /** Settings of rotary positions are in {@code rope_parameters} where transformers 5 wrote them. */
     private static Rope rope(JsonObject config, int headDim, int context) {
-        String key = config.has("rope_parameters") ? "rope_parameters" : "rope_scaling";
-        Map<String, @Nullable Object> dictionary =
-                config.has(key) ? config.object(key).members() : null;
+        JsonObject dictionary = RopeSettings.dictionary(config);
         double theta = config.has("rope_theta") ? config.number("rope_theta") : THETA;
-        return RopeConfigReader.of(headDim, theta, context).read(dictionary, Rope.Pairing.HALF_SPLIT);
+        return RopeConfigReader.of(headDim, theta, context)
+                .read(dictionary == null ? null : dictionary.members(), Rope.Pairing.HALF_SPLIT);
     }
 
     /** Returns what {@code config.json} says of a model that was not read from one; its rope is not scaled. */

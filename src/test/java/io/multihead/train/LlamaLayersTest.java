@@ -165,7 +165,13 @@ class LlamaLayersTest {
             {"\"num_hidden_layers\":2", "\"num_hidden_layers\":1", "model.layers.1."},
             {"\"num_hidden_layers\":2", "\"num_hidden_layers\":3", "model.layers.2."},
             {"\"intermediate_size\":40", "\"intermediate_size\":41", "mlp.gate_proj.weight"},
-            {"\"tie_word_embeddings\":true", "\"tie_word_embeddings\":false", "lm_head.weight"}
+            {"\"tie_word_embeddings\":true", "\"tie_word_embeddings\":false", "lm_head.weight"},
+            {
+                "\"tie_word_embeddings\":true",
+                "\"tie_word_embeddings\":true,\"rope_parameters\":{\"rope_type\":\"default\"},"
+                        + "\"rope_scaling\":{\"rope_type\":\"linear\",\"factor\":2}",
+                "rope_scaling"
+            }
         }) {
             assertTrue(settings.contains(change[0]), change[0]);
             Files.writeString(config, settings.replace(change[0], change[1]));
