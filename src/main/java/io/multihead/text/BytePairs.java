@@ -196,13 +196,9 @@ public final class BytePairs {
         json.put("pre_tokenizer", bytes);
         json.put("decoder", bytes);
         json.put("model", Map.of("type", "BPE", "vocab", ids, "merges", merges));
-        write(folder.resolve("tokenizer.json"), json);
-        write(
+        JsonWriter.write(folder.resolve("tokenizer.json"), json);
+        JsonWriter.write(
                 folder.resolve("tokenizer_config.json"),
                 Map.of("tokenizer_class", "PreTrainedTokenizerFast", "eos_token", END));
-    }
-
-    private static void write(Path file, Map<String, ?> json) throws IOException {
-        Files.writeString(file, JsonWriter.write(file.toString(), json));
     }
 }

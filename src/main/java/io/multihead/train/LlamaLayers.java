@@ -315,7 +315,7 @@ public final class LlamaLayers {
         }
         settings.remove("dtype"); // of which torch_dtype is the older name; the weights may have had another type
         settings.put("torch_dtype", "float32");
-        Files.writeString(folder.resolve(ModelFolder.CONFIG), JsonWriter.write(ModelFolder.CONFIG, settings));
+        JsonWriter.write(folder.resolve(ModelFolder.CONFIG), settings);
         Safetensors.write(folder.resolve("model.safetensors"), weights(), Map.of("format", "pt"));
     }
 

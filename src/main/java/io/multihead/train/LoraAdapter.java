@@ -156,8 +156,8 @@ public final class LoraAdapter {
                 : BlockTensor.quantize(arena, weight, type)::dequantize;
     }
 
-    private static Tensor get(Map<String, Tensor> adapters, String name) {
-        return Checks.notNull(adapters.get(name), name);
+    private static Tensor get(Map<String, Tensor> tensors, String name) {
+        return Checks.notNull(tensors.get(name), name);
     }
 
     /** Returns the adapted matrices by their names without {@code .weight}. */
@@ -302,11 +302,11 @@ public final class LoraAdapter {
         Checks.notNull(sums, "sums");
         TensorChecks checks = new TensorChecks(cpu).reads(parameters);
         targets.forEach(
-                (module, target) -> checks.reads(module + WEIGHT, required(sums, module + WEIGHT), target.sum.shape()));
+                (module, target) -> checks.reads(module + WEIGHT, get(sums, module + WEIGHT), target.sum.shape()));
         checks.writesGradients(parameters, gradients);
         GemmOptions add = GemmOptions.DEFAULT.withFactors((float) config.scale(), 1);
         targets.forEach((module, target) -> {
-            Tensor sum = required(sums, module + WEIGHT);
+            Tensor sum = get(sums, module + WEIGHT);
             Tensor ofA = gradients.get(PREFIX + module + A);
             if (ofA != null) {
                 Gemm.multiply(cpu, target.b, sum, ofA, add.withTransposeA(true));
@@ -316,10 +316,6 @@ public final class LoraAdapter {
                 Gemm.multiply(cpu, sum, target.a, ofB, add.withTransposeB(true));
             }
         });
-    }
-
-    private static Tensor required(Map<String, Tensor> sums, String name) {
-        return Checks.notNull(sums.get(name), name);
     }
 
     /**
@@ -338,6 +334,6 @@ public final class LoraAdapter {
         settings.put("lora_dropout", 0.0);
         settings.put("target_modules", List.copyOf(new TreeSet<>(config.modules)));
         Safetensors.write(folder.resolve(WEIGHTS), parameters, Map.of("format", "pt"));
-        Files.writeString(folder.resolve(CONFIG), JsonWriter.write(CONFIG, settings));
+        JsonWriter.write(folder.resolve(CONFIG), settings);
     }
 }

@@ -1,5 +1,9 @@
 package io.multihead.internal.base;
 
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -23,6 +27,16 @@ public final class JsonWriter {
         JsonWriter writer = new JsonWriter(source);
         writer.object(object);
         return writer.json.toString();
+    }
+
+    /**
+     * Writes an object into a file, which appears whole or not at all.
+     *
+     * @throws IllegalArgumentException as of the text; nothing has been written then
+     */
+    public static void write(Path file, Map<String, ?> object) throws IOException {
+        byte[] bytes = write(file.toString(), object).getBytes(StandardCharsets.UTF_8);
+        AtomicFile.write(file, "json", to -> to.append(ByteBuffer.wrap(bytes)));
     }
 
     private void object(Map<?, ?> members) {
