@@ -51,12 +51,17 @@ public final class Embedding implements Layer {
      * @throws IllegalArgumentException if the shape or element type does not fit
      */
     public static Embedding of(Tensor weight) {
+        requireTable(weight, "vocabulary");
+        return new Embedding(weight);
+    }
+
+    /** Fails unless a table has floating elements and rows of a length that a buffer holds. */
+    static void requireTable(Tensor weight, String rows) {
         TensorChecks.requireFloating(weight, WEIGHT);
         if (weight.rank() != 2) {
-            throw Checks.fail(WEIGHT, "shape " + weight.shape(), "expected [vocabulary, dim]");
+            throw Checks.fail(WEIGHT, "shape " + weight.shape(), "expected [" + rows + ", dim]");
         }
         RowView.requireLength(weight.dim(1), 1, "dim of weight");
-        return new Embedding(weight);
     }
 
     /**
@@ -69,11 +74,16 @@ public final class Embedding implements Layer {
      * @throws IllegalArgumentException if a size is below 1
      */
     public static Embedding initialize(Arena arena, long vocabulary, long dim, long seed) {
-        Checks.atLeast(vocabulary, 1, "vocabulary");
+        return of(freshTable(arena, seed, 1, "vocabulary", vocabulary, dim));
+    }
+
+    /** Returns a table of normal numbers, or fails by the name of its rows. */
+    static Tensor freshTable(Arena arena, long seed, double deviation, String name, long rows, long dim) {
+        Checks.atLeast(rows, 1, name);
         Checks.atLeast(dim, 1, "dim");
         RowView.requireLength(dim, 1, "dim");
         InitialTensors random = new InitialTensors(seed, Checks.notNull(arena, "arena"));
-        return of(random.normal(1, Shape.of(vocabulary, dim)));
+        return random.normal(deviation, Shape.of(rows, dim));
     }
 
     /**

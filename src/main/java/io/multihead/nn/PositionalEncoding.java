@@ -2,8 +2,6 @@ package io.multihead.nn;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
-import io.multihead.internal.call.TensorChecks;
-import io.multihead.internal.nn.InitialTensors;
 import io.multihead.internal.nn.RowView;
 import io.multihead.internal.nn.TensorArena;
 import io.multihead.internal.nn.TensorMath;
@@ -39,11 +37,7 @@ public final class PositionalEncoding implements Layer {
      * @throws IllegalArgumentException if the shape or element type does not fit
      */
     public static PositionalEncoding of(Tensor weight) {
-        TensorChecks.requireFloating(weight, WEIGHT);
-        if (weight.rank() != 2) {
-            throw Checks.fail(WEIGHT, "shape " + weight.shape(), "expected [positions, dim]");
-        }
-        RowView.requireLength(weight.dim(1), 1, "dim of weight");
+        Embedding.requireTable(weight, "positions");
         return new PositionalEncoding(weight);
     }
 
@@ -57,10 +51,7 @@ public final class PositionalEncoding implements Layer {
      * @throws IllegalArgumentException if a size is below 1
      */
     public static PositionalEncoding initialize(Arena arena, long positions, long dim, long seed) {
-        Checks.atLeast(positions, 1, "positions");
-        Checks.atLeast(dim, 1, "dim");
-        RowView.requireLength(dim, 1, "dim");
-        return of(new InitialTensors(seed, Checks.notNull(arena, "arena")).normal(0.02, Shape.of(positions, dim)));
+        return of(Embedding.freshTable(arena, seed, 0.02, "positions", positions, dim));
     }
 
     /**
