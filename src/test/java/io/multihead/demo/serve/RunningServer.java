@@ -50,12 +50,12 @@ final class RunningServer implements AutoCloseable {
         return err.toString();
     }
 
-    private HttpRequest.Builder request(String path) {
-        return HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + port() + path));
+    private static HttpRequest.Builder request(int port, String path) {
+        return HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + port + path));
     }
 
     HttpResponse<String> get(String path) throws IOException, InterruptedException {
-        return client.send(request(path).build(), HttpResponse.BodyHandlers.ofString());
+        return client.send(request(port(), path).build(), HttpResponse.BodyHandlers.ofString());
     }
 
     HttpResponse<String> post(String path, String body, String... headers) throws IOException, InterruptedException {
@@ -67,7 +67,12 @@ final class RunningServer implements AutoCloseable {
     }
 
     private HttpRequest posted(String path, String body, String... headers) {
-        HttpRequest.Builder request = request(path).POST(HttpRequest.BodyPublishers.ofString(body));
+        return posted(port(), path, body, headers);
+    }
+
+    /** Returns a request to a server of this machine. */
+    static HttpRequest posted(int port, String path, String body, String... headers) {
+        HttpRequest.Builder request = request(port, path).POST(HttpRequest.BodyPublishers.ofString(body));
         return (headers.length > 0 ? request.headers(headers) : request).build();
     }
 

@@ -45,14 +45,8 @@ class ServeOptionsTest {
         return file.toString();
     }
 
-    private HttpResponse<String> post(InetSocketAddress to, String path, String body, String... headers)
-            throws Exception {
-        HttpRequest.Builder request = HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + to.getPort() + path))
-                .POST(HttpRequest.BodyPublishers.ofString(body));
-        if (headers.length > 0) {
-            request.headers(headers);
-        }
-        return client.send(request.build(), HttpResponse.BodyHandlers.ofString());
+    private HttpResponse<String> post(InetSocketAddress to, String path, String body) throws Exception {
+        return client.send(RunningServer.posted(to.getPort(), path, body), HttpResponse.BodyHandlers.ofString());
     }
 
     @Test

@@ -11,9 +11,6 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.net.InetSocketAddress;
 import java.net.Socket;
-import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -47,40 +44,22 @@ class ServeProtocolTest {
     @TempDir
     static Path folder;
 
-    private static final StringWriter ERR = new StringWriter();
-    private static final Serve SERVE = new Serve();
-    private static final HttpClient CLIENT = HttpClient.newHttpClient();
-    private static Thread thread;
-    private static int port;
+    private static RunningServer server;
 
     @BeforeAll
     static void serve() throws Exception {
         Path model = folder.resolve("small.gguf");
         FamilyModel.writeChat(model, TEMPLATE, 1024);
-        String[] arguments = {"--model", model.toString(), "--port", "0", "--threads", "1", "--api-key", KEY};
-        thread = new Thread(() -> SERVE.run(new PrintWriter(ERR, true), arguments));
-        thread.start();
-        InetSocketAddress address = SERVE.address();
-        while (address == null) {
-            assertTrue(thread.isAlive(), ERR.toString());
-            Thread.sleep(5);
-            address = SERVE.address();
-        }
-        port = address.getPort();
+        server = new RunningServer("--model", model.toString(), "--api-key", KEY);
     }
 
     @AfterAll
-    static void stop() throws InterruptedException {
-        SERVE.stop();
-        thread.join();
+    static void stop() {
+        server.close();
     }
 
     private static HttpResponse<String> post(String body) throws Exception {
-        HttpRequest request = HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + port + CHAT))
-                .header("Authorization", "Bearer " + KEY)
-                .POST(HttpRequest.BodyPublishers.ofString(body))
-                .build();
-        return CLIENT.send(request, HttpResponse.BodyHandlers.ofString());
+        return server.post(CHAT, body, "Authorization", "Bearer " + KEY);
     }
 
     private static String chat(String more) {
@@ -204,7 +183,7 @@ class ServeProtocolTest {
         for (String key : List.of(KEY, "other")) {
             String head = "POST " + CHAT + " HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " + key
                     + "\r\nContent-Length: " + body.length + "\r\nConnection: close\r\n\r\n";
-            try (Socket socket = new Socket("127.0.0.1", port)) {
+            try (Socket socket = new Socket("127.0.0.1", server.port())) {
                 socket.getOutputStream().write(head.getBytes(StandardCharsets.UTF_8));
                 socket.getOutputStream().write(body);
                 String answer = new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8);

@@ -2,7 +2,6 @@ package io.multihead.demo.serve;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -16,11 +15,6 @@ import io.multihead.decoder.Sampling;
 import io.multihead.decoder.Session;
 import io.multihead.decoder.SessionOptions;
 import io.multihead.decoder.Sessions;
-import java.io.PrintWriter;
-import java.io.StringWriter;
-import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -45,73 +39,33 @@ class ServeTest {
             {%- endfor %}{{ '<|im_end|>\\n' }}{% endfor %}
             {%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}""";
 
-    private static final HttpClient CLIENT = HttpClient.newHttpClient();
-    private static final StringWriter ERR = new StringWriter();
-
     @TempDir
     static Path folder;
 
-    private static final Serve SERVE = new Serve();
-    private static Thread thread;
-    private static String url;
+    private static RunningServer server;
 
     @BeforeAll
     static void serve() throws Exception {
-        FamilyModel.writeChat(folder.resolve("small.gguf"), TEMPLATE, 1024);
-        thread = new Thread(() -> SERVE.run(
-                new PrintWriter(ERR, true),
-                "--model",
-                folder.resolve("small.gguf").toString(),
-                "--port",
-                "0",
-                "--threads",
-                "2",
-                "--sessions",
-                "4",
-                "--queue",
-                "70"));
-        thread.start();
-        url = await(SERVE, thread);
-    }
-
-    private static String await(Serve serve, Thread running) throws InterruptedException {
-        while (serve.address() == null) {
-            assertTrue(running.isAlive(), ERR.toString());
-            Thread.sleep(5);
-        }
-        return "http://127.0.0.1:" + assertAddress(serve);
-    }
-
-    private static int assertAddress(Serve serve) {
-        assertNotNull(serve.address());
-        return serve.address().getPort();
+        Path model = folder.resolve("small.gguf");
+        FamilyModel.writeChat(model, TEMPLATE, 1024);
+        server = new RunningServer("--model", model.toString(), "--threads", "2", "--sessions", "4", "--queue", "70");
     }
 
     @AfterAll
-    static void stop() throws InterruptedException {
-        SERVE.stop();
-        thread.join();
-        assertFalse(thread.isAlive());
-    }
-
-    private static HttpRequest.Builder request(String path) {
-        return HttpRequest.newBuilder(URI.create(url + path)).header("Content-Type", "application/json");
+    static void stop() {
+        server.close();
     }
 
     private static HttpResponse<String> post(String path, String body) throws Exception {
-        return CLIENT.send(
-                request(path).POST(HttpRequest.BodyPublishers.ofString(body)).build(),
-                HttpResponse.BodyHandlers.ofString());
+        return server.post(path, body, "Content-Type", "application/json");
     }
 
     private static JsonNode ok(String path, String body) throws Exception {
-        HttpResponse<String> response = post(path, body);
-        assertEquals(200, response.statusCode(), response.body());
-        return JSON.readTree(response.body());
+        return server.json(post(path, body));
     }
 
     private static String get(String path) throws Exception {
-        HttpResponse<String> response = CLIENT.send(request(path).build(), HttpResponse.BodyHandlers.ofString());
+        HttpResponse<String> response = server.get(path);
         assertEquals(200, response.statusCode(), response.body());
         return response.body();
     }
@@ -182,9 +136,7 @@ class ServeTest {
         }
         List<CompletableFuture<HttpResponse<String>>> all = new ArrayList<>();
         for (int i = 0; i < 64; i++) {
-            HttpRequest.BodyPublisher body = HttpRequest.BodyPublishers.ofString(chat("q" + i % 7, i, ""));
-            all.add(CLIENT.sendAsync(
-                    request("/v1/chat/completions").POST(body).build(), HttpResponse.BodyHandlers.ofString()));
+            all.add(server.send("/v1/chat/completions", chat("q" + i % 7, i, "")));
         }
         for (int i = 0; i < 64; i++) {
             HttpResponse<String> response = all.get(i).get();
@@ -302,10 +254,7 @@ class ServeTest {
                         .statusCode());
         assertEquals(404, post("/v1/chat/completions/more", "{}").statusCode());
         assertEquals(404, post("/v1/embeddings", "{}").statusCode());
-        assertEquals(
-                405,
-                CLIENT.send(request("/v1/chat/completions").build(), HttpResponse.BodyHandlers.ofString())
-                        .statusCode());
+        assertEquals(405, server.get("/v1/chat/completions").statusCode());
     }
 
     @Test
