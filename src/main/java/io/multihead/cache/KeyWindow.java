@@ -121,7 +121,7 @@ final class KeyWindow {
         }
     }
 
-    /** Returns the longest begin of a sequence, of at most so many tokens, that it can be cut to; -1 if it slid and there is none. */
+    /** Returns the length of the longest prefix, at most {@code length}, that a sequence can be truncated to; -1 if it slid and there is none. */
     long restorable(Sequence sequence, long length) {
         long most = Math.min(length, sequence.shortest());
         if (tokens == 0 || canCut(sequence, most, sequence.dropped)) {

@@ -22,10 +22,10 @@ import org.jspecify.annotations.Nullable;
  */
 public final class RecurrentCache implements SequenceCache {
     private static final long MOST_TOKENS = 1L << 62;
-    /** The begin of drafts, the end of a prompt, and that of the prompt before. */
+    /** The start of drafts, the end of a prompt, and that of the prompt before. */
     static final int MOST_SNAPSHOTS = 3;
 
-    /** What a state of {@link #bytesPerSequence} counts as where there is a {@link #limit}, since it has room for any number of tokens. */
+    /** Tokens that a state of {@link #bytesPerSequence} counts as in a cache with a {@link #limit}: a state holds any number of tokens. */
     public static final long TOKENS_OF_STATE = 1L << 32;
 
     private static final String EVEN = "expected one length, as after a whole step";
@@ -189,7 +189,7 @@ public final class RecurrentCache implements SequenceCache {
         }
     }
 
-    /** Fails unless so many more states are within the limit. */
+    /** Fails if {@code sets} more states would exceed the limit. */
     void requireRoom(long sets) {
         if (sets > mostSets - used) {
             throw new CacheFullException("cache: " + sets + " recurrent states of " + bytesPerSequence()

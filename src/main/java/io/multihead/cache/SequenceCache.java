@@ -89,7 +89,7 @@ public interface SequenceCache {
     boolean truncatesAnywhere();
 
     /**
-     * Returns the longest begin of a sequence that {@link #truncate} can leave.
+     * Returns the length of the longest prefix of a sequence that {@link #truncate} can leave.
      *
      * @param sequence an open sequence
      * @param length most tokens of it, at least 0

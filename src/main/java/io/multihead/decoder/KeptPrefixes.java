@@ -45,14 +45,14 @@ final class KeptPrefixes {
             release(sequence);
         } else {
             cache.truncate(sequence.number, length);
-            dropBeginsOf(tokens, length);
+            dropPrefixesOf(tokens, length);
             all.add(new Kept(sequence, Arrays.copyOf(tokens, length)));
         }
         isEmpty = all.isEmpty();
     }
 
-    /** Drops those that are no more than the begin of another one, such as those whose memory was taken. */
-    private void dropBeginsOf(int[] tokens, int length) {
+    /** Drops those that are no more than a prefix of another one, such as those whose memory was taken. */
+    private void dropPrefixesOf(int[] tokens, int length) {
         for (int i = all.size() - 1; i >= 0; i--) {
             Kept kept = all.get(i);
             if (common(kept, tokens, length) == shareable(kept.sequence, eviction.length(kept.sequence))) {

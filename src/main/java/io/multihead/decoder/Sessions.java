@@ -17,7 +17,7 @@ import java.util.List;
  * A session that has slid keeps its room, since it cannot be computed again. {@link SessionOptions#maxWait} bounds the wait.
  *
  * <p>A session that is closed leaves its tokens in memory that no other needs, and a prompt that begins with the same ones, at least 16 of them,
- * starts from the longest such begin, with the same bits: a chat that is given whole at each turn computes the new turn alone. The ones used
+ * starts from the longest such prefix, with the same bits: a chat that is given whole at each turn computes the new turn alone. The ones used
  * least recently go first.
  *
  * <p>Thread-safe; a {@link Session} is for one thread at a time. Memory is native, {@link #bytesPerToken} for each token, allocated as

@@ -12,7 +12,7 @@ final class StopTexts {
     private final List<String> stops;
     private final StringBuilder held = new StringBuilder();
     private boolean found;
-    /** Characters at the begin of what is held that were given before. */
+    /** Characters at the start of what is held that were given before. */
     private int given;
 
     /**

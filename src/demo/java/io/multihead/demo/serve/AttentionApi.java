@@ -17,7 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** What a token of a text attends to: {@code /attention}, which OpenAI's protocol does not have. Thread-safe. */
+/** Answers {@code /attention} with the attention weights of a token, which OpenAI's protocol does not have. Thread-safe. */
 final class AttentionApi {
     private final String name;
     private final LanguageModel model;

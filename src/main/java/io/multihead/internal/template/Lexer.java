@@ -8,7 +8,7 @@ import java.util.regex.Pattern;
 
 /**
  * Divides a template into tokens as Jinja's lexer does with {@code trim_blocks} and {@code lstrip_blocks}: the line feed after a statement or
- * a comment is dropped, and the blanks between the begin of a line and one; {@code -} drops all white space beside a tag, {@code +} none.
+ * a comment is dropped, and the blanks between the start of a line and one; {@code -} drops all white space beside a tag, {@code +} none.
  */
 final class Lexer {
     private static final Pattern RAW_BEGIN = Pattern.compile("\\{%([-+]?)\\s*raw\\s*(-%}\\s*|\\+%}|%}\\n?)");

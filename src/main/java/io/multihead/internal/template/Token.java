@@ -12,11 +12,11 @@ record Token(Kind kind, String text, int line) {
     enum Kind {
         /** Text outside of tags. */
         TEXT,
-        /** The begin of a tag with a statement. */
+        /** The start of a tag with a statement. */
         STATEMENT_BEGIN,
         /** Its end. */
         STATEMENT_END,
-        /** The begin of a tag with an expression that is printed. */
+        /** The start of a tag with an expression that is printed. */
         PRINT_BEGIN,
         /** Its end. */
         PRINT_END,

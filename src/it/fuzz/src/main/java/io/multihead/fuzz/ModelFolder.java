@@ -32,7 +32,11 @@ final class ModelFolder {
         this(name, files, names, shared, 0, use);
     }
 
-    /** Takes the files of a folder, for whose model so many bytes are allocated whatever the changed file has. */
+    /**
+     * Creates a folder of these files.
+     *
+     * @param besides bytes that loading allocates, whatever the size of the changed file
+     */
     ModelFolder(String name, Map<String, byte[]> files, List<String> names, Set<String> shared, long besides, Use use) {
         this.besides = besides;
         folder = Scratch.folder(name);

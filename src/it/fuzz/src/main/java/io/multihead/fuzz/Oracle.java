@@ -44,7 +44,7 @@ final class Oracle {
         check(bytes, 0, input);
     }
 
-    /** Does so where so many bytes are allocated besides. */
+    /** The same, where {@code besides} bytes are allocated in addition, whatever the size of the input. */
     static void check(long bytes, long besides, Runnable input) {
         long most = ALLOCATED_BY_ANY + besides + ALLOCATED_PER_BYTE * bytes;
         long least = Long.MAX_VALUE;

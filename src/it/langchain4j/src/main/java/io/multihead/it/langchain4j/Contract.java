@@ -79,7 +79,7 @@ public final class Contract {
         }
     }
 
-    /** Is told of each request, and makes the model write its answer. */
+    /** Listens to each request, and constrains the model to the answer that the test expects. */
     static final class Oracle implements ChatModelListener {
         private volatile String answer = "";
 
