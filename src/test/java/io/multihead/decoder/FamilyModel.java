@@ -17,6 +17,16 @@ import java.util.stream.Stream;
 
 /** A small model for tests of other packages. */
 public final class FamilyModel {
+    /** A chat template as Hermes has it: tools in the beginning, calls between marks. */
+    public static final String TOOL_TEMPLATE = """
+            {%- for tool in tools or [] %}{{ tool | tojson }}{% endfor %}
+            {%- for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' }}{{ message.content or '' }}
+            {%- for call in message.tool_calls or [] %}
+            {{- '\\n<tool_call>\\n{"name": "' + call.function.name + '", "arguments": ' }}
+            {{- call.function.arguments | tojson }}{{- '}\\n</tool_call>' }}
+            {%- endfor %}{{ '<|im_end|>\\n' }}{% endfor %}
+            {%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}""";
+
     private FamilyModel() {}
 
     /** Returns the names of the families. */

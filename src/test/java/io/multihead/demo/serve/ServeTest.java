@@ -29,15 +29,6 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 class ServeTest {
     private static final ObjectMapper JSON = new ObjectMapper();
-    /** As Hermes has it: tools in the beginning, calls between marks. */
-    private static final String TEMPLATE = """
-            {%- for tool in tools or [] %}{{ tool | tojson }}{% endfor %}
-            {%- for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' }}{{ message.content or '' }}
-            {%- for call in message.tool_calls or [] %}
-            {{- '\\n<tool_call>\\n{"name": "' + call.function.name + '", "arguments": ' }}
-            {{- call.function.arguments | tojson }}{{- '}\\n</tool_call>' }}
-            {%- endfor %}{{ '<|im_end|>\\n' }}{% endfor %}
-            {%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}""";
 
     @TempDir
     static Path folder;
@@ -47,7 +38,7 @@ class ServeTest {
     @BeforeAll
     static void serve() throws Exception {
         Path model = folder.resolve("small.gguf");
-        FamilyModel.writeChat(model, TEMPLATE, 1024);
+        FamilyModel.writeChat(model, FamilyModel.TOOL_TEMPLATE, 1024);
         server = new RunningServer("--model", model.toString(), "--threads", "2", "--sessions", "4", "--queue", "70");
     }
 

@@ -50,7 +50,7 @@ public final class BrowserCheck {
         try {
             BrowserCheck check = new BrowserCheck(browser);
             Path file = Files.createTempDirectory("page").resolve("small.gguf");
-            FamilyModel.writeChat(file, Check.TEMPLATE, 1024);
+            FamilyModel.writeChat(file, FamilyModel.TOOL_TEMPLATE, 1024);
             try (ServerProcess server = ServerProcess.start(file)) {
                 check.chat(server);
             } finally {

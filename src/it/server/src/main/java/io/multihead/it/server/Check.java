@@ -22,21 +22,12 @@ import org.springframework.ai.openai.OpenAiChatOptions;
 
 /** Asks a server in a process of its own by clients that others wrote. */
 public final class Check {
-    static final String TEMPLATE = """
-            {%- for tool in tools or [] %}{{ tool | tojson }}{% endfor %}
-            {%- for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' }}{{ message.content or '' }}
-            {%- for call in message.tool_calls or [] %}
-            {{- '\\n<tool_call>\\n{"name": "' + call.function.name + '", "arguments": ' }}
-            {{- call.function.arguments | tojson }}{{- '}\\n</tool_call>' }}
-            {%- endfor %}{{ '<|im_end|>\\n' }}{% endfor %}
-            {%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}""";
-
     private Check() {}
 
     /** Runs all of it, and fails where an answer is not that of another client. */
     public static void main(String[] arguments) throws IOException, InterruptedException {
         Path file = Files.createTempDirectory("server").resolve("small.gguf");
-        FamilyModel.writeChat(file, TEMPLATE, 1024);
+        FamilyModel.writeChat(file, FamilyModel.TOOL_TEMPLATE, 1024);
         try (ServerProcess server = ServerProcess.start(file)) {
             String url = server.url();
             String text = sdk(url);
