@@ -4,7 +4,11 @@ import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.net.URI;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 
 /** The demo's server in a process of its own. */
 final class ServerProcess implements AutoCloseable {
@@ -16,18 +20,26 @@ final class ServerProcess implements AutoCloseable {
         this.url = url;
     }
 
-    static ServerProcess start(Path model) throws IOException {
-        Process process = new ProcessBuilder(
-                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                        "--add-modules",
-                        "jdk.incubator.vector",
-                        "-cp",
-                        System.getProperty("java.class.path"),
-                        "io.multihead.demo.serve.Serve",
-                        "--model",
-                        model.toString(),
-                        "--port",
-                        "0")
+    /**
+     * Starts a server on any free port.
+     *
+     * @param options more options of {@code Serve}
+     */
+    static ServerProcess start(Path model, String... options) throws IOException {
+        List<String> command = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-Xmx256m",
+                "--add-modules",
+                "jdk.incubator.vector",
+                "-cp",
+                System.getProperty("java.class.path"),
+                "io.multihead.demo.serve.Serve",
+                "--model",
+                model.toString(),
+                "--port",
+                "0"));
+        command.addAll(List.of(options));
+        Process process = new ProcessBuilder(command)
                 .redirectOutput(new File("/dev/null"))
                 .start();
         BufferedReader err = new BufferedReader(new InputStreamReader(process.getErrorStream()));
@@ -45,6 +57,19 @@ final class ServerProcess implements AutoCloseable {
 
     String page() {
         return url.replace("/v1", "/");
+    }
+
+    int port() {
+        return URI.create(url).getPort();
+    }
+
+    /** Returns its resident memory, in MiB, where Linux tells it. */
+    long residentMemory() throws IOException {
+        return Files.readAllLines(Path.of("/proc", String.valueOf(process.pid()), "status")).stream()
+                .filter(line -> line.startsWith("VmRSS:"))
+                .mapToLong(line -> Long.parseLong(line.replaceAll("[^0-9]", "")) >> 10)
+                .findFirst()
+                .orElse(0);
     }
 
     /** Ends it, which lets requests be answered; returns its exit code. */
