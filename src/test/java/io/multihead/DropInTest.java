@@ -23,6 +23,7 @@ import io.multihead.reference.ScoreRule;
 import io.multihead.reference.Tolerance;
 import io.multihead.support.Blocks;
 import io.multihead.support.Numbers;
+import io.multihead.support.PageCode;
 import io.multihead.tensor.BlockTensor;
 import io.multihead.tensor.BlockType;
 import io.multihead.tensor.DType;
@@ -44,12 +45,19 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The methods of docs/drop-in.md, word by word, against the specification. */
+/** The methods of docs/drop-in.md and of its reference, against the specification. */
 class DropInTest {
     private static final Compute CPU = Compute.serial();
     private static final int HEADS = 4;
     private static final int KEY_HEADS = 2;
     private static final int DIM = 16;
+
+    @Test
+    void pagesHaveThisCode() throws IOException {
+        Path source = Path.of("src/test/java/io/multihead/DropInTest.java");
+        PageCode.isTested(Path.of("docs/drop-in.md"), source);
+        PageCode.isTested(Path.of("docs/reference/drop-in.md"), source);
+    }
 
     @Test
     void quantisedProducts(@TempDir Path folder) throws IOException {

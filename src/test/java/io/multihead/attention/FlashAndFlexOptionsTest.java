@@ -14,7 +14,7 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Options of FlashAttention and FlexAttention as docs/layer-options.md expresses them, against their formulas in double. */
+/** Options of FlashAttention and FlexAttention as docs/reference/layer-options.md expresses them, against their formulas in double. */
 @Tag("lanes")
 class FlashAndFlexOptionsTest {
     private static final Compute CPU = Compute.serial();

@@ -11,7 +11,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Every mode of the ONNX operator Attention, opsets 23 to 25, as docs/layer-options.md expresses it with this library, against the
+ * Every mode of the ONNX operator Attention, opsets 23 to 25, as docs/reference/layer-options.md expresses it with this library, against the
  * operator's formulas. Each case is checked with the four modes of {@code qk_matmul_output_mode}.
  */
 class OnnxAttentionSpecTest {

@@ -16,7 +16,7 @@ import java.lang.foreign.Arena;
 import org.junit.jupiter.api.Test;
 
 /**
- * What docs/cache.md says of the element types of a cache whose keys have one large channel, as those of models with biased keys.
+ * The table of docs/reference/cache.md: element types of a cache whose keys have one large channel, as in models with biased keys.
  *
  * <p>A key is rounded to steps of its scale, {@code 100 / 127}: an error of {@code step / sqrt(12)} for each of 127 channels, hence of
  * {@code 0.227 sqrt(127 / 128) = 0.23} for a score, and relatively of a weight. The mean of 512 values that they weigh is off by as much

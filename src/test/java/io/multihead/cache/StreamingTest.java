@@ -14,14 +14,17 @@ import io.multihead.reference.ReferenceAttention;
 import io.multihead.reference.ReferenceRope;
 import io.multihead.reference.ScoreRule;
 import io.multihead.support.Numbers;
+import io.multihead.support.PageCode;
 import io.multihead.support.Tokens;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
+import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.nio.file.Path;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 
-/** The class of docs/cache.md, word by word: the first tokens and a window, beside one softmax over both. */
+/** The class of docs/reference/cache.md: the first tokens and a window, beside one softmax over both. */
 class StreamingTest {
     private static final Compute CPU = Compute.serial();
     private static final int HEADS = 2;
@@ -70,6 +73,12 @@ class StreamingTest {
 
     private static Tensor zeros(long... dims) {
         return Tensor.zeros(Arena.ofAuto(), DType.F32, dims);
+    }
+
+    @Test
+    void thePageHasThisCode() throws IOException {
+        PageCode.isTested(
+                Path.of("docs/reference/cache.md"), Path.of("src/test/java/io/multihead/cache/StreamingTest.java"));
     }
 
     @Test

@@ -22,7 +22,7 @@ import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** The class of docs/heads.md, word by word, on a small model. */
+/** The class of docs/reference/heads.md, word by word, on a small model. */
 class TrainedHeadsTest extends TinyModelFolder {
     /**
      * A state is off by up to 300 u (as in SentenceEncoderTest), here and in the encoder, and states are of the order of 1 before they
@@ -130,7 +130,7 @@ class TrainedHeadsTest extends TinyModelFolder {
     void thePageHasThisCode() throws IOException {
         String code = Files.readString(Path.of("src/test/java/io/multihead/encoder/TrainedHeads.java"));
         String body = code.substring(code.indexOf("/** A trained BERT encoder"));
-        assertTrue(Files.readString(Path.of("docs/heads.md")).contains(body), "docs/heads.md");
+        assertTrue(Files.readString(Path.of("docs/reference/heads.md")).contains(body), "docs/reference/heads.md");
     }
 
     private static Tensor states(Sequence model, Tensor text) {

@@ -22,12 +22,12 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * Every row of docs/layer-options.md that offers an option of another suite names the test that checks it, and methods that
+ * Every row of docs/reference/layer-options.md that offers an option of another suite names the test that checks it, and methods that
  * exist.
  */
 @Execution(ExecutionMode.CONCURRENT)
 class OptionTablesTest {
-    private static final Path PAGE = Path.of("docs/layer-options.md");
+    private static final Path PAGE = Path.of("docs/reference/layer-options.md");
     private static final Path TESTS = Path.of("src/test/java");
     private static final Pattern TEST = Pattern.compile("`(\\w+)\\.(\\w+)`");
     private static final Pattern CODE = Pattern.compile("`([^`]+)`");

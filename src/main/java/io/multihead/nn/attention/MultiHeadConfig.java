@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The configuration of a {@link MultiHeadAttention}. {@link #of(long, int)} gives the defaults, {@code withX} changes one of them;
- * {@code docs/layer-options.md} maps PyTorch's and Keras's names. Immutable and thread-safe; two with the same options are equal,
+ * {@code docs/reference/layer-options.md} maps PyTorch's and Keras's names. Immutable and thread-safe; two with the same options are equal,
  * where masks and sinks are the very same objects.
  */
 public final class MultiHeadConfig {
