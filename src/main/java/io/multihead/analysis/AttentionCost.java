@@ -127,7 +127,7 @@ public record AttentionCost(long embedDim, long heads) {
     }
 
     /**
-     * Returns the bytes of all weight matrices in f32, which materialised attention holds and tiled attention does not.
+     * Returns the bytes of all weight matrices in f32, which materialized attention holds and tiled attention does not.
      *
      * @param length tokens, L, at least 0
      * @return {@code 4 h L^2}

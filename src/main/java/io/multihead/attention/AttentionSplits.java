@@ -28,7 +28,7 @@ import java.util.List;
  * AttentionSplits.merge(cpu, List.of(states0, states1, states2), outputs);                // on one
  * }</pre>
  *
- * <p>A state is unnormalised: the row's maximum, 32 partial sums of exponentials, and the output with a compensation term, some
+ * <p>A state is unnormalized: the row's maximum, 32 partial sums of exponentials, and the output with a compensation term, some
  * {@code 8 valueDim + 150} bytes for each split, head and query. That is little beside the keys for a few queries. For hundreds,
  * and for shards that do not begin at splits, merge an {@link AttentionState} for each shard, which is {@code 4 valueDim + 8} bytes
  * for each head and query; it is rounded, so that the result is within the rounding error of the merges of one call's.

@@ -9,7 +9,7 @@ import io.multihead.internal.nn.RowView;
 import io.multihead.tensor.Tensor;
 
 /**
- * Attention over a part of the keys: the normalised output and the log-sum-exp are all that is needed to merge it with
+ * Attention over a part of the keys: the normalized output and the log-sum-exp are all that is needed to merge it with
  * attention of the same queries over other keys. So a shared prefix is computed once (cascade inference), or a cache is
  * distributed over machines.
  *

@@ -9,12 +9,12 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * What a decoder computes, but for its weights: a stack of blocks of causal self-attention and a gated feed-forward layer, each of which
- * normalises its input by the root mean square and adds its result to it.
+ * normalizes its input by the root mean square and adds its result to it.
  *
  * @param family the name of the family, for messages
  * @param sizes numbers of layers, elements, heads and tokens
  * @param attention what all layers' attention has in common
- * @param norms how rows are normalised
+ * @param norms how rows are normalized
  * @param layers what layers differ in, one for each
  * @param activation of the feed-forward layer's gate
  * @param ends what happens to embeddings and logits
@@ -78,7 +78,7 @@ record DecoderConfig(
      *
      * @param scale factor of scores
      * @param needsBiases whether query, key and value must have biases; without, they may
-     * @param normalisesHeads whether each query and key head is normalised before it is rotated
+     * @param normalisesHeads whether each query and key head is normalized before it is rotated
      * @param softCap the largest absolute score; 0 for none
      * @param hasSinks whether each query head has a score of no key, which counts in the denominator
      * @param gated whether query projections make gates of the context, too
@@ -106,7 +106,7 @@ record DecoderConfig(
      *
      * @param epsilon added to the mean square
      * @param onePlus whether weights are stored less 1
-     * @param sandwich whether the results of attention and feed-forward layer are normalised, too, before they are added
+     * @param sandwich whether the results of attention and feed-forward layer are normalized, too, before they are added
      * @param residualScale factor of these results
      */
     record NormRule(double epsilon, boolean onePlus, boolean sandwich, double residualScale) {
@@ -121,7 +121,7 @@ record DecoderConfig(
      * @param rope rotary positions, shared by layers, or null for none
      * @param window tokens that a token sees, itself included; 0 for all before it
      * @param taps tokens of a short convolution in the place of attention; 0 for attention
-     * @param heads what they are where layers differ, or null for those of all; values are then normalised
+     * @param heads what they are where layers differ, or null for those of all; values are then normalized
      * @param keysOf the layer whose keys and values are read; -1 for its own
      */
     record LayerRule(

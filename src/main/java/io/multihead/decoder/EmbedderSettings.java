@@ -32,7 +32,7 @@ record EmbedderSettings(
     private static final Map<String, Pooling> MODES = Map.of(
             PoolingSettings.CLS, Pooling.CLS, PoolingSettings.MEAN, Pooling.MEAN, PoolingSettings.LAST, Pooling.LAST);
 
-    /** Reads a GGUF file, whose vectors are normalised as llama.cpp's are. */
+    /** Reads a GGUF file, whose vectors are normalized as llama.cpp's are. */
     static EmbedderSettings of(Gguf file, String architecture) {
         String key = architecture + ".pooling_type";
         OptionalLong type = file.findInteger(key);

@@ -16,7 +16,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Gemma 3, text alone (Gemma team 2025): normalisation before and after each part of a block, by weights that are stored less 1, which
+ * Gemma 3, text alone (Gemma team 2025): normalization before and after each part of a block, by weights that are stored less 1, which
  * GGUF's converter adds; five layers with a window and a rotary base of their own to one that sees everything; embeddings times the root of
  * their size.
  */

@@ -8,7 +8,7 @@ import java.util.List;
  *
  * @param id the token
  * @param text what is certain of the text since the last token: whole code points, and nothing that may be the beginning of a stop text. Texts of
- *     all tokens together are the text, but of one that was cancelled or timed out, which may end in what was held back
+ *     all tokens together are the text, but of one that was canceled or timed out, which may end in what was held back
  * @param logProbability logarithm of the token's probability by the model alone, without temperature and penalties; NaN where the
  *     options do not ask for it
  * @param mostProbable as many of the model's most probable tokens as the options ask for, the most probable one first, those of equal

@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * The tensors of a folder of GPT-OSS, whose experts are tensors of codes {@code [experts, outputs, blocks, 16]} and of scales {@code [experts,
  * outputs, blocks]}; rows of gates are even ones, rows of ups odd ones. Each expert's matrices appear as blocks of {@link BlockType#MXFP4} under
- * names of their own, and are made when they are taken. Two codes of a byte are neighbours in the folder, and 16 apart in these blocks.
+ * names of their own, and are made when they are taken. Two codes of a byte are neighbors in the folder, and 16 apart in these blocks.
  */
 final class GptOssSource implements WeightSource {
     private static final int CODE_BYTES = 16;
@@ -153,7 +153,7 @@ final class GptOssSource implements WeightSource {
         return BlockTensor.view(MemorySegment.ofArray(bytes), BlockType.MXFP4, shape, 0);
     }
 
-    /** Stores codes, two neighbours to a byte, so that those of a byte are 16 apart. */
+    /** Stores codes, two neighbors to a byte, so that those of a byte are 16 apart. */
     private static void reorder(byte[] from, int at, byte[] to, int t0) {
         for (int i = 0; i < CODE_BYTES; i++) {
             int half = i % 2 * 4;

@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * Qwen 2 and 2.5, whose projections have biases (Qwen team 2024), and Qwen 3, which normalises query and key heads and may have experts
+ * Qwen 2 and 2.5, whose projections have biases (Qwen team 2024), and Qwen 3, which normalizes query and key heads and may have experts
  * (2025).
  */
 final class QwenFamily implements Family {

@@ -12,7 +12,7 @@ import java.util.Map;
 
 /**
  * Vectors of texts by a language model, such as Qwen3-Embedding (Zhang et al. 2025): the states of a text's tokens after the final
- * normalisation become one vector, as the model's file says: the {@code modules.json} of sentence-transformers in a folder, or
+ * normalization become one vector, as the model's file says: the {@code modules.json} of sentence-transformers in a folder, or
  * {@code pooling_type} in a GGUF file. Where a file says nothing, it is the state of the last token, of length 1.
  *
  * <p>Texts get the tokens that the model's file puts around them, among them the end token that such models expect. A vector has the same

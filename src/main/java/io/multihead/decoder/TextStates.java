@@ -25,7 +25,7 @@ final class TextStates {
     /** Tokens of a page of a cache. */
     private static final int PAGE = 64;
 
-    /** States that are normalised at a time. */
+    /** States that are normalized at a time. */
     private static final int ROWS = 64;
 
     /**
@@ -162,7 +162,7 @@ final class TextStates {
         return next;
     }
 
-    /** Writes the mean of some tokens' normalised states. */
+    /** Writes the mean of some tokens' normalized states. */
     private void add(Compute cpu, Transformer model, Room room, int from, int to, double[] mean) {
         int dim = dim();
         float[] states = normalised == null ? new float[ROWS * dim] : normalised;

@@ -12,7 +12,7 @@ public final class LateChunking {
 
     /**
      * Computes the vectors of the parts of a text. The vector of a part is the mean of the states of its tokens, whatever the pooling of the encoder
-     * is, and passes through its dense layers, normalisation and dimension as vectors of texts do. Tokens of the prompt and those around the text
+     * is, and passes through its dense layers, normalization and dimension as vectors of texts do. Tokens of the prompt and those around the text
      * are read and belong to no part; one that goes over a border belongs to the part that has its last character.
      *
      * @param encoder reads the text, with its prompt before it

@@ -6,7 +6,7 @@ public enum LongTexts {
     TRUNCATE,
     /**
      * The text is divided into parts, not inside a word unless the word is longer than a part; its vector is the mean of the
-     * parts' pooled vectors, weighted by their tokens, normalised at the end where vectors are.
+     * parts' pooled vectors, weighted by their tokens, normalized at the end where vectors are.
      */
     SPLIT_AND_AVERAGE,
     /** The call fails with an {@link IllegalArgumentException} that names the text and its length. */

@@ -69,11 +69,11 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
      * an archive, the weights are read into native memory instead.
      *
      * <p>Or from a GGUF file of llama.cpp's architectures {@code bert}, {@code nomic-bert} and {@code modern-bert}, whose weights stay in their
-     * format. Such a file says how tokens are pooled, and nothing of prompts and normalisation: vectors have length 1, as llama.cpp's, there are no
+     * format. Such a file says how tokens are pooled, and nothing of prompts and normalization: vectors have length 1, as llama.cpp's, there are no
      * prompts, and texts may have as many tokens as the model has positions.
      *
      * <p>Settings that a file does not name have the defaults of transformers and sentence-transformers. Without {@code modules.json},
-     * pooling is the mean, vectors are not normalised, and lengths and prompts of the last two files do not count. Without a
+     * pooling is the mean, vectors are not normalized, and lengths and prompts of the last two files do not count. Without a
      * {@code max_seq_length}, texts are as long as {@code tokenizer_config.json} says, or else as the model has positions.
      *
      * <p>The calling thread reads the weights, and a second thread of {@code cpu}, if there is one, the tokenizer. The one that is done
@@ -140,7 +140,7 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
 
     /**
      * Loads a model from an ONNX file that PyTorch exported, as in langchain4j's model jars, and a {@code tokenizer.json}. Such files
-     * say nothing of pooling, prompts and the length of texts: vectors are normalised, there are no prompts, and texts may
+     * say nothing of pooling, prompts and the length of texts: vectors are normalized, there are no prompts, and texts may
      * have as many tokens as the model has positions. Threads are used as by {@link #load}.
      *
      * @param cpu threads of this and every call; stays the caller's

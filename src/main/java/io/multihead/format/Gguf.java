@@ -292,7 +292,7 @@ public final class Gguf {
     }
 
     /**
-     * Returns a tensor that is not quantised, a view of the file's memory.
+     * Returns a tensor that is not quantized, a view of the file's memory.
      *
      * @param name such as {@code blk.0.attn_norm.weight}
      * @return a tensor of F32, F16, BF16, I8 or F64
@@ -309,7 +309,7 @@ public final class Gguf {
     }
 
     /**
-     * Returns a quantised tensor, a view of the file's memory.
+     * Returns a quantized tensor, a view of the file's memory.
      *
      * @param name such as {@code blk.0.attn_q.weight}
      * @return its blocks

@@ -95,7 +95,7 @@ public final class GgufWriter {
     }
 
     /**
-     * Adds a quantised tensor.
+     * Adds a quantized tensor.
      *
      * @param name as that of {@link #tensor(String, Tensor)}
      * @param blocks 1 to 4 sizes of at least 1; read when the file is written
@@ -108,7 +108,7 @@ public final class GgufWriter {
     }
 
     /**
-     * Adds a quantised tensor that is made when the file is written, such as by {@link BlockTensor#quantize}.
+     * Adds a quantized tensor that is made when the file is written, such as by {@link BlockTensor#quantize}.
      *
      * @param name as that of {@link #tensor(String, Tensor)}
      * @param type how its blocks are stored

@@ -124,7 +124,7 @@ public final class OnnxWeights {
 
     /**
      * Returns the kinds of operation in the graph, such as {@code MatMul} and {@code Erf}: what tells a model of another
-     * architecture, or a quantised one.
+     * architecture, or a quantized one.
      *
      * @return a new set in alphabetical order
      */

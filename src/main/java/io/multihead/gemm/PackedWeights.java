@@ -34,7 +34,7 @@ import java.util.Arrays;
  * of the library may use another, and then refuses the file.
  *
  * <p>Immutable, thread-safe, and independent of the tensor that it was made from. Multiplying with it gives the same bits as
- * multiplying with the tensor, rounded to the format first where that is narrower. A product with quantised blocks sums {@code q * a} of
+ * multiplying with the tensor, rounded to the format first where that is narrower. A product with quantized blocks sums {@code q * a} of
  * the inputs that share a scale in f32, multiplies each such sum by its scale, and adds these in ascending order
  * ({@link io.multihead.reference.Tolerance#blocks} has the bound): the same bits for any rows, threads and lane width. Where a row of A
  * has an infinity or NaN, or elements whose sum times 128 is not finite, results of that row may be NaN.
@@ -179,7 +179,7 @@ public final class PackedWeights {
     }
 
     /**
-     * Packs quantised blocks without loss: rows of blocks are outputs, as GGUF has them. The blocks may be in mapped memory, and are
+     * Packs quantized blocks without loss: rows of blocks are outputs, as GGUF has them. The blocks may be in mapped memory, and are
      * not used after the call. The weights must not be used once the arena is closed.
      *
      * @param arena allocates native memory; a shared one if several threads are to multiply
@@ -193,7 +193,7 @@ public final class PackedWeights {
     }
 
     /**
-     * Packs quantised blocks as {@link #ofOutputRows(Arena, BlockTensor)} does, on the threads of a Compute.
+     * Packs quantized blocks as {@link #ofOutputRows(Arena, BlockTensor)} does, on the threads of a Compute.
      *
      * @param cpu threads
      * @param arena allocates native memory; a shared or automatic one, if the Compute has several threads

@@ -20,7 +20,7 @@ import java.util.concurrent.RejectedExecutionException;
  * which calls the handler, or on a thread of an executor, so that the call returns at once.
  *
  * <p>Each exception that a method of the handler throws goes to its {@code onError}; the answer goes on, and {@code onCompleteResponse} comes at
- * its end. What {@code onError} throws is logged. Calls of tools come in parts, too, those of a model that marks none (Llama 3) at the end of the answer. After its handle was cancelled, a handler is not called again; versions of
+ * its end. What {@code onError} throws is logged. Calls of tools come in parts, too, those of a model that marks none (Llama 3) at the end of the answer. After its handle was canceled, a handler is not called again; versions of
  * langchain4j's core from 1.0 on that have no handles yet cannot cancel, and have parts of text alone.
  *
  * <p>Thread-safe. Needs no closing: it ends with the model that it was made of.

@@ -143,12 +143,12 @@ public final class Block {
     }
 
     /**
-     * Returns this block with a normalisation of its result: what stands behind the last block of an encoder with norms before parts.
+     * Returns this block with a normalization of its result: what stands behind the last block of an encoder with norms before parts.
      *
      * @param norm of what the last part was added to
      * @return the changed block
      * @throws IllegalArgumentException if it has another number of elements
-     * @throws IllegalStateException if the block is parallel, or post-norm, whose result is normalised
+     * @throws IllegalStateException if the block is parallel, or post-norm, whose result is normalized
      */
     public Block withResultNorm(Norm norm) {
         Sublayer last = sublayers.get(sublayers.size() - 1);

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The intermediate rows of one running call, reused from call to call: for each token its state, what a part adds to it or reads of it
- * normalised, and one wide row of scratch that parts use in turns. f32, rows padded to a multiple of 32.
+ * normalized, and one wide row of scratch that parts use in turns. f32, rows padded to a multiple of 32.
  *
  * <p>Made by {@link Transformer#buffers}, or by {@link Part#buffers} for a part alone. For one caller at a time; a server has one for each call
  * that runs at a time. A call while another one runs is an {@link IllegalStateException}, as is reading the results of another thread's call;
@@ -40,7 +40,7 @@ public final class Buffers {
     private final List<StateLayout> matrices = new ArrayList<>();
 
     final NormPass norm;
-    /** Normalises states to rows of results, for the second part of a parallel block. */
+    /** Normalizes states to rows of results, for the second part of a parallel block. */
     final NormPass secondNorm;
 
     final EmbeddingPass embedding;

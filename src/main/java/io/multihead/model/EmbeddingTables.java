@@ -15,7 +15,7 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The tables whose rows are added up for each token, read in place: words, and for BERT types and positions; and the normalisation of the
+ * The tables whose rows are added up for each token, read in place: words, and for BERT types and positions; and the normalization of the
  * sum, if there is one. Immutable and thread-safe; their memory is shared and must stay open and unchanged.
  */
 public final class EmbeddingTables {
@@ -25,7 +25,7 @@ public final class EmbeddingTables {
     private final @Nullable Tensor positions;
     private final @Nullable Norm norm;
 
-    /** The table of words, as numbers or as quantised blocks. */
+    /** The table of words, as numbers or as quantized blocks. */
     private record Words(@Nullable Tensor numbers, @Nullable BlockTensor blocks, int count, int dim) {
         void read(Packer packer, int id, float[] row) {
             if (blocks == null) {
@@ -60,7 +60,7 @@ public final class EmbeddingTables {
     /**
      * Returns embeddings of words alone, whose rows are widened when they are read.
      *
-     * @param words {@code [vocabulary, dim]}, quantised
+     * @param words {@code [vocabulary, dim]}, quantized
      * @return the embeddings
      * @throws IllegalArgumentException if the shape is another
      */
@@ -109,7 +109,7 @@ public final class EmbeddingTables {
     }
 
     /**
-     * Returns these embeddings with a normalisation of the sum.
+     * Returns these embeddings with a normalization of the sum.
      *
      * @param newNorm of dim elements
      * @return the changed embeddings

@@ -14,7 +14,7 @@ import java.util.List;
  * <p>Queries, keys and values pass a causal convolution over a few tokens with SiLU; queries and keys are divided by their lengths, and queries
  * by {@code sqrt(keyDim)}, too. Each value head has a state S, {@code [keyDim, valueDim]}: {@code S = a S + k d} with
  * {@code d = b (v - a S^T k)} and {@code o = S^T q}, where the decay a is that of {@link LinearDecay} and the rate b a sigmoid. The results are
- * normalised by the root mean square, multiplied with {@code silu(z)} and projected.
+ * normalized by the root mean square, multiplied with {@code silu(z)} and projected.
  *
  * <p>Tokens are computed one after the other, heads and columns of states side by side, so that the bits do not depend on the division of a
  * sequence into calls. The states of a sequence are the last inputs of the convolution, and S of all heads. Immutable and thread-safe.

@@ -11,7 +11,7 @@ import io.multihead.internal.nn.RowNorm;
 import io.multihead.position.Rope;
 import org.jspecify.annotations.Nullable;
 
-/** Normalises and rotates the queries and keys of each token, in place and in one pass. */
+/** Normalizes and rotates the queries and keys of each token, in place and in one pass. */
 final class HeadPass extends RowLoop {
     private static final FloatsKey ROW = new FloatsKey();
     private static final FloatsKey PARTIAL = new FloatsKey();

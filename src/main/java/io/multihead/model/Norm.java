@@ -16,7 +16,7 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The trained normalisation of rows: layer normalisation (Ba et al. 2016) or by the root mean square (Zhang and Sennrich 2019). Its
+ * The trained normalization of rows: layer normalization (Ba et al. 2016) or by the root mean square (Zhang and Sennrich 2019). Its
  * weights are copied as f32. Immutable and thread-safe.
  */
 public final class Norm {
@@ -42,7 +42,7 @@ public final class Norm {
      *
      * @param weight {@code [dim]}, any element type
      * @param epsilon at least 0
-     * @return the normalisation
+     * @return the normalization
      * @throws IllegalArgumentException if the weight has not one axis, or epsilon is negative or not finite
      */
     public static Norm rms(Tensor weight, double epsilon) {
@@ -55,7 +55,7 @@ public final class Norm {
      *
      * @param weight {@code [dim]}, any element type
      * @param epsilon at least 0
-     * @return the normalisation
+     * @return the normalization
      * @throws IllegalArgumentException if the weight has not one axis, or epsilon is negative or not finite
      */
     public static Norm rmsOfOnePlus(Tensor weight, double epsilon) {
@@ -72,7 +72,7 @@ public final class Norm {
      * @param weight {@code [dim]}, any element type
      * @param bias {@code [dim]}, any element type; null for none
      * @param epsilon at least 0
-     * @return the normalisation
+     * @return the normalization
      * @throws IllegalArgumentException if the weight has not one axis, the bias another shape, or epsilon is negative or not finite
      */
     public static Norm layer(Tensor weight, @Nullable Tensor bias, double epsilon) {
@@ -113,7 +113,7 @@ public final class Norm {
     }
 
     /**
-     * Normalises rows. A warm call allocates nothing.
+     * Normalizes rows. A warm call allocates nothing.
      *
      * @param cpu threads and scratch
      * @param x {@code [..., dim]}, any strides and floating type
@@ -139,7 +139,7 @@ public final class Norm {
         return row;
     }
 
-    /** Returns the row of a normalisation that may be absent. */
+    /** Returns the row of a normalization that may be absent. */
     static @Nullable RowNorm row(@Nullable Norm norm) {
         return norm == null ? null : norm.row;
     }

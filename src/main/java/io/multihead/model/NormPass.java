@@ -10,7 +10,7 @@ import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.nn.RowNorm;
 import org.jspecify.annotations.Nullable;
 
-/** What stands between the products of a block: residual connections and normalisations, in one pass over the rows. */
+/** What stands between the products of a block: residual connections and normalizations, in one pass over the rows. */
 final class NormPass extends RowLoop {
     private static final FloatsKey ROW = new FloatsKey();
     private static final FloatsKey PARTIAL = new FloatsKey();

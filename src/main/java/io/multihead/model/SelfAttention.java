@@ -15,7 +15,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Self-attention of a trained model: the projections of queries, keys and values, normalisation and rotation of each head in one pass,
+ * Self-attention of a trained model: the projections of queries, keys and values, normalization and rotation of each head in one pass,
  * attention over the keys of the batch or of a cache, and the output projection.
  *
  * <p>Mask, window, scale, soft-cap, sinks and linear biases are those of {@link AttentionOptions}: {@code CAUSAL} for decoders,
@@ -205,7 +205,7 @@ public final class SelfAttention implements Part {
     }
 
     /**
-     * Returns this part with queries and keys that are normalised before they are rotated.
+     * Returns this part with queries and keys that are normalized before they are rotated.
      *
      * @param queries of {@code headDim} elements for each head alone, or of all heads of a token as one row; null for none
      * @param keys the same for keys
@@ -227,7 +227,7 @@ public final class SelfAttention implements Part {
     }
 
     /**
-     * Returns this part with values that are normalised before they are kept, as Gemma 4.
+     * Returns this part with values that are normalized before they are kept, as Gemma 4.
      *
      * @param values of {@code valueDim} elements, for each head alone
      * @return the changed part
@@ -264,7 +264,7 @@ public final class SelfAttention implements Part {
      * Returns attention of some heads alone (Michel et al. 2019, section 4), whose weights and options are copied: it takes the time and
      * memory of a smaller part, and computes what {@link #withHeadFactors} does with 0 for the other heads, but for rounding.
      *
-     * <p>Weights are copied as they are stored, quantised blocks too, and products with them have the bits of those with the same weights
+     * <p>Weights are copied as they are stored, quantized blocks too, and products with them have the bits of those with the same weights
      * packed anew. The output projection has blocks of inputs, which are elements of heads: 32 or 256 of them stay together
      * ({@link io.multihead.gemm.WeightFormat#blockInputs}). Where heads are no whole blocks, {@link #withWideOutput} allows any.
      *
@@ -298,7 +298,7 @@ public final class SelfAttention implements Part {
 
     /**
      * Returns this part with its output projection in f32, from which {@link #keepHeads} may take any heads. Results differ by rounding where
-     * the projection was quantised, and it takes 4 bytes an element.
+     * the projection was quantized, and it takes 4 bytes an element.
      *
      * @param arena owns the copy; a shared one if several threads are to compute
      * @return the changed part, which shares the other weights

@@ -67,7 +67,7 @@ public record Sublayer(
         return after == null && sum == null;
     }
 
-    /** Returns whether the part reads a row of its own, of normalised states or a copy; else it reads the states, which it does not change. */
+    /** Returns whether the part reads a row of its own, of normalized states or a copy; else it reads the states, which it does not change. */
     boolean readsUpdates() {
         return before != null || addsAlone();
     }

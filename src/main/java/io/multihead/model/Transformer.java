@@ -15,7 +15,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A stack of blocks with embeddings, final normalisation and output head: a decoder-only language model, or an encoder.
+ * A stack of blocks with embeddings, final normalization and output head: a decoder-only language model, or an encoder.
  *
  * <pre>{@code
  * KeyValueCache cache = KeyValueCache.contiguous(model.cacheConfig(), 1, 4096);
@@ -94,7 +94,7 @@ public final class Transformer {
     }
 
     /**
-     * Returns this stack with a normalisation of the last states.
+     * Returns this stack with a normalization of the last states.
      *
      * @param norm of dim elements
      * @return the changed stack

@@ -98,7 +98,7 @@ public interface Layer {
         return record(cpu, x, y, 0);
     }
 
-    /** Makes {@link #forward} see parameters that an optimiser has changed, where the layer keeps packed copies of them. */
+    /** Makes {@link #forward} see parameters that an optimizer has changed, where the layer keeps packed copies of them. */
     default void parametersChanged() {
         // layers without packed copies read their parameters at every call
     }

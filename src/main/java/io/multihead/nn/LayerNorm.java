@@ -8,7 +8,7 @@ import java.lang.foreign.Arena;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Layer normalisation over the last axes (Ba et al. 2016, "Layer normalization"), as PyTorch's {@code nn.LayerNorm}:
+ * Layer normalization over the last axes (Ba et al. 2016, "Layer normalization"), as PyTorch's {@code nn.LayerNorm}:
  * {@code y = (x - mean) / sqrt(variance + epsilon) * weight + bias} with the biased variance.
  *
  * <p>Sums are f32 and overflow as f32 does. The mean is subtracted in two steps, so that it may be large beside the
@@ -24,7 +24,7 @@ public final class LayerNorm extends NormLayer {
     /**
      * Returns a layer of these parameters.
      *
-     * @param normalized sizes of the last axes, which are normalised together
+     * @param normalized sizes of the last axes, which are normalized together
      * @param epsilon added to the variance; at least 0
      * @param weight of shape {@code normalized}, any floating type and strides; null for 1
      * @param bias of shape {@code normalized}, any floating type and strides; null for 0
@@ -39,7 +39,7 @@ public final class LayerNorm extends NormLayer {
      * {@return a layer with fresh f32 parameters, as PyTorch's: weight 1, bias 0}
      *
      * @param arena owns the parameters; must stay open while the layer is used
-     * @param normalized sizes of the last axes, which are normalised together
+     * @param normalized sizes of the last axes, which are normalized together
      * @param epsilon added to the variance; at least 0 (PyTorch's default is 1e-5)
      * @throws IllegalArgumentException if the shape or epsilon does not fit
      */

@@ -14,7 +14,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** A normalisation of the last axes: everything but whether the mean is subtracted. */
+/** A normalization of the last axes: everything but whether the mean is subtracted. */
 abstract class NormLayer implements Layer {
     private final Normalisation norm;
     private final Map<String, Tensor> parameters;
@@ -28,7 +28,7 @@ abstract class NormLayer implements Layer {
         this.parameters = Collections.unmodifiableMap(named);
     }
 
-    /** Fails unless a layer normalises axes of this shape, with this addend. */
+    /** Fails unless a layer normalizes axes of this shape, with this addend. */
     static void requireSettings(Shape normalized, double epsilon) {
         Checks.notNull(normalized, "normalized");
         if (normalized.rank() == 0 || normalized.elements() == 0) {

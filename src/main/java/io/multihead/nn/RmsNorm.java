@@ -8,7 +8,7 @@ import java.lang.foreign.Arena;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Normalisation by the root mean square over the last axes (Zhang and Sennrich 2019, "Root mean square layer normalization"),
+ * Normalization by the root mean square over the last axes (Zhang and Sennrich 2019, "Root mean square layer normalization"),
  * as PyTorch's {@code nn.RMSNorm}: {@code y = x / sqrt(mean(x^2) + epsilon) * weight}.
  *
  * <p>Sums are f32 and overflow as f32 does. The same bits for any number of threads; parameter gradients are summed in a fixed
@@ -22,7 +22,7 @@ public final class RmsNorm extends NormLayer {
     /**
      * Returns a layer of this parameter.
      *
-     * @param normalized sizes of the last axes, which are normalised together
+     * @param normalized sizes of the last axes, which are normalized together
      * @param epsilon added to the mean square; at least 0
      * @param weight of shape {@code normalized}, any floating type and strides; null for 1
      * @return the layer, which reads the tensor and owns none
@@ -36,7 +36,7 @@ public final class RmsNorm extends NormLayer {
      * {@return a layer with a fresh f32 parameter, as PyTorch's: weight 1}
      *
      * @param arena owns the parameter; must stay open while the layer is used
-     * @param normalized sizes of the last axes, which are normalised together
+     * @param normalized sizes of the last axes, which are normalized together
      * @param epsilon added to the mean square; at least 0
      * @throws IllegalArgumentException if the shape or epsilon does not fit
      */

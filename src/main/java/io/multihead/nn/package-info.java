@@ -1,4 +1,4 @@
-/** Layers with gradients: linear, normalisations, activations, dropout, embedding, feed-forward networks, sequences of layers, and the loss. */
+/** Layers with gradients: linear, normalizations, activations, dropout, embedding, feed-forward networks, sequences of layers, and the loss. */
 @NullMarked
 package io.multihead.nn;
 

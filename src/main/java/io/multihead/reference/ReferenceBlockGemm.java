@@ -5,7 +5,7 @@ import io.multihead.tensor.BlockTensor;
 import io.multihead.tensor.BlockType;
 import io.multihead.tensor.Tensor;
 
-/** The product with quantised weights as plain loops in {@code double} over dequantised values. */
+/** The product with quantized weights as plain loops in {@code double} over dequantized values. */
 public final class ReferenceBlockGemm {
     /** Elements that are rounded with one scale. */
     private static final int ROUNDED = 32;
@@ -13,7 +13,7 @@ public final class ReferenceBlockGemm {
     private ReferenceBlockGemm() {}
 
     /**
-     * Multiplies a matrix by the transpose of quantised rows.
+     * Multiplies a matrix by the transpose of quantized rows.
      *
      * @param a {@code [M, K]}
      * @param weights {@code [N, K]}
@@ -37,7 +37,7 @@ public final class ReferenceBlockGemm {
     }
 
     /**
-     * Multiplies a matrix, rounded to 8 bits, by the transpose of quantised rows: the product of {@link #rounded} with dequantised values.
+     * Multiplies a matrix, rounded to 8 bits, by the transpose of quantized rows: the product of {@link #rounded} with dequantized values.
      *
      * @param a {@code [M, K]}
      * @param weights {@code [N, K]}

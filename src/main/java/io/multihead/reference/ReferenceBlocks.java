@@ -6,7 +6,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * The values of quantised weights as plain loops in {@code double}, element by element: where the bits of each element lie, as ggml
+ * The values of quantized weights as plain loops in {@code double}, element by element: where the bits of each element lie, as ggml
  * defines it for GGUF files. Every operation is exact in {@code double}, so a value rounded to f32 is the one of a correctly rounded
  * f32 computation.
  */

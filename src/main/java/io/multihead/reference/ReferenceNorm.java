@@ -2,7 +2,7 @@ package io.multihead.reference;
 
 import io.multihead.internal.base.Checks;
 
-/** Layer normalisation, or by the root mean square, and its gradients as plain loops in {@code double}. */
+/** Layer normalization, or by the root mean square, and its gradients as plain loops in {@code double}. */
 public final class ReferenceNorm {
     private ReferenceNorm() {}
 
@@ -55,7 +55,7 @@ public final class ReferenceNorm {
     }
 
     /**
-     * Returns the normalised row, which the weights multiply: the weights' gradient is {@code dy} times this, and the bias's is {@code dy}.
+     * Returns the normalized row, which the weights multiply: the weights' gradient is {@code dy} times this, and the bias's is {@code dy}.
      *
      * @param x a row
      * @param epsilon added to the variance or mean square

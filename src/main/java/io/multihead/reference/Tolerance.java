@@ -68,7 +68,7 @@ public final class Tolerance {
     }
 
     /**
-     * Returns the bound of one element of a product with quantised blocks. A chain has the L elements that share a scale. It begins at
+     * Returns the bound of one element of a product with quantized blocks. A chain has the L elements that share a scale. It begins at
      * the sum of elements of A times an offset, which is off by L roundings, and adds L products, of which each partial sum is at most
      * {@code sum |a|} times the offset or the largest q, whichever is more: 2 L roundings of {@code spread}. The sum of a block of 512
      * rows adds a chain times its scale, then a minimum times its sum of A, in one rounding each, and the sum of blocks adds that; partial
@@ -91,7 +91,7 @@ public final class Tolerance {
     }
 
     /**
-     * Returns the bound of one element of the product of quantised blocks with elements of A that are multiples of scales. The sum of a
+     * Returns the bound of one element of the product of quantized blocks with elements of A that are multiples of scales. The sum of a
      * block's integers is exact; so is what scales are made of. Times the scale of A it is rounded once, and once more where it is added, times
      * the scale of the block; so is a minimum times the scale and the sum of A. The sum of a block of 512 rows adds these one after another,
      * and the sum of blocks adds that.

@@ -6,7 +6,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * A row-major view of quantised weights in a {@link MemorySegment}: native, memory-mapped or a {@code byte[]}. Rows lie one after
+ * A row-major view of quantized weights in a {@link MemorySegment}: native, memory-mapped or a {@code byte[]}. Rows lie one after
  * the other, each a whole number of blocks of one {@link BlockType}.
  *
  * <p>It owns nothing, as a {@link Tensor}: whoever made the memory ends it. The view is immutable and thread-safe; its bytes are
@@ -280,7 +280,7 @@ public final class BlockTensor {
         }
     }
 
-    /** Bytes between neighbours along the first axis. */
+    /** Bytes between neighbors along the first axis. */
     private long stepBytes() {
         return shape.dim(0) == 0 ? 0 : bytes() / shape.dim(0);
     }

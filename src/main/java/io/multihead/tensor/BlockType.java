@@ -5,7 +5,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 
 /**
- * How a block of quantised weights is stored: the layouts of ggml that GGUF files hold. A block is a run of consecutive elements of
+ * How a block of quantized weights is stored: the layouts of ggml that GGUF files hold. A block is a run of consecutive elements of
  * one row that share their scales. Weights of these types are a {@link BlockTensor}.
  *
  * <p>Scales {@code d} and {@code dmin} are IEEE 754 binary16, and all numbers are little-endian on every machine. The value of an

@@ -140,7 +140,7 @@ final class Strides {
         return false;
     }
 
-    /** How many neighbouring residues modulo {@code period} a view occupies; 0 when it cannot be said. */
+    /** How many neighboring residues modulo {@code period} a view occupies; 0 when it cannot be said. */
     private static long residueWidth(Shape shape, long[] strides, long period) {
         long width = 1;
         for (int axis = 0; axis < strides.length; axis++) {

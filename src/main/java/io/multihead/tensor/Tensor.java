@@ -60,7 +60,7 @@ public final class Tensor {
      * @param dtype how one element is stored
      * @param shape the sizes
      * @param offset index of the first element, in elements from the start of the memory
-     * @param strides elements between neighbours, one per axis, at least 0; 0 repeats one element along an axis
+     * @param strides elements between neighbors, one per axis, at least 0; 0 repeats one element along an axis
      * @return the view, which shares the memory
      * @throws IllegalArgumentException if a stride or the offset is negative or an element would be outside the memory
      */
@@ -203,7 +203,7 @@ public final class Tensor {
     }
 
     /**
-     * {@return the elements between neighbours along one axis; a negative axis counts from the end}
+     * {@return the elements between neighbors along one axis; a negative axis counts from the end}
      *
      * @param axis from {@code -rank()} to {@code rank() - 1}
      */

@@ -1,4 +1,4 @@
-/** Tensors: element types, shapes, strided views over memory segments, and views of quantised blocks. */
+/** Tensors: element types, shapes, strided views over memory segments, and views of quantized blocks. */
 @NullMarked
 package io.multihead.tensor;
 

@@ -22,7 +22,7 @@ import java.util.regex.Pattern;
 
 /**
  * Pieces of words that a text is made of, found as byte-level BPE does (Sennrich et al. 2016; Radford et al. 2019): bytes to begin with, then
- * again and again the most frequent pair of neighbours within a word becomes a piece of its own. Words are those of GPT-2; the token
+ * again and again the most frequent pair of neighbors within a word becomes a piece of its own. Words are those of GPT-2; the token
  * {@value #END} ends a text. For texts of some megabytes and vocabularies of some thousands: each piece costs a pass over the distinct words.
  *
  * <p>Immutable and thread-safe.

@@ -9,7 +9,7 @@ import java.util.List;
  *
  * @param token what is found in a text
  * @param special whether it is a control token
- * @param normalized whether it is found in normalised text
+ * @param normalized whether it is found in normalized text
  * @param source what the file says of it, for messages
  */
 record JsonAddedTokens(AddedTokens.Token token, boolean special, boolean normalized, JsonObject source) {

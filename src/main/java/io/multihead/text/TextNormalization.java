@@ -3,7 +3,7 @@ package io.multihead.text;
 import io.multihead.internal.text.unicode.BertSteps;
 
 /**
- * Normalisation of text before it is split into words, as HuggingFace's {@code BertNormalizer} does it, in this order.
+ * Normalization of text before it is split into words, as HuggingFace's {@code BertNormalizer} does it, in this order.
  *
  * @param cleanText whether control characters are removed and every kind of white space counts as a space
  * @param separateChinese whether each CJK ideograph is a word of its own

@@ -49,7 +49,7 @@ public final class TokenBuffer {
 
     /**
      * Returns where a token begins: the index in the text of the first {@code char} that it comes from, characters that
-     * normalisation changed included.
+     * normalization changed included.
      *
      * @param index from 0 to {@code size() - 1}
      * @return an index of the text that was tokenized

@@ -116,7 +116,7 @@ public final class Tokenizers {
      * {@return the tokenizer of SentencePiece's {@code tokenizer.model} whose model is BPE or Unigram, which adds no tokens to a text}
      *
      * @param file the whole file, a protocol buffer
-     * @throws IllegalArgumentException if the file is malformed, has another model, or is BPE that normalises text; the message names it
+     * @throws IllegalArgumentException if the file is malformed, has another model, or is BPE that normalizes text; the message names it
      */
     public static Tokenizer ofSentencePieceModel(byte[] file) {
         return SentencePieceModel.parse(Checks.notNull(file, "file"), AddedEnds.NEITHER, Set.of());
@@ -149,7 +149,7 @@ public final class Tokenizers {
      * WordPiece, Unigram or BPE over bytes, or XLM-R's {@code sentencepiece.bpe.model} with the ids of fairseq, or {@code vocab.txt}.
      *
      * <p>WordPiece is read as transformers reads it, with what {@code tokenizer_config.json} and other files say. Unless a file names the
-     * class {@code PreTrainedTokenizerFast}, the normalisation is that of {@code tokenizer_config.json}, or lower case without accents where
+     * class {@code PreTrainedTokenizerFast}, the normalization is that of {@code tokenizer_config.json}, or lower case without accents where
      * it says nothing, also beside a {@code tokenizer.json} that says otherwise; and {@code [PAD]} and {@code [MASK]} are found in texts, with
      * ids after the vocabulary's where it lacks them. Tokens that this tokenizer does not find in texts as they are, and what versions of
      * transformers read differently, are errors.

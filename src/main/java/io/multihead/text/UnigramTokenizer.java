@@ -9,7 +9,7 @@ import io.multihead.internal.text.unigram.UnigramPieces;
  * The Unigram model of SentencePiece (Kudo 2018; Kudo and Richardson 2018), as XLM-R, multilingual E5, BGE-M3, ALBERT and T5 have it, with the
  * ids of HuggingFace's {@code tokenizers} for a {@code tokenizer.json} and of SentencePiece for its own files.
  *
- * <p>Text is normalised by the file's map of characters, spaces become U+2581, and each word becomes the pieces whose scores have the
+ * <p>Text is normalized by the file's map of characters, spaces become U+2581, and each word becomes the pieces whose scores have the
  * largest sum. Code points that no piece has become the unknown token, one for each run of them, or where the file says so the tokens of
  * their bytes. {@link #encode(String)} never makes control tokens, the unknown token's name or byte tokens of characters; of a
  * {@link PromptText} without content, {@link #encode(PromptText)} makes all that the crate makes.
@@ -17,7 +17,7 @@ import io.multihead.internal.text.unigram.UnigramPieces;
  * <p>The time for a text is linear. Immutable and thread-safe. {@link #encode(String)} allocates its result.
  */
 public final class UnigramTokenizer extends PieceTokenizer {
-    /** Where normalised text is divided before pieces are looked for. */
+    /** Where normalized text is divided before pieces are looked for. */
     enum Division {
         /** At white space, which vanishes, and before U+2581. */
         WORDS,
@@ -33,7 +33,7 @@ public final class UnigramTokenizer extends PieceTokenizer {
         ALWAYS,
         /** Before the text, if no added token begins it. */
         FIRST,
-        /** Nowhere, or the normaliser has done it. */
+        /** Nowhere, or the normalizer has done it. */
         NEVER
     }
 
@@ -41,9 +41,9 @@ public final class UnigramTokenizer extends PieceTokenizer {
      * How a file's parts work together.
      *
      * @param normalizer of text between added tokens
-     * @param normalized added tokens that any normalised text may have
+     * @param normalized added tokens that any normalized text may have
      * @param normalizedSpecial these, and control tokens
-     * @param division of normalised text
+     * @param division of normalized text
      * @param prefix before its parts
      * @param byteFallback whether unknown code points become bytes
      */

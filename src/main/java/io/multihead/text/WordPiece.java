@@ -13,7 +13,7 @@ import java.util.OptionalInt;
  * The WordPiece tokenizer of BERT models (Schuster and Nakajima 2012; Devlin et al. 2019), with the results of HuggingFace's
  * {@code tokenizers}.
  *
- * <p>In this order: special tokens such as {@code [MASK]} are found in the text as it is; the rest is normalised
+ * <p>In this order: special tokens such as {@code [MASK]} are found in the text as it is; the rest is normalized
  * ({@link TextNormalization}); words end at white space, and each punctuation character (Unicode category P, or an ASCII symbol) is a
  * word of its own; a word becomes the longest piece of the vocabulary that it begins with, then the longest that continues it, and so
  * on. A word of more than 100 code points, or with a part that the vocabulary lacks, becomes the unknown token. Unpaired surrogates
@@ -164,7 +164,7 @@ public final class WordPiece extends EndedTokenizer {
         endWord(to, wordLength);
     }
 
-    /** Reads one normalised code point and returns the length of the word so far. */
+    /** Reads one normalized code point and returns the length of the word so far. */
     private int read(TokenBuffer to, int wordLength, int entry, int start, int end) {
         switch (CharacterTable.kind(entry)) {
             case CharacterTable.LETTER -> {

@@ -209,7 +209,7 @@ public final class BertLayers {
      *
      * @param cpu threads and scratch
      * @param texts one or more; what is beyond the model's most tokens is cut off, as in sentence-transformers
-     * @return new tensor {@code [texts, dim]} on the heap: means of states, not normalised
+     * @return new tensor {@code [texts, dim]} on the heap: means of states, not normalized
      */
     public Tensor embed(Compute cpu, List<String> texts) {
         TextBatch batch = batch(texts);

@@ -40,7 +40,7 @@ public final class BertPass implements AutoCloseable {
     /**
      * Returns the vectors.
      *
-     * @return {@code [texts, dim]} on the heap: means of states, not normalised
+     * @return {@code [texts, dim]} on the heap: means of states, not normalized
      */
     public Tensor vectors() {
         return vectors;

@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Low-rank adapters of a model's matrices (Hu et al. 2022, "LoRA"): {@code W + alpha / rank B A}, of which A and B are trained and W is frozen,
- * in f32 or quantised (Dettmers et al. 2023, "QLoRA"). They are saved as PEFT saves them.
+ * in f32 or quantized (Dettmers et al. 2023, "QLoRA"). They are saved as PEFT saves them.
  *
  * <p>{@link #apply} writes the sums into the model's own matrices, where all layers compute with them; {@link #backward} makes gradients of A and
  * B from those of the sums. So the state of the optimizer is that of the adapters alone, and a model is merged at all times; its matrices and their
@@ -119,7 +119,7 @@ public final class LoraAdapter {
         }
 
         /**
-         * {@return the same beside quantised weights, to which the model's matrices are rounded}
+         * {@return the same beside quantized weights, to which the model's matrices are rounded}
          *
          * @param type of the blocks, of which the matrices' rows are whole
          */
@@ -195,7 +195,7 @@ public final class LoraAdapter {
      *
      * @param arena owns the adapters and the frozen copies, and must stay open
      * @param weights the model's own by Hugging Face's names, such as {@link LlamaLayers#weights()}; those that are adapted are copied or
-     *     quantised now, and overwritten by {@link #apply}
+     *     quantized now, and overwritten by {@link #apply}
      * @param config what is adapted
      * @param seed any number; the same one gives the same adapters
      * @return the adapters

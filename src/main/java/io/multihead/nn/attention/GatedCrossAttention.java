@@ -78,7 +78,7 @@ public final class GatedCrossAttention {
 
     /**
      * {@return a block with fresh f32 parameters: attention as {@link MultiHeadAttention#initialize}, linear layers uniform within
-     * {@code 1 / sqrt(inputs)}, normalisations 1 and 0, gates 0, so that the block begins as the identity}
+     * {@code 1 / sqrt(inputs)}, normalizations 1 and 0, gates 0, so that the block begins as the identity}
      *
      * @param arena owns the parameters; must stay open while the block is used
      * @param config as {@link #of} takes it
@@ -112,7 +112,7 @@ public final class GatedCrossAttention {
         return parts.parameters();
     }
 
-    /** Makes {@link #forward} see parameters that an optimiser has changed. */
+    /** Makes {@link #forward} see parameters that an optimizer has changed. */
     public void parametersChanged() {
         parts.attention().parametersChanged();
         parts.attentionNorm().parametersChanged();
@@ -177,13 +177,13 @@ public final class GatedCrossAttention {
     }
 
     /**
-     * The configuration of a block, which always normalises first. Immutable.
+     * The configuration of a block, which always normalizes first. Immutable.
      *
      * @param attention with the media's width as key and value input; its dropout is that of the attention weights
      * @param feedForward features between the two linear layers
      * @param activation what follows the first of them
      * @param dropout rate behind attention, activation and feed-forward network, in training
-     * @param epsilon of the normalisations
+     * @param epsilon of the normalizations
      */
     public record Config(
             MultiHeadConfig attention, long feedForward, Activation activation, double dropout, double epsilon) {
@@ -238,7 +238,7 @@ public final class GatedCrossAttention {
         }
 
         /**
-         * {@return this configuration with another epsilon of the normalisations}
+         * {@return this configuration with another epsilon of the normalizations}
          *
          * @param changed added to the variance; at least 0
          * @throws IllegalArgumentException if it is negative or not finite

@@ -10,10 +10,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * The parts of gated cross-attention.
  *
- * @param attention of normalised tokens to media
- * @param attentionNorm normalises the tokens
+ * @param attention of normalized tokens to media
+ * @param attentionNorm normalizes the tokens
  * @param attentionDropout behind attention in training; null for none
- * @param feedForward the feed-forward network behind its normalisation, and dropout
+ * @param feedForward the feed-forward network behind its normalization, and dropout
  * @param parameters of all parts, and the gates
  */
 record GatedParts(

@@ -342,7 +342,7 @@ public final class MultiHeadConfig {
     }
 
     /**
-     * Returns the number of heads of keys and values; each serves {@code queryHeads / keyValueHeads} neighbouring query heads.
+     * Returns the number of heads of keys and values; each serves {@code queryHeads / keyValueHeads} neighboring query heads.
      *
      * @return a divisor of {@link #queryHeads}
      */
@@ -435,7 +435,7 @@ public final class MultiHeadConfig {
     /**
      * Returns the epsilon of the norm of heads of queries and keys.
      *
-     * @return empty by default: heads are not normalised
+     * @return empty by default: heads are not normalized
      */
     public OptionalDouble headNorm() {
         return options.stages.headNorm;

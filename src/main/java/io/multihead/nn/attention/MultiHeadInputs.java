@@ -146,7 +146,7 @@ public record MultiHeadInputs(
         return new MultiHeadInputs(query, key, value, mask, headMask, new Sequences(queries, keys));
     }
 
-    /** Returns these inputs with another query, such as a normalised one. */
+    /** Returns these inputs with another query, such as a normalized one. */
     MultiHeadInputs withQuery(Tensor changed) {
         return new MultiHeadInputs(changed, key, value, mask, headMask, sequences);
     }

@@ -27,7 +27,7 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Self-attention and a feed-forward network, each with a residual connection and layer normalisation: the encoder layer of
+ * Self-attention and a feed-forward network, each with a residual connection and layer normalization: the encoder layer of
  * Vaswani et al. (2017, section 3.1), as PyTorch's {@code nn.TransformerEncoderLayer} with its parameter names
  * ({@code self_attn.*}, {@code linear1.*}, {@code linear2.*}, {@code norm1.*}, {@code norm2.*}). With a causal mask it is the
  * layer of a decoder-only model. {@link Config#withRmsNorm} and {@link Config#withGate} make it one of Llama's kind, for training.
@@ -126,7 +126,7 @@ public final class TransformerBlock implements Layer {
         return of(config, drawn::get);
     }
 
-    /** Returns the normalisation of a block's features. */
+    /** Returns the normalization of a block's features. */
     static Layer norm(
             boolean rms, long features, double epsilon, String prefix, Function<String, @Nullable Tensor> parameters) {
         Shape shape = Shape.of(features);
@@ -268,7 +268,7 @@ public final class TransformerBlock implements Layer {
      * @param activation what follows the first of them
      * @param layers which kinds of layers the block has, and where
      * @param dropout rate behind attention, activation and feed-forward network, in training
-     * @param epsilon of the normalisations
+     * @param epsilon of the normalizations
      */
     public record Config(
             MultiHeadConfig attention,
@@ -303,14 +303,14 @@ public final class TransformerBlock implements Layer {
         /**
          * {@return this configuration with pre-norm or post-norm}
          *
-         * @param first whether normalisation comes first
+         * @param first whether normalization comes first
          */
         public Config withNormFirst(boolean first) {
             return with(new Layers(first, layers.rmsNorm, layers.gated));
         }
 
         /**
-         * {@return this configuration with normalisation by the root mean square, or layer normalisation}
+         * {@return this configuration with normalization by the root mean square, or layer normalization}
          *
          * @param rms whether norms are RMS norms, which have no bias
          */
@@ -366,7 +366,7 @@ public final class TransformerBlock implements Layer {
         }
 
         /**
-         * {@return this configuration with another epsilon of the normalisations}
+         * {@return this configuration with another epsilon of the normalizations}
          *
          * @param changed added to the variance; at least 0
          * @throws IllegalArgumentException if it is negative or not finite
