@@ -11,8 +11,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * How a model writes the answer behind one prompt: what it thinks, text, and calls of tools. {@link Session#answerFormat} has it when the
- * prompt was appended. Immutable and thread-safe.
+ * The format of a model's answer to one prompt: thoughts, text, and tool calls. {@link Session#answerFormat} returns it after the prompt
+ * was appended. Immutable and thread-safe.
  *
  * <pre>{@code
  * session.appendChat(ChatPrompt.of(messages).withTools(tools));
@@ -58,14 +58,14 @@ public final class AnswerFormat {
     }
 
     /**
-     * {@return how calls are written; empty where there are no tools, and the model's template writes no calls that are known}
+     * {@return the format of calls; empty if there are no tools and the model's template writes no known calls}
      */
     public Optional<ToolCallFormat> calls() {
         return calls;
     }
 
     /**
-     * Returns options whose texts have the marks that the answer is read by.
+     * Returns options whose texts keep the marks by which {@link #parse} reads the answer.
      *
      * @param options any options
      * @return the options with the names of control tokens
@@ -75,12 +75,14 @@ public final class AnswerFormat {
     }
 
     /**
-     * Returns options with which the answer is calls, one or more, each of one of the tools and valid by its schema. What
-     * {@link GenerationOptions#maxTokens()} cuts off is incomplete. The answer has no thought before its calls, unless the prompt began one.
+     * Returns options with which the answer consists of one or more calls. Each call names one of the tools and is valid by its schema. An
+     * answer that {@link GenerationOptions#maxTokens()} truncates is incomplete. The answer has no thought before its calls, unless the
+     * prompt began one.
      *
      * @param options any options; their constraint holds, too
      * @return the options with a constraint
-     * @throws IllegalArgumentException if there are no tools, or a schema has what grammars do not support, with its place
+     * @throws IllegalArgumentException if there are no tools, or a schema has a keyword that grammars do not support; the message has its
+     *     place
      */
     public GenerationOptions requiring(GenerationOptions options) {
         requireTools();
@@ -88,13 +90,13 @@ public final class AnswerFormat {
     }
 
     /**
-     * Returns options with which the answer is any text, but from the mark of a call on calls, one or more, each of one of the tools and valid by
-     * its schema. Within a thought nothing is restricted.
+     * Returns options with which the answer is any text. After the mark of a call it consists of one or more calls, each of which names one
+     * of the tools and is valid by its schema. Thoughts are not restricted.
      *
      * @param options any options; their constraint holds, too
      * @return the options with a constraint
-     * @throws IllegalArgumentException if there are no tools, a schema has what grammars do not support, with its place, or calls have no
-     *     mark: those of {@link ToolCallFormat#LLAMA_3} and {@link ToolCallFormat#HARMONY}
+     * @throws IllegalArgumentException if there are no tools, a schema has a keyword that grammars do not support, or calls have no mark,
+     *     as in {@link ToolCallFormat#LLAMA_3} and {@link ToolCallFormat#HARMONY}
      */
     public GenerationOptions strict(GenerationOptions options) {
         requireTools();
@@ -107,7 +109,7 @@ public final class AnswerFormat {
      * @param options any options; their constraint holds, too
      * @param schema a JSON schema, as {@link Grammar#ofJsonSchema} takes it
      * @return the options with a constraint
-     * @throws IllegalArgumentException if a schema has what grammars do not support, with its place
+     * @throws IllegalArgumentException if a schema has a keyword that grammars do not support; the message has its place
      */
     public GenerationOptions json(GenerationOptions options, String schema) {
         return constrained(options, Checks.notNull(schema, "schema"), false);
@@ -139,7 +141,7 @@ public final class AnswerFormat {
      * Reads a whole answer.
      *
      * @param text of a generation with {@link #options} or {@link #requiring}
-     * @return its parts; what began like a call and is none is a part of the content
+     * @return its parts; a broken call is a part of the content
      */
     public ModelAnswer parse(String text) {
         AnswerParser parser = parser(AnswerListener.NONE);

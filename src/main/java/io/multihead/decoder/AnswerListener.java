@@ -16,7 +16,7 @@ public interface AnswerListener {
     default void onText(String part) {}
 
     /**
-     * Is told of what the model thinks before it answers.
+     * Receives a part of the model's thoughts before its answer.
      *
      * @param part the next characters, without the marks around a thought
      */
@@ -25,8 +25,8 @@ public interface AnswerListener {
     /**
      * Is told of a call that is being written.
      *
-     * @param index of the call among those of the answer, from 0
-     * @param id of the call, as the call has it when it is complete; empty where it is not known yet
+     * @param index of the call within the answer, from 0
+     * @param id of the call, the same as of the complete call; empty while it is unknown
      * @param name of the tool
      * @param arguments the next characters of the arguments; may be empty, with the first part
      */
@@ -36,15 +36,15 @@ public interface AnswerListener {
      * Is told of a call that is complete.
      *
      * @param index of the call
-     * @param call the call, whose arguments are those of all parts together
+     * @param call the call, whose arguments are all parts concatenated
      */
     default void onCall(int index, ToolCall call) {}
 
     /**
-     * Is told of what began like a call and is none: it is cut, or malformed. Parts of it may have come before.
+     * Receives a broken call: text that began like a call and is truncated or malformed. Parts of it may have been reported before.
      *
-     * @param text what the model wrote, from the mark of the call on
-     * @param problem why it is none
+     * @param text the model's text from the mark of the call on
+     * @param problem why it is no call
      */
     default void onBrokenCall(String text, String problem) {}
 }

@@ -11,9 +11,9 @@ import java.util.function.Function;
 import java.util.function.IntFunction;
 
 /**
- * Divides an answer that arrives in pieces into what was thought, text, and calls of tools. Nothing is lost but white space around text and
- * thoughts; what is found does not depend on the pieces. What may be the beginning of a mark, such as {@code <tool_call>}, waits for the
- * characters behind it.
+ * Divides an answer that arrives in pieces into thoughts, text, and tool calls. Only white space around text and thoughts is lost. The
+ * result does not depend on the pieces. Text that may be the beginning of a mark, such as {@code <tool_call>}, waits for the next
+ * characters.
  *
  * <p>Made by {@link AnswerFormat#parser}. For one answer; not thread-safe.
  */
@@ -70,7 +70,7 @@ public final class AnswerParser {
     }
 
     /**
-     * Takes the next piece of the answer, and tells the listener what is certain by it.
+     * Takes the next piece of the answer, and reports to the listener the parts that it completes.
      *
      * @param piece any number of characters, such as {@link GeneratedToken#text()}
      * @throws IllegalStateException if the answer was ended
@@ -82,9 +82,9 @@ public final class AnswerParser {
     }
 
     /**
-     * Ends the answer, and tells the listener what waited.
+     * Ends the answer, and reports the waiting text to the listener.
      *
-     * @return the parts of the answer; what began like a call and is none is a part of its content
+     * @return the parts of the answer; a broken call is a part of its content
      * @throws IllegalStateException if the answer was ended
      */
     public ModelAnswer end() {

@@ -4,14 +4,14 @@ import io.multihead.internal.base.Checks;
 import java.util.List;
 
 /**
- * One message of a chat. Whatever its texts hold, none of it becomes a control token.
+ * One message of a chat. Its texts never become control tokens.
  *
  * @param role who wrote it
  * @param content the text; of a tool, its result
- * @param toolCalls what the model asks for, of a message of the model
+ * @param toolCalls the calls in a message of the model
  * @param callId the id of the call that a tool answers; empty for none
  * @param toolName the name of the tool that answers; empty for none
- * @param reasoning what the model thought before its answer, where it is not a part of the content; empty for none
+ * @param reasoning the model's thoughts before its answer, if they are not a part of the content; empty for none
  */
 public record ChatMessage(
         Role role, String content, List<ToolCall> toolCalls, String callId, String toolName, String reasoning) {
@@ -93,7 +93,7 @@ public record ChatMessage(
     /**
      * {@return the result of a tool}
      *
-     * @param call what is answered
+     * @param call the call that is answered
      * @param result the text
      */
     public static ChatMessage tool(ToolCall call, String result) {
@@ -102,7 +102,7 @@ public record ChatMessage(
     }
 
     /**
-     * {@return this message of the model with what it thought, which templates leave out or not}
+     * {@return this message of the model with its thoughts, which some templates leave out}
      *
      * @param newReasoning the thought, without the marks around it
      */

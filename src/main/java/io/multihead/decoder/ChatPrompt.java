@@ -17,7 +17,7 @@ import java.util.Set;
  * @param tools that the model may call
  * @param variables of the template, by name: options such as {@code enable_thinking}. Values are strings, {@link io.multihead.text.PromptText},
  *     booleans, numbers, and lists and maps of these
- * @param time that the template is told; where there is none, that of the system's clock and time zone when the prompt is rendered
+ * @param time for the template; if it is absent, the time of the system's clock and time zone when the prompt is rendered
  */
 public record ChatPrompt(
         List<ChatMessage> messages,
@@ -26,7 +26,7 @@ public record ChatPrompt(
         Optional<LocalDateTime> time) {
     private static final Set<String> RESERVED = Set.of("messages", "tools", "add_generation_prompt");
 
-    /** Checks that there is a message, and that variables are what templates know. */
+    /** Checks that there is a message, and that variables have types that templates support. */
     public ChatPrompt {
         messages = Checks.noNulls(messages, "messages");
         tools = Checks.noNulls(tools, "tools");
@@ -73,7 +73,7 @@ public record ChatPrompt(
      *
      * @param name such as {@code enable_thinking}
      * @param value a string, a {@link io.multihead.text.PromptText}, a boolean, a number, or a list or map of these
-     * @throws IllegalArgumentException if the value is of another type, or the name is that of messages or tools
+     * @throws IllegalArgumentException if the value has another type, or the name is {@code messages} or {@code tools}
      */
     public ChatPrompt withVariable(String name, Object value) {
         Map<String, Object> all = new LinkedHashMap<>(variables);

@@ -17,12 +17,11 @@ import java.util.Optional;
 import java.util.function.Function;
 
 /**
- * How a chat is written for a model: the program in Jinja that files hold ({@link #of(String)}), one in Java ({@link #of(Function, List)}), or one
- * of the families that are constants here. What the template writes may be control tokens; what messages, calls, tools and variables
- * hold never becomes one, whatever it says.
+ * The format of a chat for a model: a Jinja program from a file ({@link #of(String)}), a Java function ({@link #of(Function, List)}), or a
+ * constant for a family. The template may write control tokens. Messages, calls, tools and variables never become control tokens.
  *
- * <p>A chat is written as the template writes it, in any order of messages that it takes. What it raises an exception for is an
- * {@link IllegalArgumentException} with its words. Tools, calls and results of tools that a template would leave out are refused.
+ * <p>A chat is written as the template writes it, in any order of messages that it takes. An exception of the template becomes an {@link
+ * IllegalArgumentException} with its message. A chat is refused if the template would omit its tools, calls or results of tools.
  *
  * <p>Immutable and thread-safe.
  */
@@ -43,8 +42,8 @@ public final class ChatTemplate {
     public static final ChatTemplate QWEN_2_5 = chatml("QWEN_2_5", FamilyTemplates.QWEN_2_5);
 
     /**
-     * Qwen 3, which may think before it answers; the variable {@code enable_thinking} says so. Of earlier answers what was thought is left out,
-     * but after the last question.
+     * Qwen 3, which may think before it answers if the variable {@code enable_thinking} is true. Thoughts of answers before the last
+     * question are omitted.
      */
     public static final ChatTemplate QWEN_3 = chatml("QWEN_3", FamilyTemplates.QWEN_3);
 
@@ -114,12 +113,12 @@ public final class ChatTemplate {
 
     /**
      * Reads a template as files hold it, a program in Jinja. It has the variables that transformers gives: {@code messages}, {@code tools},
-     * {@code add_generation_prompt}, which is true, the names of the model's own tokens such as {@code bos_token}, and those of the
+     * {@code add_generation_prompt}, which is true, the names of the model's own tokens such as {@code bos_token}, and the variables of the
      * {@link ChatPrompt}.
      *
      * @param jinja {@code tokenizer.chat_template}
      * @return the template
-     * @throws IllegalArgumentException if it is malformed or asks for what is not implemented; the message names that, and its line
+     * @throws IllegalArgumentException if it is malformed or uses an unsupported construct; the message names the construct and its line
      */
     public static ChatTemplate of(String jinja) {
         Template template = Checks.in(NAME, () -> Template.parse(Checks.notNull(jinja, "jinja")));
@@ -167,8 +166,9 @@ public final class ChatTemplate {
     }
 
     /**
-     * Writes a chat, up to where the model answers. {@link Session#appendChat(ChatPrompt)} does so with the variables that name the model's own
-     * tokens, such as {@code bos_token}, which {@link LanguageModel#chatTemplate} has too where it is that of the file.
+     * Writes a chat up to the start of the model's answer. {@link Session#appendChat(ChatPrompt)} does so with the variables that name the
+     * model's own tokens, such as {@code bos_token}. {@link LanguageModel#chatTemplate} has these variables, too, if it is the template of
+     * the file.
      *
      * @param prompt the chat
      * @return the prompt

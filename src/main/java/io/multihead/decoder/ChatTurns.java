@@ -17,8 +17,8 @@ public final class ChatTurns {
     private ChatTurns() {}
 
     /**
-     * Appends a chat as it is, if the model's template takes it. If the template refuses it, the chat is appended {@linkplain #of in turns}, and
-     * if the template refuses that, with the message of the system at the start of the first question.
+     * Appends a chat unchanged if the model's template accepts it. If the template refuses it, the chat is appended {@linkplain #of in
+     * turns}. If the template refuses that, too, the system message becomes the start of the first question.
      *
      * @param session where the chat is appended
      * @param messages the chat, whole, as for {@link Session#appendChat(List)}

@@ -7,7 +7,7 @@ import java.util.List;
  * A text that was generated. Immutable.
  *
  * @param text the text, without an end token and without a stop text
- * @param tokens its tokens, those of a stop text and an end token among them
+ * @param tokens its tokens, including tokens of a stop text and an end token
  * @param finish why it ended
  * @param promptTokens tokens that the session had before it
  */

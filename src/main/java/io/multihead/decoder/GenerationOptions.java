@@ -10,14 +10,14 @@ import java.util.List;
  *
  * @param sampling how tokens are chosen
  * @param limits when the text ends, unless the model ends it
- * @param mostProbable how many of the model's most probable tokens each token comes with, besides its own logarithm of probability, which
- *     takes a pass over the logits; {@link #NO_PROBABILITIES} for neither
+ * @param mostProbable the number of the model's most probable tokens that each token carries, besides its own log-probability, which takes
+ *     a pass over the logits; {@link #NO_PROBABILITIES} for neither
  * @param draftTokens most tokens that are guessed from the text so far and verified in one step (prompt lookup, Saxena 2023), at most
  *     {@link #MOST_DRAFT_TOKENS}; 0 for none. The text is the same
  * @param constraint which tokens may be chosen, of which each text has its own filter: JSON by a schema, a grammar, or rules of the
  *     caller; {@link TokenConstraint#NONE} for all
- * @param controlTokens whether the text has the names of control tokens, such as {@code [TOOL_CALLS]}, but of those that end it, so that an
- *     {@link AnswerParser} reads them
+ * @param controlTokens whether the text has the names of control tokens, such as {@code [TOOL_CALLS]}, except end tokens, for an {@link
+ *     AnswerParser}
  */
 public record GenerationOptions(
         Sampling sampling,
@@ -26,7 +26,7 @@ public record GenerationOptions(
         int draftTokens,
         TokenConstraint constraint,
         boolean controlTokens) {
-    /** Most draft tokens: those that a step has room for beside the token that comes before them. */
+    /** Most draft tokens: the tokens of a step less the token before them. */
     public static final int MOST_DRAFT_TOKENS = 255;
 
     /** Tokens come without logarithms of probability. */
@@ -71,7 +71,7 @@ public record GenerationOptions(
     }
 
     /**
-     * {@return what happens when the session's context is full}
+     * {@return the behavior when the session's context is full}
      */
     public WhenFull whenFull() {
         return limits.whenFull();
@@ -105,8 +105,8 @@ public record GenerationOptions(
     }
 
     /**
-     * Returns these options with a limit of time. A text that reaches it ends with {@link FinishReason#TIMEOUT}, and has what was generated
-     * until then.
+     * Returns these options with a limit of time. A text that reaches it ends with {@link FinishReason#TIMEOUT}, and has the tokens
+     * generated until then.
      *
      * @param newTimeout most time of the call that generates, its prompt and the time that it waits for memory included, more than zero
      * @return the options
@@ -144,7 +144,7 @@ public record GenerationOptions(
     /**
      * {@return these options with the most probable tokens, too}
      *
-     * @param tokens how many each token comes with, besides its own logarithm of probability; {@link #NO_PROBABILITIES} for neither
+     * @param tokens the number that each token carries, besides its own log-probability; {@link #NO_PROBABILITIES} for neither
      */
     public GenerationOptions withMostProbable(int tokens) {
         return new GenerationOptions(sampling, limits, tokens, draftTokens, constraint, controlTokens);

@@ -63,8 +63,8 @@ public final class LanguageModel implements AutoCloseable {
      *     {@code model.safetensors} or its parts
      * @return the model
      * @throws IOException if a file is missing or cannot be read
-     * @throws IllegalArgumentException if a file is malformed, or asks for what is not implemented: another architecture, activation or
-     *     scaling of positions, a type of weights, or a tensor of no use; the message names the file and what is in it
+     * @throws IllegalArgumentException if a file is malformed, or has an unsupported architecture, activation, scaling of positions, type
+     *     of weights, or tensor; the message names the file and the value
      */
     public static LanguageModel load(Compute cpu, Path path) throws IOException {
         return load(cpu, path, LoadOptions.DEFAULT);
@@ -79,8 +79,8 @@ public final class LanguageModel implements AutoCloseable {
      * @param options how
      * @return the model
      * @throws IOException if a file is missing or cannot be read
-     * @throws IllegalArgumentException if a file is malformed, or asks for what is not implemented; the message names the file and what is
-     *     in it; or if inputs of 4-bit weights are to be in 8 bits, and there are no such weights
+     * @throws IllegalArgumentException if a file is malformed or has an unsupported setting, and the message names the file and the value;
+     *     or if inputs in 8 bits are requested and the model has no weights of 4 bits
      */
     public static LanguageModel load(Compute cpu, Path path, LoadOptions options) throws IOException {
         Checks.notNull(cpu, "cpu");
@@ -108,7 +108,7 @@ public final class LanguageModel implements AutoCloseable {
      * @return a model with the bits of the written one, and its sessions
      * @throws IOException if the file cannot be read
      * @throws IllegalArgumentException if it is no such file, or was written by a version of the library with another layout; the message
-     *     names the file and what is in it
+     *     names the file and the value
      */
     public static LanguageModel map(Compute cpu, Path file) throws IOException {
         Loading loading = Loading.of(Checks.notNull(cpu, "cpu"));
@@ -121,11 +121,11 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
-     * Writes this model to one file that {@link #map} maps: packed weights, and what its files say beside them. A chosen chat template is not
-     * written. The file appears whole, in the place of an older one, or not at all.
+     * Writes this model to one file that {@link #map} maps: packed weights, tokenizer, templates and settings. A template of {@link
+     * #withChatTemplate} is not written. The file appears whole, in place of an older one, or not at all.
      *
-     * <p>It is the same for all processors and vector widths of little-endian machines. A later version of the library may use another layout,
-     * and then refuses the file: it is to be made anew from the model, as a cache is.
+     * <p>The file is the same for all processors and vector widths of little-endian machines. A later version of the library may use
+     * another layout and refuse the file. Then write it again from the model.
      *
      * @param file where to write: about as many bytes as the model's files have
      * @throws IOException if the file cannot be written
@@ -159,8 +159,8 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
-     * Returns a model that a program has made of parts, with parts of its own if it likes: it has sessions, batches, chats and embeddings as one
-     * of a file. Its sessions cannot be saved, since no file says which model they are of.
+     * Returns a model of the program's parts, which may be its own implementations. It has sessions, batches, chats and embeddings like a
+     * model of a file. Its sessions cannot be saved, because no file identifies their model.
      *
      * @param cpu threads of every call; stays the caller's
      * @param model the stack; its weights stay the caller's, and must be open as long as this model is
@@ -286,8 +286,8 @@ public final class LanguageModel implements AutoCloseable {
      *
      * @param options how much its prompts may keep: {@link SessionOptions#contextTokens} bounds one of them
      * @return the reranker, to be closed before this model
-     * @throws IllegalArgumentException if the tokenizer has no tokens {@code yes} and {@code no}, or not those that begin and end messages; or as of
-     *     {@link #sessions}
+     * @throws IllegalArgumentException if the tokenizer has no tokens {@code yes} and {@code no}, or no tokens that begin and end messages;
+     *     or as of {@link #sessions}
      * @throws IllegalStateException if the model is closed, or is one for embeddings, whose files have no output head
      */
     public TextReranker reranker(SessionOptions options) {
@@ -296,11 +296,12 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
-     * Returns the template of chats: the one that was chosen, or else that of the file, of several by name the one named {@code default}.
+     * Returns the template of chats: the one of {@link #withChatTemplate}, or else the file's. Of several named templates it is the one
+     * named {@code default}.
      *
      * @return the template
-     * @throws IllegalArgumentException if the file has none, none that is the default, or one that asks for what is not implemented; such a
-     *     model takes prompts that are written out: {@code session.append(tokenizer().encode(PromptText.template(prompt)))}
+     * @throws IllegalArgumentException if the file has no template, no default, or one with an unsupported construct. Such a model takes
+     *     prompts as tokens: {@code session.append(tokenizer().encode(PromptText.template(prompt)))}
      */
     public ChatTemplate chatTemplate() {
         return template.orElseGet(() -> loaded.templates().template().withTokensOf(tokenizer()));
@@ -314,18 +315,17 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
-     * Returns the stack of the model, to look at its parts, or to make another model of them:
-     * {@link #of} takes a stack with some heads dropped.
+     * Returns the stack of the model. {@link #of} makes another model of its parts, such as of a stack without some heads.
      *
-     * @return the stack, whose weights this model frees when it is closed; its rotary positions are those of contexts as long as {@link
-     *     #contextTokens}
+     * @return the stack, whose weights this model frees when it is closed; its rotary positions fit contexts of {@link #contextTokens}
+     *     tokens
      */
     public Transformer transformer() {
         return loaded.model();
     }
 
     /**
-     * {@return the number of tokens that the model may choose: those of the tokenizer, though its tables may have more rows}
+     * {@return the number of tokens that the model may choose: the tokens of the tokenizer; the model's tables may have more rows}
      */
     public int vocabularySize() {
         return loaded.vocabularySize();

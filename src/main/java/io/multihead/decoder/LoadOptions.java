@@ -29,8 +29,8 @@ public record LoadOptions(LoadListener listener, boolean eightBitInputs) {
     /**
      * {@return these options with inputs of 4-bit weights in 8 bits, or not}
      *
-     * <p>Products with weights in Q4_0, Q4_1 and Q4_K then sum integers, as those of llama.cpp do: faster in a model of 1B weights, slower in one of
-     * 135M. Other tokens may be chosen, since each product is off by about half a percent of its spread
+     * <p>Products with weights in Q4_0, Q4_1 and Q4_K then sum integers, as in llama.cpp. This is faster in a model of 1B weights, and
+     * slower in one of 135M. Other tokens may be chosen, since each product is off by about half a percent of its spread
      * ({@link io.multihead.gemm.PackedWeights#withEightBitInputs}). Products with other weights stay as they are, and the tokens of a session
      * stay the same in any batch, on any threads.
      *

@@ -6,7 +6,7 @@ import java.util.List;
 /**
  * The parts of a text that a model answered with, as {@link ToolCallFormat#parse} finds them. Immutable.
  *
- * @param reasoning what it thought before, without {@code <think>} and white space around it; empty for none
+ * @param reasoning the thoughts before it, without {@code <think>} and surrounding white space; empty for none
  * @param content the text for the user, without white space around it
  * @param toolCalls the calls of tools that it asks for, in their order
  */
@@ -19,7 +19,7 @@ public record ModelAnswer(String reasoning, String content, List<ToolCall> toolC
     }
 
     /**
-     * {@return this answer as a message of the chat that goes on}
+     * {@return this answer as a message of the chat}
      */
     public ChatMessage message() {
         return ChatMessage.assistant(content, toolCalls).withReasoning(reasoning);

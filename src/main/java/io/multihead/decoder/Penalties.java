@@ -3,8 +3,8 @@ package io.multihead.decoder;
 import io.multihead.internal.base.Checks;
 
 /**
- * What the logits of tokens lose that the session's text already has. The first two count all of its tokens, prompt included; those of generated
- * tokens, as OpenAI has them, count what was generated since the last call that appended something. Immutable.
+ * Penalties on the logits of tokens that the session's text already has. The first two count all of its tokens, prompt included. The
+ * penalties of generated tokens, as OpenAI defines them, count the tokens generated since the last call that appended something. Immutable.
  *
  * @param repetition divides a positive logit and multiplies another one (Keskar et al. 2019, CTRL, section 4.1); 1 changes none
  * @param presence is subtracted once, however often a token occurs; 0 changes none

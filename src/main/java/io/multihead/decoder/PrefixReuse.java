@@ -1,7 +1,7 @@
 package io.multihead.decoder;
 
 /**
- * What sessions have gained by beginning with what others left in memory. Immutable.
+ * Counts of prompts that began with prefixes which earlier sessions left in memory. Immutable.
  *
  * @param hits prompts that began so
  * @param savedTokens their tokens that were not computed again

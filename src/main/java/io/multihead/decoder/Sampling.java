@@ -3,19 +3,19 @@ package io.multihead.decoder;
 import io.multihead.internal.base.Checks;
 
 /**
- * How the next token is chosen from a row of logits. The steps are those of Hugging Face's {@code generate}, in its order: penalties,
+ * The choice of the next token from a row of logits. The steps are the steps of Hugging Face's {@code generate}, in its order: penalties,
  * temperature, top-k, top-p (Holtzman et al. 2020, section 3.1), min-p (Nguyen et al. 2024); then one number is drawn. Tokens of equal
  * probability are in order of their ids.
  *
- * <p>The number that is drawn for a token is a function of the seed and of the token's index in the text, so that a text depends neither
- * on other texts nor on how its session was computed. Immutable.
+ * <p>The random number of a token is a function of the seed and of the token's index in the text. So a text does not depend on other texts,
+ * or on the batches in which its session was computed. Immutable.
  *
  * @param temperature divides the logits, at least 1e-6; 0 takes the token of the largest logit, and of several the one of the smallest id
  * @param topK keeps so many of the most probable tokens; 0 keeps all
- * @param topP keeps the most probable tokens whose share of what top-k kept reaches this; 1 keeps all
+ * @param topP keeps the most probable tokens whose share of the tokens that top-k kept reaches this; 1 keeps all
  * @param minP drops tokens less probable than this times the most probable one; 0 keeps all
- * @param penalties what tokens that the text already has lose
- * @param seed of the numbers that are drawn
+ * @param penalties of tokens that the text already has
+ * @param seed of the random numbers
  */
 public record Sampling(double temperature, int topK, double topP, double minP, Penalties penalties, long seed) {
     private static final double LEAST_TEMPERATURE = 1e-6;
@@ -49,7 +49,7 @@ public record Sampling(double temperature, int topK, double topP, double minP, P
      * {@return sampling from the whole distribution at a temperature}
      *
      * @param temperature divides the logits
-     * @param seed of the numbers that are drawn
+     * @param seed of the random numbers
      */
     public static Sampling of(double temperature, long seed) {
         return GREEDY.withTemperature(temperature).withSeed(seed);
@@ -94,7 +94,7 @@ public record Sampling(double temperature, int topK, double topP, double minP, P
     /**
      * {@return this with other penalties}
      *
-     * @param newPenalties what tokens that the text already has lose
+     * @param newPenalties of tokens that the text already has
      */
     public Sampling withPenalties(Penalties newPenalties) {
         return new Sampling(temperature, topK, topP, minP, newPenalties, seed);

@@ -7,19 +7,21 @@ import java.util.List;
 import java.util.concurrent.CancellationException;
 
 /**
- * One text that goes on: tokens that were given or generated, and their keys and values. Other sessions may generate at the same time, whose
- * steps are then computed together. A session's tokens depend neither on them nor on how its own were divided into calls.
+ * A text that can be continued: its given and generated tokens, with their keys and values. Steps of sessions that generate at the same
+ * time are computed as one batch. The tokens of a session depend neither on other sessions nor on the division of its own tokens into
+ * calls.
  *
  * <p>{@link #append} stores tokens; they are computed when they are needed, in {@link #generate}.
  *
- * <p>For one thread at a time: a call while another thread is within one fails with an {@link IllegalStateException} and leaves the other
- * as it is. {@link #close} alone is for any thread at any time: a call that runs ends with an {@link IllegalStateException}, at the latest
- * after its running step. A listener may ask for {@link #nextLogits}, {@link #save}, {@link #fork} and close the session whose text it is
+ * <p>A session is for one thread at a time. A call during another thread's call fails with an {@link IllegalStateException}, without an
+ * effect on the other call. {@link #close} is for any thread at any time: a running call ends with an {@link IllegalStateException}, at the
+ * latest after its running step. A listener may ask for {@link #nextLogits}, {@link #save}, {@link #fork} and close the session whose text
+ * it is
  * told; calls that would change the session fail.
  *
  * <p>A call that computes ends within a step if its thread is interrupted: with a {@link CancellationException}, and the thread stays
- * interrupted. Tokens that were generated until then are among the session's, which goes on from there with the next call. Where sessions have
- * less memory than they need together, a call waits ({@link SessionOptions#maxWait}).
+ * interrupted. Tokens that were generated until then belong to the session, which the next call continues. If the sessions need more memory
+ * than they have, a call waits ({@link SessionOptions#maxWait}).
  */
 public final class Session implements AutoCloseable {
     final SessionState state;
@@ -50,8 +52,8 @@ public final class Session implements AutoCloseable {
     /**
      * Appends a chat as the model's template writes it, up to where the model answers.
      *
-     * @param messages the chat; a session that has tokens already gets them once more, so a chat that goes on is best given whole to a new
-     *     session, or to a fork of one that has the tokens of its begin
+     * @param messages the whole chat, also its earlier turns; it is appended after the tokens of the session. So use a new session for each
+     *     turn, which reuses the tokens of the earlier turns
      * @return this session
      * @throws IllegalArgumentException if the model has no template that can be read, the template refuses the messages, or the session's
      *     context has no room for all of their tokens; none is appended then
@@ -77,8 +79,8 @@ public final class Session implements AutoCloseable {
     /**
      * Returns how the model's answers are read, to be asked for when the prompt is complete.
      *
-     * @param tools those of the prompt; none for answers without calls
-     * @return the format of this model's answers behind this prompt
+     * @param tools the tools of the prompt; empty for answers without calls
+     * @return the format of this model's answer to this prompt
      * @throws IllegalArgumentException if there are tools, and the model's template writes calls in a way that is not known
      * @throws IllegalStateException if the session is closed, in use by another thread, or generates and tells this listener
      */
@@ -96,7 +98,8 @@ public final class Session implements AutoCloseable {
      *
      * @param ids tokens of the model's vocabulary
      * @return this session
-     * @throws IllegalArgumentException if an id is none, or the session's context has no room for all of them; none is appended then
+     * @throws IllegalArgumentException if an id is outside of the vocabulary, or the session's context has no room for all of them; none is
+     *     appended then
      * @throws IllegalStateException if the session is closed, in use by another thread, or generates and tells this listener
      */
     public Session append(int... ids) {
@@ -132,8 +135,8 @@ public final class Session implements AutoCloseable {
      * @throws IllegalStateException if the session is closed, before or while it generates, is in use by another thread or by the caller
      *     of this listener, or has no token yet
      * @throws CancellationException if the thread is interrupted
-     * @throws io.multihead.cache.CacheFullException if other sessions hold the room that this one needs for longer than calls wait; what was
-     *     generated until then is among its tokens
+     * @throws io.multihead.cache.CacheFullException if other sessions hold the memory that this one needs for longer than {@link
+     *     SessionOptions#maxWait}; the session has the tokens generated until then
      */
     public GeneratedText generate(GenerationOptions options) {
         return generate(options, TokenListener.NONE);
@@ -148,8 +151,8 @@ public final class Session implements AutoCloseable {
      * @throws IllegalStateException if the session is closed, before or while it generates, is in use by another thread or by the caller
      *     of this listener, or has no token yet
      * @throws CancellationException if the thread is interrupted
-     * @throws io.multihead.cache.CacheFullException if other sessions hold the room that this one needs for longer than calls wait; what was
-     *     generated until then is among its tokens
+     * @throws io.multihead.cache.CacheFullException if other sessions hold the memory that this one needs for longer than {@link
+     *     SessionOptions#maxWait}; the session has the tokens generated until then
      */
     public GeneratedText generate(GenerationOptions options, TokenListener listener) {
         boolean entered = state.enterAlone("generate");
@@ -167,8 +170,8 @@ public final class Session implements AutoCloseable {
     }
 
     /**
-     * Computes the logits of the token that would follow, for a choice of the program's own: a classifier reads those of its answers, a
-     * reranker those of {@code yes} and {@code no}.
+     * Computes the logits of the next token, for the program's own choice. A classifier reads the logits of its answers, a reranker the
+     * logits of {@code yes} and {@code no}.
      *
      * @return a new array with a logit for each token of the vocabulary, all finite
      * @throws ArithmeticException if one is not finite
@@ -193,8 +196,8 @@ public final class Session implements AutoCloseable {
     }
 
     /**
-     * Computes how much the last token attends to each token of the session, itself included, in some layers. It costs a step of one token
-     * besides those that wait, and changes no bit of what the session generates.
+     * Computes the attention weights of the last token to each token of the session, itself included, in some layers. The call takes a step
+     * of one token, besides appended tokens that are not computed yet. It changes no bit of the generated text.
      *
      * @param layers from 0; none is asked for twice
      * @return new arrays: by layer as asked for, by query head, and by token of the session. A row's sum is 1 but for rounding, less where
@@ -225,7 +228,7 @@ public final class Session implements AutoCloseable {
     }
 
     /**
-     * Returns a new session with the same tokens, which shares what is in the cache.
+     * Returns a new session with the same tokens, which shares their keys and values.
      *
      * @return the session
      * @throws IllegalStateException if the session is closed or in use by another thread
@@ -240,7 +243,8 @@ public final class Session implements AutoCloseable {
     }
 
     /**
-     * Saves the session: its tokens, and their keys and values as they are in the cache, after computing those that wait. {@link
+     * Saves the session: its tokens, and their keys and values as they are stored in the cache. Tokens that are not computed yet are
+     * computed first. {@link
      * Sessions#load} opens it again, in this process or another one, with the same model. The file is one of {@link
      * io.multihead.cache.CacheSession}; it appears whole, and at once, under its name. Other sessions wait while it is written.
      *
@@ -301,8 +305,8 @@ public final class Session implements AutoCloseable {
     }
 
     /**
-     * {@return the bytes of the session's keys and values, those that it shares and those whose room others have taken included; in layers with
-     *     a window, at most of as many tokens as it has and 511 more}
+     * {@return the bytes of the session's keys and values, including shared ones and ones that other sessions have evicted; in layers with
+     *     a window, of at most the window and 511 more tokens}
      */
     public long cacheBytes() {
         long ofTokens = state.cache.bytesOfTokens(state.computed - state.first);
@@ -325,8 +329,8 @@ public final class Session implements AutoCloseable {
     }
 
     /**
-     * Frees what the session has in the cache, unless another one shares it. May be called by any thread; waits for the running step. A call
-     * of the session that another thread, or the caller of this listener, is within ends with an {@link IllegalStateException}.
+     * Frees the session's keys and values, except shared ones. May be called by any thread, and waits for the running step. A running call
+     * of the session, also one that called this listener, ends with an {@link IllegalStateException}.
      */
     @Override
     public void close() {

@@ -11,8 +11,8 @@ import java.time.Duration;
  *
  * <ul>
  *   <li>native memory for keys and values, {@link LanguageModel#bytesPerToken} for each token, in pages of 64 tokens;
- *   <li>of models with recurrent states, heap for four of them at most, of which three are snapshots: sessions share a budget of as many for
- *       each that has room;
+ *   <li>for models with recurrent states, heap for at most four states a session, of which three are snapshots; the sessions share this
+ *       budget;
  *   <li>heap for ids, four to eight bytes for each token, and at most one bit for each token of the vocabulary.
  * </ul>
  *
@@ -24,9 +24,8 @@ import java.time.Duration;
  * @param contextTokens most tokens of one session, at least 1; 0 for as many as the model was trained for
  * @param sessions how many sessions of that length have room at the same time, at least 1. Any number may be open: where they need more
  *     together, calls wait for each other, and sessions that no call uses are computed again when they go on
- * @param cacheFormat how keys and values are stored
- * @param maxWait most time that a call waits for memory which calls of other sessions use, without a step of its own; zero lets it
- *     fail at once
+ * @param cacheFormat the element type of keys and values
+ * @param maxWait the longest time that a call waits, without a step of its own, for memory of other sessions; with zero it fails at once
  * @param keepsPrefixes whether sessions that are closed leave their keys and values, as long as no other session needs the memory, to those
  *     whose prompts begin with the same tokens. Texts are the same, and begin sooner; how soon tells whether there was such a session
  */

@@ -8,16 +8,16 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The sessions of a model that share a cache. Steps that several threads ask for at the same time, and those of one call for several
- * sessions, go through the model as one batch. The tokens of a session do not depend on it: they are the same alone and in any batch, on
+ * The sessions of a model that share a cache. Steps that several threads request at the same time, and the steps of one call for several
+ * sessions, are computed as one batch. The tokens of a session do not depend on the batch: they are the same alone and in any batch, on
  * any number of threads, prefilled at once or token by token.
  *
- * <p>Calls for which there is no room wait: the call that began first always goes on, and takes the room of sessions that no call uses, least
- * recently used first, and then of calls that began later. Whoever lost room computes its tokens again when it goes on, with the same bits.
- * A session that has slid keeps its room, since it cannot be computed again. {@link SessionOptions#maxWait} bounds the wait.
+ * <p>Calls without room in the cache wait. The call that began first always continues. It takes the memory of sessions that no call uses,
+ * least recently used first, and then of calls that began later. An evicted session computes its tokens again when it continues, with the
+ * same bits. A session that has slid keeps its memory, because it cannot be computed again. {@link SessionOptions#maxWait} bounds the wait.
  *
- * <p>A session that is closed leaves its tokens in memory that no other needs, and a prompt that begins with the same ones, at least 16 of them,
- * starts from the longest such prefix, with the same bits: a chat that is given whole at each turn computes the new turn alone. The ones used
+ * <p>A closed session leaves its keys and values in unused memory. A prompt that begins with the same tokens, at least 16, starts from the
+ * longest such prefix, with the same bits. So a chat that is appended as a whole at each turn computes only the new turn. The ones used
  * least recently go first.
  *
  * <p>Thread-safe; a {@link Session} is for one thread at a time. Memory is native, {@link #bytesPerToken} for each token, allocated as
@@ -75,8 +75,8 @@ public final class Sessions implements AutoCloseable {
     }
 
     /**
-     * Opens a session with what {@link Session#save} wrote, in this process or another one. It goes on with the same bits as the one
-     * that was saved. Other sessions wait while it is read.
+     * Opens a session from a file of {@link Session#save}, of this process or another one. It continues with the same bits as the saved
+     * session. Other sessions wait while the file is read.
      *
      * <p>Of the model, the configuration and the bytes of all weights are compared, by a checksum that is computed when a session is
      * saved or loaded for the first time: it reads the model's file once.
@@ -85,8 +85,8 @@ public final class Sessions implements AutoCloseable {
      * @return the session
      * @throws IOException if the file cannot be read
      * @throws IllegalArgumentException if the file is malformed, or of another model, another {@link SessionOptions#cacheFormat} or a longer
-     *     context than that of these sessions; the message names the file and both values, and no session was opened then
-     * @throws CacheFullException if other sessions hold the room that this one needs for longer than calls wait
+     *     context than these sessions have; the message names the file and both values, and no session is opened then
+     * @throws CacheFullException if other sessions hold the memory that this one needs for longer than {@link SessionOptions#maxWait}
      * @throws java.util.concurrent.CancellationException if the thread is interrupted while it waits
      * @throws IllegalStateException if this is closed
      */
@@ -169,14 +169,14 @@ public final class Sessions implements AutoCloseable {
     }
 
     /**
-     * {@return the bytes that open sessions hold; what they share counts once}
+     * {@return the bytes of the keys and values of open sessions; shared pages count once}
      */
     public long usedBytes() {
         return cache.usedBytes();
     }
 
     /**
-     * Returns what prompts have gained by beginning with what closed sessions have left ({@link SessionOptions#keepsPrefixes}).
+     * Returns counts of prompts that began with prefixes of closed sessions ({@link SessionOptions#keepsPrefixes}).
      *
      * @return the numbers since these sessions were made
      */
@@ -185,8 +185,7 @@ public final class Sessions implements AutoCloseable {
     }
 
     /**
-     * Frees the memory of all sessions, after the batch that is computed; what they generate ends with an
-     * {@link IllegalStateException}.
+     * Frees the memory of all sessions after the running batch. Their running calls end with an {@link IllegalStateException}.
      */
     @Override
     public void close() {

@@ -83,7 +83,7 @@ public final class TextEmbedder implements Embedder {
     /**
      * {@return an embedder of the same model that puts something before each text, such as {@code "query: "}}
      *
-     * @param prompt the text, empty for nothing; its tokens count as those of the text do
+     * @param prompt the text, empty for none; its tokens are pooled like the tokens of the text
      */
     @Override
     public TextEmbedder withPrompt(String prompt) {
@@ -128,7 +128,8 @@ public final class TextEmbedder implements Embedder {
     }
 
     /**
-     * {@return most tokens of a text, those of its prompt and those around it included: the model's context, or fewer, as its folder says}
+     * {@return the most tokens of a text, including its prompt and special tokens: the model's context, or fewer by the settings of its
+     * folder}
      */
     @Override
     public int maxTokens() {
@@ -164,7 +165,7 @@ public final class TextEmbedder implements Embedder {
      * @param texts any texts that have a token each
      * @return a new array for each text
      * @throws IllegalArgumentException if a text has no token, or more than {@link #maxTokens}; none is computed then
-     * @throws ArithmeticException if a vector is not finite; the message names the first such text, and those of others are as without it
+     * @throws ArithmeticException if a vector is not finite; the message names the first such text
      */
     @Override
     public float[][] embed(List<String> texts) {
@@ -190,15 +191,16 @@ public final class TextEmbedder implements Embedder {
     }
 
     /**
-     * Computes vectors of consecutive parts of one text, which the model reads as a whole, so that each part is understood by what stands before
-     * it (late chunking, Guenther et al. 2024). The vector of a part is the mean of the states of its tokens, whatever the pooling of this embedder is,
-     * of length 1 if vectors of texts are. Tokens of the prompt and those around the text are read and belong to no part; one that goes over a border
+     * Computes vectors of consecutive parts of one text, which the model reads as a whole. So the vector of a part depends on the earlier
+     * parts, too (late chunking, Guenther et al. 2024). The vector of a part is the mean of the states of its tokens, independent of the
+     * pooling of this embedder. It has length 1 if vectors of texts have length 1. The model reads the prompt and the special tokens around
+     * the text, which belong to no part. A token that crosses a border
      * belongs to the part that has its last byte.
      *
      * @param chunks the parts of a text in their order, which together are the text, with the spaces between them
      * @return a new array for each part
-     * @throws IllegalArgumentException if a part has no token of its own, all together have more than {@link #maxTokens}, or the tokenizer changes
-     *     characters of the text; none is computed then
+     * @throws IllegalArgumentException if a part has no token, the parts together have more than {@link #maxTokens}, or the tokenizer
+     *     changes characters of the text; none is computed then
      * @throws ArithmeticException if a vector is not finite; the message names the first such part
      */
     public float[][] embedChunks(List<String> chunks) {

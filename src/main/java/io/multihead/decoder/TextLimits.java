@@ -11,10 +11,10 @@ import java.util.List;
  * @param maxTokens most tokens of the text, at least 1
  * @param timeout most time of the call that generates the text, its prompt and the time that it waits for memory included; more than
  *     zero, {@link #NO_TIMEOUT} for no limit. The call ends with the step that runs then
- * @param stops texts that end the text before the place where the first of them begins; none is empty. One that is complete waits while
- *     another that began before it may still become complete, so that the text does not depend on how tokens divide it; of those that begin
- *     at one place the shortest ends the text
- * @param whenFull what happens when the session's context is full
+ * @param stops texts that end the text before the place where the first of them begins; none is empty. A complete one waits while another
+ *     that began earlier may still become complete, so that the text does not depend on its division into tokens. Of several that begin at
+ *     one place the shortest ends the text
+ * @param whenFull the behavior when the session's context is full
  */
 public record TextLimits(int maxTokens, Duration timeout, List<String> stops, WhenFull whenFull) {
     /** No limit of time. */

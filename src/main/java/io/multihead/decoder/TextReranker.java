@@ -10,21 +10,22 @@ import java.util.stream.Stream;
 
 /**
  * Scores of passages for a query by a language model that answers yes or no, as Qwen3-Reranker does (Zhang et al. 2025, "Qwen3 Embedding"): the
- * probability of {@code yes} after a prompt with an instruction, the query and the passage, of {@code yes} and {@code no} alone. The prompt and
- * the score are those of the model's own example for transformers.
+ * probability of {@code yes} against {@code no}, after a prompt with an instruction, the query and the passage. The prompt and the score
+ * equal the model's own example for transformers.
  *
- * <p>What prompts begin with, instruction and query among it, is computed once for all passages of a call, and kept for later calls where
- * {@link SessionOptions#keepsPrefixes}. Passages are computed in batches. A score has the same bits alone and in any batch, on any number of
+ * <p>The common start of the prompts, with instruction and query, is computed once for all passages of a call, and kept for later calls if
+ * {@link SessionOptions#keepsPrefixes}. Passages are computed in batches. A score has the same bits alone and in any batch, on any number
+ * of
  * threads and at every lane width.
  *
  * <p>Query, passage and instruction are texts, in which nothing is a control token. A prompt that is longer than {@link #maxTokens} is an error;
  * it is never cut.
  *
- * <p>Immutable and thread-safe: calls of several threads share batches. {@link #close} frees keys and values, also those of rerankers that
- * {@link #withInstruction} made of this one; the model stays the caller's.
+ * <p>Immutable and thread-safe: calls of several threads share batches. {@link #close} frees keys and values, also of rerankers that {@link
+ * #withInstruction} made of this one. The caller closes the model.
  */
 public final class TextReranker implements AutoCloseable {
-    /** What the models were trained with for searches on the web, and have where nothing else is said. */
+    /** The instruction of the models' training for web searches, and the default. */
     public static final String WEB_SEARCH =
             "Given a web search query, retrieve relevant passages that answer the query";
 
@@ -100,21 +101,21 @@ public final class TextReranker implements AutoCloseable {
     }
 
     /**
-     * {@return what passages are to be, as the prompt says}
+     * {@return the instruction of the prompt}
      */
     public String instruction() {
         return instruction;
     }
 
     /**
-     * {@return most tokens of a prompt: query, passage, instruction and what the template has around them}
+     * {@return the most tokens of a prompt: query, passage, instruction and the template's text}
      */
     public int maxTokens() {
         return sessions.contextTokens();
     }
 
     /**
-     * Returns what calls have gained by beginning with what those before them have left ({@link SessionOptions#keepsPrefixes}).
+     * Returns counts of prompts that began with prefixes of earlier calls ({@link SessionOptions#keepsPrefixes}).
      *
      * @return the numbers since this reranker was made
      */
@@ -244,7 +245,7 @@ public final class TextReranker implements AutoCloseable {
         }
     }
 
-    /** Frees the keys and values of this and of those that {@link #withInstruction} made. */
+    /** Frees the keys and values of this reranker and of the rerankers that {@link #withInstruction} made. */
     @Override
     public void close() {
         sessions.close();

@@ -1,9 +1,9 @@
 package io.multihead.decoder;
 
 /**
- * Is told of each token as it is generated. It may ask the session for {@link Session#nextLogits}, {@link Session#save} and {@link
- * Session#fork}, and close it, which ends the call with an {@link IllegalStateException}; other calls of the session fail. What it throws
- * ends the call and reaches its caller, and the session goes on from the token that was told.
+ * Receives each token when it is generated. It may ask the session for {@link Session#nextLogits}, {@link Session#save} and {@link
+ * Session#fork}, and close it, which ends the call with an {@link IllegalStateException}; other calls of the session fail. An exception of
+ * the listener ends the call and reaches its caller. The session then ends with the token of this call.
  */
 @FunctionalInterface
 public interface TokenListener {

@@ -85,8 +85,8 @@ public enum ToolCallFormat {
     }
 
     /**
-     * Divides an answer into what was thought, the text, and calls of tools. {@link Session#answerFormat} reads answers with the schemas of
-     * their tools, as they are generated.
+     * Divides an answer into thoughts, text, and tool calls. {@link Session#answerFormat} reads answers with the schemas of their tools,
+     * while they are generated.
      *
      * @param text the whole answer, as {@link GeneratedText#text()} has it
      * @return its parts
