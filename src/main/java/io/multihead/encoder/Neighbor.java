@@ -9,8 +9,7 @@ import java.util.PriorityQueue;
  * One of the vectors that are nearest to a query.
  *
  * @param index its place among the vectors
- * @param similarity the cosine of the angle between it and the query, -1 to 1; 0 where one of them is zero, NaN where one
- *     has a NaN or an infinity
+ * @param similarity the cosine of the angle between it and the query, -1 to 1; 0 if one of the vectors is zero, NaN if one has a NaN or an infinity
  */
 public record Neighbor(int index, double similarity) {
     /** The nearest first, NaN last; of equally near ones the lower index first. */
@@ -27,7 +26,7 @@ public record Neighbor(int index, double similarity) {
      * @return the nearest first; of equally near ones the lower index first, and last those whose similarity is NaN; fewer than
      *     {@code most} where there are no more
      * @throws IllegalArgumentException if a vector's length differs from the query's, or {@code most} is negative
-     * @throws NullPointerException if the query, the vectors or one of them is null; the message names it
+     * @throws NullPointerException if the query, the list or one of its vectors is null; the message names it
      */
     public static List<Neighbor> nearest(float[] query, float[][] vectors, int most) {
         Checks.notNull(query, "query");

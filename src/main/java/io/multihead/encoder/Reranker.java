@@ -25,15 +25,15 @@ import java.util.stream.IntStream;
 
 /**
  * Scores of passages for a query by a cross-encoder (Nogueira and Cho 2019, "Passage Re-ranking with BERT"): query and passage pass through a
- * BERT model as one sequence, {@code [CLS] query [SEP] passage [SEP]}, and its head makes a number of the first token's state. The numbers are
- * those of sentence-transformers' {@code CrossEncoder}. A pair of too many tokens loses those at the end of the longer text first, as by
- * {@code longest_first} of HuggingFace's tokenizers.
+ * BERT model as one sequence, {@code [CLS] query [SEP] passage [SEP]}, and its head computes a score from the first token's state. Scores equal the
+ * scores of sentence-transformers' {@code CrossEncoder}. A pair of too many tokens is truncated at the end of the longer text, like {@code
+ * longest_first} of HuggingFace's tokenizers.
  *
  * <p>Pairs are packed into batches of about 512 tokens without padding. A score has the same bits alone and in any batch, for any number of
  * threads and at every lane width. A warm call of one thread allocates its results.
  *
  * <p>Immutable and thread-safe; virtual threads may call it. The {@code with} methods return views that share weights and threads.
- * {@link #close} frees the weights of all of them; the {@link Compute} stays the caller's. A reranker that nobody closes keeps its memory until the
+ * {@link #close} frees the weights of all of them; the caller closes the {@link Compute}. A reranker that is not closed keeps its memory until the
  * process ends.
  */
 public final class Reranker implements AutoCloseable {
@@ -56,11 +56,11 @@ public final class Reranker implements AutoCloseable {
      * {@code tokenizer_config.json}, {@code modules.json}, {@code sentence_bert_config.json} and {@code config_sentence_transformers.json}. In
      * another file system than the default, such as an archive, the weights are read into native memory instead.
      *
-     * <p>Or from a GGUF file of llama.cpp's architectures {@code bert} and {@code modern-bert} that has a cross-encoder's head. It says nothing of
-     * what outputs become, nor of lengths, as an ONNX file.
+     * <p>Or from a GGUF file of llama.cpp's architectures {@code bert} and {@code modern-bert} that has a cross-encoder's head. Like an ONNX file, it
+     * has no activation of outputs and no lengths.
      *
-     * <p>What outputs become is what {@code config_sentence_transformers.json} names, beside a {@code modules.json}, else what
-     * {@code config.json} names as {@code activation_fn} of {@code sentence_transformers} or, in older folders, as
+     * <p>The activation of outputs is the one in {@code config_sentence_transformers.json} if there is a {@code modules.json}, or else in {@code
+     * config.json} as {@code activation_fn} of {@code sentence_transformers} or, in older folders, as
      * {@code sbert_ce_default_activation_function}; else {@link ScoreActivation#SIGMOID} of a single label and the output itself of
      * several. Pairs have as many tokens as {@code tokenizer_config.json} says, or as the model has positions. Threads are used as by
      * {@link SentenceEncoder#load}.
@@ -69,8 +69,8 @@ public final class Reranker implements AutoCloseable {
      * @param path the model's folder, or a GGUF file of llama.cpp's
      * @return the reranker
      * @throws IOException if a file is missing or cannot be read
-     * @throws IllegalArgumentException if a file is malformed, or asks for what is not implemented: another model type, activation or
-     *     module, or a weight of no use; the message names the file and what is in it
+     * @throws IllegalArgumentException if a file is malformed, or has an unsupported model type, activation, module, or weight; the message names the
+     *     file and the value
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static Reranker load(Compute cpu, Path path) throws IOException {
@@ -103,17 +103,17 @@ public final class Reranker implements AutoCloseable {
     }
 
     /**
-     * Loads a model from an ONNX file that PyTorch exported, and a {@code tokenizer.json}. Such files say nothing of what outputs become, so
-     * that it is what sentence-transformers takes by default ({@link #withActivation} changes it), nor of lengths: pairs may have as many tokens
-     * as the model has positions. Threads are used as by {@link SentenceEncoder#load}.
+     * Loads a model from an ONNX file that PyTorch exported, and a {@code tokenizer.json}. Such files have no activation of outputs: it is the
+     * default of sentence-transformers, unless {@link #withActivation} sets another. They have no lengths: pairs may have as many tokens as the model
+     * has positions. Threads are used as by {@link SentenceEncoder#load}.
      *
      * @param cpu threads of this and every call; stays the caller's
      * @param onnx the model in f32; read to its end on the calling thread, and not closed
      * @param tokenizerJson the tokenizer; read to its end on the calling thread before the model, and not closed
      * @return the reranker
      * @throws IOException if a stream cannot be read
-     * @throws IllegalArgumentException if a file is malformed, or the graph is not that of a BERT model in f32 that classifies sequences; the
-     *     message names what is in it
+     * @throws IllegalArgumentException if a file is malformed, or the graph is not a BERT model in f32 that classifies sequences; the message names
+     *     the value
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static Reranker ofOnnx(Compute cpu, InputStream onnx, InputStream tokenizerJson) throws IOException {
@@ -162,8 +162,8 @@ public final class Reranker implements AutoCloseable {
      * @param file the file, which must not be changed in place while it is mapped; {@link #write} replaces it
      * @return the reranker, with the bits, the activation and the length of the written one
      * @throws IOException if the file cannot be read
-     * @throws IllegalArgumentException if it is no such file, or was written by a version of the library with another layout; the message
-     *     names the file and what is in it
+     * @throws IllegalArgumentException if it is no such file, or was written by a version of the library with another layout; the message names the
+     *     file and the value
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static Reranker map(Compute cpu, Path file) throws IOException {
@@ -178,8 +178,8 @@ public final class Reranker implements AutoCloseable {
      *
      * @param file where to write
      * @throws IOException if the file cannot be written
-     * @throws IllegalArgumentException if the path has no file name, or the tokenizer is not WordPiece and not that of a folder with a
-     *     {@code tokenizer.json}
+     * @throws IllegalArgumentException if the path has no file name, or the tokenizer is neither WordPiece nor of a folder with a {@code
+     *     tokenizer.json}
      * @throws IllegalStateException if the reranker is closed, or is closed meanwhile
      */
     public void write(Path file) throws IOException {
@@ -216,7 +216,7 @@ public final class Reranker implements AutoCloseable {
     }
 
     /**
-     * {@return what the model's outputs become}
+     * {@return the activation of the model's outputs}
      */
     public ScoreActivation activation() {
         return loaded.activation();
@@ -337,7 +337,7 @@ public final class Reranker implements AutoCloseable {
     }
 
     /**
-     * Orders passages by their scores, the highest first; those of equal scores as they are in the list.
+     * Orders passages by their scores, the highest first. Passages of equal scores keep the order of the list.
      *
      * @param query any text
      * @param passages any texts
@@ -368,8 +368,8 @@ public final class Reranker implements AutoCloseable {
     }
 
     /**
-     * Frees the memory of the weights at once, mapped and packed. Later calls fail with {@link IllegalStateException}, and so may those that run
-     * meanwhile, between two batches or at once. Another time it does nothing.
+     * Frees the memory of the weights at once, mapped and packed. Later calls fail with {@link IllegalStateException}. Running calls may fail with
+     * it, too. A second call has no effect.
      */
     @Override
     public void close() {

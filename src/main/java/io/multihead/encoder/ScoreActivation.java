@@ -2,11 +2,11 @@ package io.multihead.encoder;
 
 import io.multihead.internal.encoder.layer.DenseFunction;
 
-/** What a cross-encoder's output becomes before it is a score. */
+/** The function from a cross-encoder's output to a score. */
 public enum ScoreActivation {
-    /** The output itself, any number: what a model trained with a ranking loss has. */
+    /** The output itself, any number, as for models trained with a ranking loss. */
     IDENTITY,
-    /** {@code 1 / (1 + e^-x)}, from 0 to 1: what sentence-transformers takes where a model has one label and names nothing else. */
+    /** {@code 1 / (1 + e^-x)}, from 0 to 1: the default of sentence-transformers for a model with one label. */
     SIGMOID;
 
     double of(double logit) {

@@ -25,17 +25,17 @@ import java.util.function.IntConsumer;
 
 /**
  * Sentence embeddings by a BERT model (Devlin et al. 2019; Reimers and Gurevych 2019, "Sentence-BERT"): a text's tokens pass through
- * the encoder, and their states become one vector. Or by static embeddings, sentence-transformers' StaticEmbedding: the mean of the rows
- * that a table has for a text's tokens, all of them where no length is named, without {@code [CLS]} and {@code [SEP]}.
+ * the encoder, and their states become one vector. Static embeddings (sentence-transformers' StaticEmbedding) are the mean of the rows of a table for
+ * a text's tokens, without {@code [CLS]} and {@code [SEP]}. All tokens count, unless a file has a length.
  *
  * <p>Texts are packed into batches of about 512 tokens without padding. A vector has the same bits alone and in any batch, for any
  * number of threads and at every lane width. Empty text is the sequence of {@code [CLS]} and {@code [SEP]}, as in
- * sentence-transformers, and has a vector like any other; that of static embeddings is zero, as there. A warm call of one thread allocates
+ * sentence-transformers, and has a vector. Its static embedding is zero, as in sentence-transformers. A warm call of one thread allocates
  * its results and, with a prompt, the texts with the prompt.
  *
  * <p>Immutable and thread-safe; virtual threads may call it. The {@code with} methods return views that share weights and
- * threads. {@link #close} frees the weights of all of them; the {@link Compute} stays the caller's. An encoder that nobody closes keeps
- * its memory until the process ends.
+ * threads. {@link #close} frees the weights of all of them; the caller closes the {@link Compute}. An encoder that is not closed keeps its memory
+ * until the process ends.
  */
 public final class SentenceEncoder implements Embedder, AutoCloseable {
     private static final String QUERY = "query";
@@ -63,7 +63,7 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     /**
      * Loads a model from a folder as sentence-transformers writes it: {@code config.json}, {@code model.safetensors} or the files that
      * {@code model.safetensors.index.json} names, which are mapped, {@code tokenizer.json} or {@code vocab.txt}, and, where they exist,
-     * {@code modules.json}, {@code 1_Pooling/config.json}, {@code 2_Dense} with weights of its own, {@code sentence_bert_config.json} and
+     * {@code modules.json}, {@code 1_Pooling/config.json}, {@code 2_Dense} with its weights, {@code sentence_bert_config.json} and
      * {@code config_sentence_transformers.json}. For static embeddings, {@code modules.json} and the StaticEmbedding module's
      * {@code model.safetensors} and {@code tokenizer.json}, also as model2vec writes them. In another file system than the default, such as
      * an archive, the weights are read into native memory instead.
@@ -84,8 +84,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
      * @param path the model's folder, or a GGUF file of llama.cpp's
      * @return the encoder
      * @throws IOException if a file is missing or cannot be read
-     * @throws IllegalArgumentException if a file is malformed, or asks for what is not implemented: another model type, activation,
-     *     position type, pooling or module, or a weight of no use; the message names the file and what is in it
+     * @throws IllegalArgumentException if a file is malformed, or has an unsupported model type, activation, position type, pooling, module, or
+     *     weight; the message names the file and the value
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static SentenceEncoder load(Compute cpu, Path path) throws IOException {
@@ -123,8 +123,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
      * @param file the file, which must not be changed in place while it is mapped; {@link #write} replaces it
      * @return the encoder, with the options that the written one had
      * @throws IOException if the file cannot be read
-     * @throws IllegalArgumentException if it is no such file, or was written by a version of the library with another layout; the message
-     *     names the file and what is in it
+     * @throws IllegalArgumentException if it is no such file, or was written by a version of the library with another layout; the message names the
+     *     file and the value
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static SentenceEncoder map(Compute cpu, Path file) throws IOException {
@@ -149,8 +149,7 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
      * @param pooling how tokens become one vector
      * @return the encoder
      * @throws IOException if a stream cannot be read
-     * @throws IllegalArgumentException if a file is malformed, or the graph is not that of a BERT encoder in f32; the message names what
-     *     is in it
+     * @throws IllegalArgumentException if a file is malformed, or the graph is not a BERT encoder in f32; the message names the value
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static SentenceEncoder ofOnnx(Compute cpu, InputStream onnx, InputStream tokenizerJson, Pooling pooling)
@@ -206,8 +205,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Returns this encoder with vectors of length 1, those of {@link #withDimension fewer elements} included, or as they are. A vector of
-     * zeros stays one.
+     * Returns this encoder with vectors of length 1, also with {@link #withDimension fewer elements}, or with vectors of any length. A vector of
+     * zeros does not change.
      *
      * @param normalized whether vectors have length 1
      * @return a view that shares the weights: closing either closes both
@@ -218,11 +217,11 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Returns this encoder with the first elements of vectors alone, which are vectors of their own in models that were trained for it
-     * (Kusupati et al. 2022, "Matryoshka Representation Learning"). Where vectors have length 1, so have those of fewer elements. A folder's own
-     * {@code truncate_dim} is read as by sentence-transformers instead, which cuts after its Normalize module, so that they are shorter than 1.
+     * Returns this encoder with only the first elements of vectors, for models that were trained for this (Kusupati et al. 2022, "Matryoshka
+     * Representation Learning"). If vectors have length 1, truncated vectors have length 1, too. But {@code truncate_dim} of a folder truncates after
+     * its Normalize module, as in sentence-transformers, so the vectors are shorter than 1.
      *
-     * @param dimension elements of a vector, 1 to those that the model has
+     * @param dimension elements of a vector, from 1 to the model's
      * @return a view that shares the weights: closing either closes both
      * @throws IllegalArgumentException if the model has fewer
      */
@@ -269,8 +268,7 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Returns this encoder with the model's prompt for queries. A model without one has its default prompt there; most models have
-     * neither, and get no prompt.
+     * Returns this encoder with the model's prompt for queries. Without such a prompt it is the model's default prompt, or none.
      *
      * @return a view that shares the weights: closing either closes both
      */
@@ -280,8 +278,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Returns this encoder with the model's prompt for documents, that of the name {@code document}, {@code passage} or {@code corpus}.
-     * A model without one has its default prompt there; most models have neither, and get no prompt.
+     * Returns this encoder with the model's prompt for documents, named {@code document}, {@code passage} or {@code corpus}.
+     * Without such a prompt it is the model's default prompt, or none.
      *
      * @return a view that shares the weights: closing either closes both
      */
@@ -432,8 +430,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Computes vectors one batch ahead of their use: what engines need that bring texts one by one. The iterator is for one
-     * thread at a time. After an error, one of {@code texts} included, texts that were read already are lost: the next calls fail with
+     * Computes vectors one batch ahead of their use, for engines that supply texts one by one. The iterator is for one
+     * thread at a time. After an error, also one of {@code texts}, texts that were already read are lost: the next calls fail with
      * {@link IllegalStateException}.
      *
      * @param texts any texts; asked for as many as a batch takes
@@ -448,8 +446,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Computes what every head attends to in one text: the attention weights behind {@link #embed(String)}, for the study of heads.
-     * Memory is quadratic in the number of tokens: 288 bytes for each pair of them with the 72 heads of MiniLM.
+     * Computes the attention weights of every head for one text, as in {@link #embed(String)}, for the study of heads. Memory is quadratic in the
+     * number of tokens: 288 bytes for each pair of tokens with the 72 heads of MiniLM.
      *
      * @param text any text; the prompt is put before it
      * @return tokens and weights
@@ -468,8 +466,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
      * Writes this encoder to one file that {@link #map} maps: packed weights, tables, tokenizer, options and prompts. It is written to a
      * temporary file beside it first, which then replaces it at once, so that a crash leaves either the old file or the new one.
      *
-     * <p>The file is the same for all processors and vector widths of little-endian machines. A later version of the library may use
-     * another layout, and then refuses the file: it is to be made anew from the model, as a cache is.
+     * <p>The file is the same for all processors and vector widths of little-endian machines. A later version of the library may use another layout
+     * and refuse the file. Then write it again from the model.
      *
      * @param file where to write: as many bytes as matrices in f32, tables as they are and the tokenizer need
      * @throws IOException if the file cannot be written
@@ -484,8 +482,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Frees the memory of the weights at once, mapped and packed. Later calls fail with {@link IllegalStateException}, and so may those that run
-     * meanwhile, between two batches or at once. Another time it does nothing.
+     * Frees the memory of the weights at once, mapped and packed. Later calls fail with {@link IllegalStateException}. Running calls may fail with
+     * it, too. A second call has no effect.
      */
     @Override
     public void close() {

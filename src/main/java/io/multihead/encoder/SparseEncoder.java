@@ -43,8 +43,8 @@ public final class SparseEncoder implements AutoCloseable {
      * @param folder the model's folder
      * @return the encoder
      * @throws IOException if a file is missing or cannot be read
-     * @throws IllegalArgumentException if a file is malformed, or asks for what is not implemented, such as sums in place of maxima, prompts, or
-     *     tokens that are left out; the message names the file and what is in it
+     * @throws IllegalArgumentException if a file is malformed or has an unsupported setting, such as sums in place of maxima, prompts, or omitted
+     *     tokens; the message names the file and the value
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static SparseEncoder load(Compute cpu, Path folder) throws IOException {
@@ -86,8 +86,8 @@ public final class SparseEncoder implements AutoCloseable {
      * @param file the file, which must not be changed in place while it is mapped; {@link #write} replaces it
      * @return the encoder, with the bits and the length of the written one
      * @throws IOException if the file cannot be read
-     * @throws IllegalArgumentException if it is no such file, or was written by a version of the library with another layout; the message
-     *     names the file and what is in it
+     * @throws IllegalArgumentException if it is no such file, or was written by a version of the library with another layout; the message names the
+     *     file and the value
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static SparseEncoder map(Compute cpu, Path file) throws IOException {
@@ -182,8 +182,8 @@ public final class SparseEncoder implements AutoCloseable {
     }
 
     /**
-     * Frees the memory of the weights at once, mapped and packed. Later calls fail with {@link IllegalStateException}, and so may those that run
-     * meanwhile, between two batches or at once. Another time it does nothing.
+     * Frees the memory of the weights at once, mapped and packed. Later calls fail with {@link IllegalStateException}. Running calls may fail with
+     * it, too. A second call has no effect.
      */
     @Override
     public void close() {

@@ -4,7 +4,7 @@ import io.multihead.internal.base.Checks;
 import java.util.Arrays;
 
 /**
- * Weights of some tokens of a vocabulary, all other ones being 0: what a text means in words, its own and others. Immutable and thread-safe.
+ * Weights of some tokens of a vocabulary; all other weights are 0. The tokens are words of a text and related words. Immutable and thread-safe.
  */
 public final class SparseVector {
     private final int[] ids;

@@ -5,6 +5,6 @@ package io.multihead.encoder;
  *
  * @param vector its elements; belongs to the receiver
  * @param tokens tokens of the text and its prompt, without {@code [CLS]} and {@code [SEP]}
- * @param ignoredTokens how many of them, at the end, were cut off
+ * @param ignoredTokens the number of these tokens that were truncated, at the end
  */
 public record TextEmbedding(float[] vector, int tokens, int ignoredTokens) {}

@@ -17,8 +17,8 @@ import java.util.List;
 
 /**
  * Vectors of the tokens of texts, for late interaction (Khattab and Zaharia 2020, "ColBERT"): a BERT model's states are projected to fewer elements
- * and have length 1. A query is filled with masks to a length of its own, each with a vector; punctuation of documents has none, or
- * what the folder's skip list names, {@code [CLS]} too if it does.
+ * and have length 1. A query is padded with mask tokens to a fixed length, each with a vector. Punctuation of documents has no vectors. A skip list
+ * of the folder replaces punctuation, and may name {@code [CLS]}.
  *
  * <p>Texts are packed into batches of about 512 tokens without padding. A vector has the same bits alone and in any batch, for any number of
  * threads and at every lane width.
@@ -50,8 +50,7 @@ public final class TokenEncoder implements AutoCloseable {
      * @param folder the model's folder
      * @return the encoder
      * @throws IOException if a file is missing or cannot be read
-     * @throws IllegalArgumentException if a file is malformed, or asks for what is not implemented; the message names the file and what is in
-     *     it
+     * @throws IllegalArgumentException if a file is malformed or has an unsupported setting; the message names the file and the value
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static TokenEncoder load(Compute cpu, Path folder) throws IOException {
@@ -88,8 +87,8 @@ public final class TokenEncoder implements AutoCloseable {
      * @param file the file, which must not be changed in place while it is mapped; {@link #write} replaces it
      * @return the encoder, with the bits and the settings of the written one
      * @throws IOException if the file cannot be read
-     * @throws IllegalArgumentException if it is no such file, or was written by a version of the library with another layout; the message
-     *     names the file and what is in it
+     * @throws IllegalArgumentException if it is no such file, or was written by a version of the library with another layout; the message names the
+     *     file and the value
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static TokenEncoder map(Compute cpu, Path file) throws IOException {
@@ -122,7 +121,7 @@ public final class TokenEncoder implements AutoCloseable {
     }
 
     /**
-     * {@return the tokens of a query, {@code [CLS]}, its prefix and {@code [SEP]} included: all of them where masks fill it, else the most}
+     * {@return the tokens of a query, including {@code [CLS]}, its prefix and {@code [SEP]}: the exact number if masks pad queries, else the most}
      */
     public int queryTokens() {
         return queries.most();
@@ -188,8 +187,8 @@ public final class TokenEncoder implements AutoCloseable {
     }
 
     /**
-     * Frees the memory of the weights at once, mapped and packed. Later calls fail with {@link IllegalStateException}, and so may those that run
-     * meanwhile, between two batches or at once. Another time it does nothing.
+     * Frees the memory of the weights at once, mapped and packed. Later calls fail with {@link IllegalStateException}. Running calls may fail with
+     * it, too. A second call has no effect.
      */
     @Override
     public void close() {

@@ -4,7 +4,7 @@ import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 
-/** Vectors of the tokens of texts, one text after another: what {@code io.multihead.gemm.MaxSim} reads. Immutable but for its memory. */
+/** Vectors of the tokens of texts, one text after another, for {@code io.multihead.gemm.MaxSim}. Immutable, except for its memory. */
 public final class TokenVectors {
     private final float[] values;
     private final int dimension;

@@ -42,7 +42,7 @@ public final class BytePairTokenizer extends WordTokenizer {
     private final int longestWord;
     private final boolean composes;
 
-    /** What becomes of bytes that no token has. */
+    /** The treatment of bytes that no token has. */
     enum MissingBytes {
         /** They are left out after the bytes around them have merged, as in llama.cpp: no merge crosses them. */
         AFTER_MERGES,
@@ -50,11 +50,11 @@ public final class BytePairTokenizer extends WordTokenizer {
         BEFORE_MERGES,
         /** Each becomes the unknown token before anything merges, as in the crate. */
         UNKNOWN,
-        /** Each run of them becomes one unknown token, as in the crate with {@code fuse_unk}. */
+        /** Each run of such bytes becomes one unknown token, as in the crate with {@code fuse_unk}. */
         ONE_UNKNOWN
     }
 
-    /** What beside the vocabulary and its merges makes a tokenizer. */
+    /** The rules of a tokenizer beside its vocabulary and merges. */
     record Rules(WordPattern words, boolean wholeWords, boolean composes, MissingBytes missing) {}
 
     BytePairTokenizer(
@@ -94,8 +94,8 @@ public final class BytePairTokenizer extends WordTokenizer {
      * @param vocabulary tokens with types; normal tokens are written in the characters that GPT-2 has for bytes
      * @param merges two tokens with a space between, the first to merge first
      * @param words how text is divided into words
-     * @param wholeWords whether a word that is a token becomes it whatever the merges say ({@code ignore_merges}), as in Llama 3
-     * @param special the ids of tokens with a meaning of their own
+     * @param wholeWords whether a word that is a token becomes this token without merges ({@code ignore_merges}), as in Llama 3
+     * @param special the ids of special tokens
      * @throws IllegalArgumentException if a token of a merge is not in the vocabulary
      */
     public static BytePairTokenizer of(

@@ -21,9 +21,9 @@ import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 
 /**
- * Pieces of words that a text is made of, found as byte-level BPE does (Sennrich et al. 2016; Radford et al. 2019): bytes to begin with, then
- * again and again the most frequent pair of neighbors within a word becomes a piece of its own. Words are those of GPT-2; the token
- * {@value #END} ends a text. For texts of some megabytes and vocabularies of some thousands: each piece costs a pass over the distinct words.
+ * A vocabulary of byte-level BPE, learned from a text (Sennrich et al. 2016; Radford et al. 2019). It begins with the bytes. Then repeatedly the most
+ * frequent pair of adjacent pieces within a word becomes a new piece. Words are divided as by GPT-2. The token {@value #END} ends a text. For texts
+ * of some megabytes and vocabularies of some thousands: each piece costs a pass over the distinct words.
  *
  * <p>Immutable and thread-safe.
  */
@@ -150,7 +150,7 @@ public final class BytePairs {
     }
 
     /**
-     * {@return the tokenizer of these pieces, whose end is {@value #END}}
+     * {@return the tokenizer of these pieces, with the end token {@value #END}}
      */
     public Tokenizer tokenizer() {
         List<TokenType> types = new ArrayList<>(Collections.nCopies(tokens.size(), TokenType.NORMAL));

@@ -6,8 +6,8 @@ import java.util.OptionalInt;
  * Text as the token ids of an encoder such as BERT, with where in the text each token comes from. The encoder reads each text between a
  * first and a last token, or for static embeddings the text alone.
  *
- * <p>{@link #encode} and {@link #count} are of the text alone, as those of {@link Tokenizer} are;
- * {@link #encodeWithSpecialTokens(String)} has what the encoder reads.
+ * <p>{@link #encode} and {@link #count} are of the text alone, as in {@link Tokenizer}. {@link #encodeWithSpecialTokens(String)} returns the input of
+ * the encoder.
  *
  * <p>Implementations are immutable and thread-safe. {@link #append(String, TokenBuffer)} allocates nothing once the buffer has grown and
  * the scripts in use, or words of byte pairs, were seen, but for text with characters from U+0300 on where it is composed (NFC);
@@ -31,8 +31,8 @@ public interface EncoderTokenizer {
     int vocabularySize();
 
     /**
-     * Returns the number of tokens that a model must have a row for. It need not have one for those that {@code added_tokens} of a
-     * {@code tokenizer.json} puts behind the model's own vocabulary, as in transformers.
+     * Returns the number of tokens for which a model must have a row. As in transformers, it needs no rows for tokens that {@code added_tokens} of a
+     * {@code tokenizer.json} puts after the model's own vocabulary.
      *
      * @return one more than the largest id of a token of the model's own vocabulary
      */

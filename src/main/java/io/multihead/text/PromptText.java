@@ -5,8 +5,8 @@ import java.util.BitSet;
 import java.util.Objects;
 
 /**
- * A text whose characters are a template's or content: the program's own, such as {@code <|im_start|>user}, or what users, tools and models
- * wrote. {@link Tokenizer#encode(PromptText)} makes control tokens of a template's characters alone.
+ * A text whose characters are template or content. Template is the program's own text, such as {@code <|im_start|>user}. Content is text of users,
+ * tools and models. {@link Tokenizer#encode(PromptText)} makes control tokens only of template characters.
  *
  * <pre>{@code
  * PromptText prompt = PromptText.template("<|im_start|>user\n")

@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
  * it, with the ids of llama.cpp and of SentencePiece.
  *
  * <p>Spaces become U+2581. Code points merge in pairs while a pair is a token: the pair of the highest score first, the leftmost of
- * equals. What has no token becomes the tokens of its bytes, or where the vocabulary has none, the unknown token, one for each run of such
- * code points. Control tokens, the unknown token and byte tokens are never merged from characters. U+2581 in a text is a space.
+ * equals. A code point without a token becomes the tokens of its bytes. If the vocabulary has no byte tokens, each run of such code points becomes
+ * one unknown token. Control tokens, the unknown token and byte tokens are never merged from characters. U+2581 in a text is a space.
  *
  * <p>Immutable and thread-safe.
  */
@@ -24,7 +24,7 @@ public final class SentencePieceTokenizer extends WordTokenizer {
         NONE,
         /** Before the text, if no added token begins it. */
         FIRST,
-        /** Before the text, and before what follows an added token. */
+        /** Before the text, and after each added token. */
         ALWAYS,
         /** As {@link #FIRST}, unless the text begins with a space. */
         FIRST_WITHOUT,

@@ -9,7 +9,7 @@ import java.util.Set;
  *
  * @param begin begins a text (BOS)
  * @param end ends a text (EOS)
- * @param unknown stands for what has no token
+ * @param unknown stands for text without a token
  * @param padding fills rows of a batch
  * @param stops all tokens that end a generated text, among them the ends of text, of turn and of message
  * @param added which of {@code begin} and {@code end} the model's file puts around every text

@@ -6,7 +6,7 @@ import io.multihead.internal.text.unicode.BertSteps;
  * Normalization of text before it is split into words, as HuggingFace's {@code BertNormalizer} does it, in this order.
  *
  * @param cleanText whether control characters are removed and every kind of white space counts as a space
- * @param separateChinese whether each CJK ideograph is a word of its own
+ * @param separateChinese whether each CJK ideograph is a separate word
  * @param stripAccents whether text is decomposed (NFD) and loses its non-spacing marks
  * @param lowercase whether letters become lower case, code point by code point
  */

@@ -8,11 +8,11 @@ import java.nio.charset.CodingErrorAction;
 import java.nio.charset.StandardCharsets;
 
 /**
- * The text of ids that arrive one by one. A code point whose bytes are in several tokens comes with the last of them, so that no text is
- * ever split within one; bytes that are no UTF-8 become U+FFFD. Control tokens and the unknown token add nothing.
+ * The text of ids that arrive one by one. A code point whose bytes are in several tokens is returned with the last of these tokens. So no returned
+ * text ends within a code point. Bytes that are not UTF-8 become U+FFFD. Control tokens and the unknown token add nothing.
  *
- * <p>The parts together are what {@link Tokenizer#decode} returns for the same ids, but that a leading space stays, since the ids may
- * continue a text. Not thread-safe.
+ * <p>The parts concatenated are the result of {@link Tokenizer#decode} for the same ids, with one difference: a leading space is kept, because the
+ * ids may continue a text. Not thread-safe.
  */
 public final class TextStream {
     /** Bytes of a code point but one: what can be left of a token. */

@@ -4,11 +4,11 @@ import io.multihead.internal.base.Checks;
 import java.util.BitSet;
 import java.util.List;
 
-/** What a token of a vocabulary stands for, with the numbers that SentencePiece and GGUF give these types. */
+/** The type of a token, with its number in SentencePiece and GGUF. */
 public enum TokenType {
     /** A part of a text. */
     NORMAL,
-    /** What the tokenizer has no token for. */
+    /** Stands for text without a token. */
     UNKNOWN,
     /** A mark such as the end of a text; no text becomes one unless its caller says so. */
     CONTROL,

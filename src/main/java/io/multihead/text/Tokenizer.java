@@ -7,15 +7,15 @@ import java.util.Arrays;
 /**
  * Text as token ids of a language model, and back.
  *
- * <p>{@link #encode(String)} and {@link #count} are of the text alone, as those of {@link EncoderTokenizer} are; {@link #withSpecialTokens}
+ * <p>{@link #encode(String)} and {@link #count} are of the text alone, as in {@link EncoderTokenizer}; {@link #withSpecialTokens}
  * adds the first and last tokens that the model's file puts around a text.
  *
  * <p>A text of a user never becomes a control token: {@link #encode(String)} reads {@code <|im_start|>} as the characters that it has.
  * {@link #encode(PromptText)} makes the token of it where the program itself wrote it, such as the marks of a chat template.
  * Tokens that a vocabulary calls user-defined, such as runs of line feeds, are parts of text and are found by both.
  *
- * <p>An unpaired surrogate is read as U+FFFD, since UTF-8 has none. The time for a text grows as its length times the logarithm of
- * its longest word, whatever it holds.
+ * <p>An unpaired surrogate is read as U+FFFD, because UTF-8 has none. The time for a text is proportional to its length times the logarithm of its
+ * longest word, for any content.
  *
  * <p>Implementations are immutable and thread-safe.
  */
@@ -28,8 +28,8 @@ public interface Tokenizer {
     int vocabularySize();
 
     /**
-     * Returns the number of tokens that a model must have a row for. It need not have one for those that {@code added_tokens} of a
-     * {@code tokenizer.json} puts behind the model's own vocabulary, as in transformers.
+     * Returns the number of tokens for which a model must have a row. As in transformers, it needs no rows for tokens that {@code added_tokens} of a
+     * {@code tokenizer.json} puts after the model's own vocabulary.
      *
      * @return one more than the largest id of a token of the model's own vocabulary
      */
@@ -51,7 +51,7 @@ public interface Tokenizer {
     String token(int id);
 
     /**
-     * Returns what a token stands for.
+     * Returns the type of a token.
      *
      * @param id from 0 to {@code vocabularySize() - 1}
      * @return its type
@@ -96,7 +96,7 @@ public interface Tokenizer {
      * after a token that it finds in it are removed. Bytes
      * that are no UTF-8 become U+FFFD.
      *
-     * @param ids ids of one text from its beginning; {@link TextStream} is for those that continue one
+     * @param ids ids of one text from its beginning; {@link TextStream} decodes ids that continue a text
      * @return the text
      */
     String decode(int... ids);
@@ -158,7 +158,7 @@ public interface Tokenizer {
      * Returns the texts of ids one by one, for messages and studies.
      *
      * @param ids any ids
-     * @return what each token adds to a text; parts of code points as U+FFFD
+     * @return the text that each token adds; parts of code points as U+FFFD
      */
     default String[] pieces(int... ids) {
         return Arrays.stream(Checks.notNull(ids, "ids"))

@@ -77,19 +77,19 @@ public final class Tokenizers {
      * ({@link EncoderTokenizer#truncation}).
      *
      * @param utf8 the whole file
-     * @throws IllegalArgumentException if the file is malformed, or asks for what is not implemented; the message names it
+     * @throws IllegalArgumentException if the file is malformed or has an unsupported setting; the message names it
      */
     public static EncoderTokenizer ofEncoderJson(byte[] utf8) {
         return json(utf8).encoder(null);
     }
 
     /**
-     * {@return the tokenizer of an encoder's {@code tokenizer.json} whose model is Unigram or BPE over bytes, with what the
-     * {@code tokenizer_config.json} beside it says}
+     * {@return the tokenizer of an encoder's {@code tokenizer.json} whose model is Unigram or BPE over bytes, with the settings of the {@code
+     * tokenizer_config.json} beside it}
      *
      * @param utf8 the whole {@code tokenizer.json}
      * @param config the whole {@code tokenizer_config.json}
-     * @throws IllegalArgumentException if a file is malformed, or asks for what is not implemented; the message names it
+     * @throws IllegalArgumentException if a file is malformed or has an unsupported setting; the message names it
      */
     public static EncoderTokenizer ofEncoderJson(byte[] utf8, byte[] config) {
         TokenizerJson file = json(utf8);
@@ -100,13 +100,13 @@ public final class Tokenizers {
     }
 
     /**
-     * {@return the tokenizer of a {@code tokenizer.json} as static embeddings read it: without special tokens around a text, whatever
-     * template the file has; its model is WordPiece, Unigram or BPE over bytes}
+     * {@return the tokenizer of a {@code tokenizer.json} as static embeddings read it: without special tokens around a text, also if the file has a
+     * template for them; its model is WordPiece, Unigram or BPE over bytes}
      *
      * @param utf8 the whole file
-     * @param leavesUnknownOut whether unknown tokens, those of Unigram excepted, are left out of texts and of ids, as model2vec's
-     *     {@code StaticModel.tokenize} does
-     * @throws IllegalArgumentException if the file is malformed, or asks for what is not implemented; the message names it
+     * @param leavesUnknownOut whether unknown tokens, except Unigram's, are removed from texts and from ids, as by model2vec's {@code
+     *     StaticModel.tokenize}
+     * @throws IllegalArgumentException if the file is malformed or has an unsupported setting; the message names it
      */
     public static EncoderTokenizer ofStaticJson(byte[] utf8, boolean leavesUnknownOut) {
         return json(utf8).withoutSpecialTokens(leavesUnknownOut);
@@ -145,19 +145,18 @@ public final class Tokenizers {
     }
 
     /**
-     * Reads the tokenizer of an encoder's folder, such as that of BERT, XLM-R, RoBERTa or ModernBERT: {@code tokenizer.json} of a model
+     * Reads the tokenizer of an encoder's folder, such as of BERT, XLM-R, RoBERTa or ModernBERT: {@code tokenizer.json} of a model
      * WordPiece, Unigram or BPE over bytes, or XLM-R's {@code sentencepiece.bpe.model} with the ids of fairseq, or {@code vocab.txt}.
      *
-     * <p>WordPiece is read as transformers reads it, with what {@code tokenizer_config.json} and other files say. Unless a file names the
-     * class {@code PreTrainedTokenizerFast}, the normalization is that of {@code tokenizer_config.json}, or lower case without accents where
-     * it says nothing, also beside a {@code tokenizer.json} that says otherwise; and {@code [PAD]} and {@code [MASK]} are found in texts, with
-     * ids after the vocabulary's where it lacks them. Tokens that this tokenizer does not find in texts as they are, and what versions of
-     * transformers read differently, are errors.
+     * <p>WordPiece is read as by transformers, with the settings of {@code tokenizer_config.json} and other files. Unless a file names the class
+     * {@code PreTrainedTokenizerFast}, {@code tokenizer_config.json} determines the normalization. Its default is lower case without accents, even if
+     * a {@code tokenizer.json} has another one. {@code [PAD]} and {@code [MASK]} are found in texts; if the vocabulary lacks them, their ids follow
+     * it. Tokens that this tokenizer would not find in texts, and settings that versions of transformers read differently, are errors.
      *
      * @param folder the folder
      * @return the tokenizer
      * @throws IOException if the files cannot be read
-     * @throws IllegalArgumentException if a file is malformed, or asks for what is not implemented; the message names the file
+     * @throws IllegalArgumentException if a file is malformed or has an unsupported setting; the message names the file
      */
     public static EncoderTokenizer loadEncoder(Path folder) throws IOException {
         Path json = Checks.notNull(folder, "folder").resolve("tokenizer.json");

@@ -10,8 +10,8 @@ import io.multihead.internal.text.unigram.UnigramPieces;
  * ids of HuggingFace's {@code tokenizers} for a {@code tokenizer.json} and of SentencePiece for its own files.
  *
  * <p>Text is normalized by the file's map of characters, spaces become U+2581, and each word becomes the pieces whose scores have the
- * largest sum. Code points that no piece has become the unknown token, one for each run of them, or where the file says so the tokens of
- * their bytes. {@link #encode(String)} never makes control tokens, the unknown token's name or byte tokens of characters; of a
+ * largest sum. Each run of code points without a piece becomes one unknown token, or the tokens of its bytes if the file has this setting. {@link
+ * #encode(String)} never makes control tokens, the unknown token's name or byte tokens of characters; of a
  * {@link PromptText} without content, {@link #encode(PromptText)} makes all that the crate makes.
  *
  * <p>The time for a text is linear. Immutable and thread-safe. {@link #encode(String)} allocates its result.

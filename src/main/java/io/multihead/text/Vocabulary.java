@@ -92,7 +92,7 @@ public final class Vocabulary {
     }
 
     /**
-     * Returns what a token stands for.
+     * Returns the type of a token.
      *
      * @param id from 0 to {@code size() - 1}
      * @return its type

@@ -15,7 +15,7 @@ import java.util.stream.Collectors;
 /**
  * How byte-level tokenizers divide text into words before pairs merge, by the names that GGUF gives these rules; llama.cpp has one rule under
  * many names. Each is the model's regular
- * expression, read in one pass. Categories of code points are those of the running JDK.
+ * expression, read in one pass. Categories of code points come from the running JDK.
  */
 public enum WordPattern {
     /** GPT-2. */

@@ -13,14 +13,14 @@ import java.util.OptionalInt;
  * The WordPiece tokenizer of BERT models (Schuster and Nakajima 2012; Devlin et al. 2019), with the results of HuggingFace's
  * {@code tokenizers}.
  *
- * <p>In this order: special tokens such as {@code [MASK]} are found in the text as it is; the rest is normalized
- * ({@link TextNormalization}); words end at white space, and each punctuation character (Unicode category P, or an ASCII symbol) is a
- * word of its own; a word becomes the longest piece of the vocabulary that it begins with, then the longest that continues it, and so
+ * <p>In this order: special tokens such as {@code [MASK]} are found in the unchanged text; the rest is normalized
+ * ({@link TextNormalization}); words end at white space, and each punctuation character (Unicode category P, or an ASCII symbol) is a separate word;
+ * a word becomes the longest piece of the vocabulary that it begins with, then the longest that continues it, and so
  * on. A word of more than 100 code points, or with a part that the vocabulary lacks, becomes the unknown token. Unpaired surrogates
  * are ignored.
  *
- * <p>Character properties are those of the running JDK. Code points that a newer Unicode added may differ from a tokenizer built on
- * an older one.
+ * <p>Character properties come from the running JDK. Code points that a newer version of Unicode added may differ from a tokenizer that was built
+ * with an older version.
  *
  * <p>Immutable and thread-safe. {@link #append} allocates nothing once the buffer has grown and the scripts in use were seen;
  * {@link #encode(String)} allocates its result.
@@ -65,7 +65,7 @@ public final class WordPiece extends EndedTokenizer {
      * {@code [SEP]} and {@code [MASK]}}
      *
      * @param tokens one token per id, from id 0; pieces that continue a word start with {@code ##}
-     * @param normalization what happens to text first
+     * @param normalization of the text
      * @throws IllegalArgumentException if a token repeats, or one of {@code [UNK]}, {@code [CLS]} and {@code [SEP]} is missing
      */
     public static WordPiece ofVocabulary(List<String> tokens, TextNormalization normalization) {
