@@ -37,9 +37,9 @@ import org.jspecify.annotations.Nullable;
  * f32. Values are summed before they are divided by the softmax's denominator: where a sum of {@code e^(s - max) |v|} exceeds the
  * largest f32, the output is infinite even if the quotient is not.
  *
- * <p>Thread-safe. Results have the same bits for any number of threads, whatever else is in the batch, however the queries are
- * divided over calls, and wherever the memory is; only dropout draws by the index of a query within its call. A warm call allocates nothing,
- * unless the threads are those of an executor, which is handed objects.
+ * <p>Thread-safe. Results have the same bits for any number of threads, in any batch, in any division of the queries into calls, and in heap or
+ * native memory. Only dropout depends on the index of a query within its call. A warm call allocates nothing, unless an executor provides the
+ * threads, which receives objects.
  */
 public final class Attention {
     private static final ScratchKey<ModifiableForward> FORWARD = ScratchKey.ofWorker(ModifiableForward::new);
@@ -96,7 +96,7 @@ public final class Attention {
     }
 
     /**
-     * Computes attention over sequences of any lengths, such as those of a cache: a prefill, a chunk of one, or a decode step.
+     * Computes attention over sequences of any lengths, such as of a cache: a prefill, a chunk of a prefill, or a decode step.
      *
      * @param cpu threads and scratch
      * @param query {@code [sequences, queryHeads, queries, headDim]}: as many new tokens for each sequence
@@ -152,8 +152,8 @@ public final class Attention {
     /**
      * Computes the gradients of a call of forward where the loss depends on log-sum-exp or weights, too.
      *
-     * <p>Takes every option of forward but a modifier of scores. A score that the mask hides has gradient 0, whatever its key and
-     * value hold; so has a query that sees no key. What a window or a block-sparse mask hides as a whole is skipped. Results
+     * <p>Takes every option of forward except a modifier of scores. A score that the mask hides has gradient 0, for any content of its key and value.
+     * A query that sees no key has gradient 0, too. Tiles that a window or a block-sparse mask hides as a whole are skipped. Results
      * have the same bits for any number of threads. A warm call without bias gradient allocates little and nothing that grows
      * with the shapes; each thread's scratch holds the queries, output gradients and query gradients of a head group,
      * about {@code 16 headDim + 8 valueDim} bytes per query row, headDim and valueDim rounded up to 32.

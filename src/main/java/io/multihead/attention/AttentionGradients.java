@@ -26,14 +26,14 @@ public record AttentionGradients(
      * @param query {@code [batch, queryHeads, queries, headDim]}
      * @param key {@code [batch, keyValueHeads, keys, headDim]}
      * @param value {@code [batch, keyValueHeads, keys, valueDim]}
-     * @return gradients without those of a bias and of sinks
+     * @return gradients without a bias and without sinks
      */
     public static AttentionGradients of(@Nullable Tensor query, @Nullable Tensor key, @Nullable Tensor value) {
         return new AttentionGradients(query, key, value, null, null);
     }
 
     /**
-     * {@return these gradients and that of a bias of the mask}
+     * {@return these gradients, and the gradient of a bias of the mask}
      *
      * @param tensor of the bias's shape
      */
@@ -42,7 +42,7 @@ public record AttentionGradients(
     }
 
     /**
-     * Returns these gradients and that of the sinks.
+     * Returns these gradients, and the gradient of the sinks.
      *
      * @param tensor {@code [queryHeads]}
      * @return changed gradients

@@ -70,8 +70,8 @@ public record AttentionOutputs(
      * without: all scores of up to 192 query rows are held, as for weights, and the stages before the mask multiply queries and
      * keys once more, since hidden keys have scores there. The output has the bits of a call with weights.
      *
-     * <p>Where sequences differ in length, keys are {@link KeyValueView#maxKeys}; {@link ScoreStage} says what is written for keys
-     * that are hidden or do not exist. Scores that a narrow element type cannot hold become infinite, as everywhere.
+     * <p>Where sequences differ in length, keys are {@link KeyValueView#maxKeys}; {@link ScoreStage} describes the values of keys that are hidden or
+     * do not exist. Scores beyond the range of a narrow element type become infinite.
      *
      * @param tensor {@code [batch, queryHeads, queries, keys]}, any floating type and strides, written
      * @param stage where the scores are read

@@ -12,13 +12,13 @@ import io.multihead.tensor.Tensor;
 import java.util.List;
 
 /**
- * Attention over keys that are divided into shards, with the bits of one call over all of them.
+ * Attention over keys that are divided into shards, with the bits of one call over all keys.
  *
- * <p>A call of {@link Attention#forward} computes a softmax of its own over each split of {@value #SPLIT_KEYS} keys, counted from the
+ * <p>A call of {@link Attention#forward} computes a separate softmax over each split of {@value #SPLIT_KEYS} keys, counted from the
  * first key of the sequence, and merges the states of the splits in order (Dao et al. 2022, algorithm 1; Milakov and Gimelshein 2018).
- * Here {@link #forward} stops before the merge and writes the states of a shard; {@link #merge} merges those of all shards in the
- * same order and by the same code. So output and log-sum-exp have the bits of the call over all keys without weights or scores,
- * whatever the shards are, as long as each begins at a split: all but the last have whole splits.
+ * Here {@link #forward} stops before the merge and writes the states of a shard; {@link #merge} merges the states of all shards in the same order and
+ * by the same code. So output and log-sum-exp have the bits of the call over all keys without weights or scores, for any shards that begin at a
+ * split.
  *
  * <pre>{@code
  * KeyValueView shard = KeyValueView.of(key, value).shard(firstKey);                       // on each machine
@@ -34,7 +34,7 @@ import java.util.List;
  * for each head and query; it is rounded, so that the result is within the rounding error of the merges of one call's.
  *
  * <p>States are f32 numbers that another process can read, on a machine with another lane width too: send the memory of a dense
- * tensor. What the numbers of the last axis mean, and {@link #SPLIT_KEYS}, may change with any version of the library: all shards
+ * tensor. The meaning of the last axis, and {@link #SPLIT_KEYS}, may change with any version of the library: all shards
  * of a result must be computed and merged by the same version. Slices along the first three axes are states of some sequences, heads
  * or queries, which merge by themselves.
  *
@@ -72,9 +72,9 @@ public final class AttentionSplits {
     /**
      * Computes the states of a shard's splits.
      *
-     * <p>Takes every option of {@link Attention#forward}. All shards need the same options. Their positions and indices of
-     * keys are those of the whole sequence ({@link KeyValueView#shard}). Tensors of a mask end with the shard's last key: they are
-     * slices from key 0 to {@link KeyValueView#maxKeys} of those of the one call. Key lengths are at most those of the shard.
+     * <p>Takes every option of {@link Attention#forward}. All shards need the same options. Positions and indices of keys are relative to the whole
+     * sequence ({@link KeyValueView#shard}). Tensors of a mask end with the shard's last key: they are slices, from key 0 to {@link
+     * KeyValueView#maxKeys}, of the tensors of the one call. Key lengths are at most the shard's.
      *
      * @param cpu threads and scratch
      * @param query {@code [sequences, queryHeads, queries, headDim]}: the same queries for every shard
@@ -100,7 +100,7 @@ public final class AttentionSplits {
     }
 
     /**
-     * Merges the states of all shards in order, and writes output and log-sum-exp. Scale and sinks are those of the shards.
+     * Merges the states of all shards in order, and writes output and log-sum-exp. Scale and sinks are already in the states.
      *
      * @param cpu threads and scratch
      * @param states of the shards in order of their keys, {@code [sequences, queryHeads, queries, splits, size]} each, from

@@ -14,8 +14,7 @@ import io.multihead.tensor.Tensor;
  * distributed over machines.
  *
  * <p>Merging is associative and commutative but for rounding; {@link AttentionSplits} has the bits of one call over all keys. The
- * caller owns the memory. A sink counts once in each state that was computed with it, so at most
- * one of those that are merged may have the sinks.
+ * caller owns the memory. A sink counts once in each state that was computed with it, so at most one of the merged states may have the sinks.
  *
  * @param output {@code [batch, queryHeads, queries, valueDim]}
  * @param logSumExp {@code [batch, queryHeads, queries]}; minus infinity where no key was seen, and the output is then

@@ -100,7 +100,7 @@ public final class KeyValueView {
     /**
      * Returns these keys and values as a shard of longer sequences, whose keys before these are stored elsewhere: key 0 of this view is
      * key {@code firstKey} of every sequence. So {@link #keys} and {@link #maxKeys} count the keys before, and positions of keys,
-     * tensors of a mask, weights and the draws of dropout are those of the whole sequence. The keys before are neither read nor
+     * tensors of a mask, weights and dropout are relative to the whole sequence. The keys before are neither read nor
      * visible, those after the shard do not exist: attention over a shard is attention over its part of the keys, to be merged
      * by {@link AttentionSplits} or {@link AttentionState#merge}. Causal masks, windows and linear biases need
      * {@link Mask#queryOffset} then, since bottom-right alignment would take the end of the shard for the end of the sequence. Weights
@@ -139,8 +139,8 @@ public final class KeyValueView {
     }
 
     /**
-     * Views a static cache: tensors of a fixed number of tokens. Each sequence has used the first ones. What is beyond a
-     * length, even NaN, does not exist, and masks are aligned to the lengths. {@link #maxKeys} is {@code maxTokens}, so a mask
+     * Views a static cache: tensors of a fixed number of tokens. Each sequence has used the first tokens. Elements beyond its length are never read,
+     * and masks are aligned to the lengths. {@link #maxKeys} is {@code maxTokens}, so a mask
      * over keys, or weights, keep their shape from step to step. The caller owns the memory and may write tokens to it between
      * calls of attention; a new length takes a new view, which is cheap.
      *

@@ -13,12 +13,12 @@ import java.util.stream.Stream;
  * must stay unchanged while attention runs.
  *
  * <p>Polarity is in the name: {@link #keep} keeps where the tensor is not zero, {@link #drop} drops there. Masks combine
- * with {@link #and}: a key must pass all of them, and biases add up. A key that is masked does not exist: nothing in its
- * key or value, not even NaN, reaches the output, nor does another bias of it. A query that sees no key has output 0, weights 0
- * and log-sum-exp minus infinity, or that of its sink.
+ * with {@link #and}: a key must pass all of them, and biases add up. A masked key does not exist: nothing in its key or value, not even NaN, reaches
+ * the output, and neither does a bias of it. A query that sees no key has output 0, weights 0 and log-sum-exp minus infinity, or the log-sum-exp of
+ * its sink.
  *
- * <p><b>Positions.</b> {@link #CAUSAL}, {@link #window} and the linear biases of {@link ScoreOptions} compare the position of a
- * key, its index, with that of the query. Queries are aligned bottom-right: the last query is at the position of the last key
+ * <p><b>Positions.</b> {@link #CAUSAL}, {@link #window} and the linear biases of {@link ScoreOptions} compare the position of a key, its index, with
+ * the position of the query. Queries are aligned bottom-right: the last query is at the position of the last key
  * that exists, so query {@code i} of {@code Lq} is at position {@code i + L - Lq}, where {@code L} is the number of keys of
  * its sequence: the key length where {@link #keyLengths} are given, else the keys of the tensor, the view or the cache. The
  * order in which masks are combined does not matter. With 2 queries, 6 keys and
@@ -40,8 +40,8 @@ public final class Mask {
     public static final Mask NONE = new Mask(List.of());
 
     /**
-     * Causal: a query at position p sees the keys {@code j <= p}. Queries are aligned bottom-right (see above), which is what a
-     * cache needs: the last query sees every key. A query before position 0 sees nothing.
+     * Causal: a query at position p sees the keys {@code j <= p}. Queries are aligned bottom-right (see above), as a cache needs: the last query sees
+     * every key. A query before position 0 sees nothing.
      */
     public static final Mask CAUSAL = of(new MaskPart.Causal());
 
@@ -94,7 +94,7 @@ public final class Mask {
 
     /**
      * Returns a mask for key padding: batch {@code b} has {@code lengths[b]} keys, and the rest of its keys does not
-     * exist. The sequence ends there, so positions follow (see above): the last query is at the last of these keys.
+     * exist. The sequence ends there, and the last query has the position of the last of these keys (see above).
      *
      * @param lengths one per batch, or a single one for all
      * @return the mask
@@ -110,9 +110,8 @@ public final class Mask {
     /**
      * Returns a mask for sequences that are padded at their end, queries and keys alike, as the prompts of a batch are: batch {@code b}
      * has {@code lengths[b]} tokens from 0 on, and query {@code i} is at position {@code i}. It is {@code
-     * keyLengths(lengths).and(queryOffset(0))}. {@link #keyLengths} alone takes the last query for the last token, which a padded one
-     * is not: with {@link #CAUSAL} the first queries then see nothing. What padded queries
-     * compute is arbitrary, but finite for finite inputs.
+     * keyLengths(lengths).and(queryOffset(0))}. {@link #keyLengths} alone takes the last query for the last token, but in a padded sequence it is
+     * padding: with {@link #CAUSAL} the first queries then see no key. Outputs of padded queries are arbitrary, but finite for finite inputs.
      *
      * @param lengths one per batch, or a single one for all
      * @return the mask
@@ -156,8 +155,8 @@ public final class Mask {
 
     /**
      * Returns a mask that sets the positions of the queries: query {@code i} of batch {@code b} is at position {@code i + offsets[b]},
-     * instead of bottom-right. By itself it hides nothing; {@link #CAUSAL}, {@link #window} and linear biases that it is combined with, in
-     * any order, measure from there, in any tensor, view or cache. The offset of a prompt is the number of tokens before it
+     * instead of bottom-right. Alone it hides nothing. {@link #CAUSAL}, {@link #window} and linear biases that are combined with it, in any order,
+     * use these positions, in any tensor, view or cache. The offset of a prompt is the number of tokens before it
      * ({@code past_sequence_length} of the ONNX operator Attention); 0 is top-left alignment. Key lengths then say which keys
      * exist, and do not move the queries. A query may be before the first key, or after the last.
      *
@@ -221,9 +220,9 @@ public final class Mask {
     }
 
     /**
-     * Returns the tensors that this mask reads, to be kept alive and apart from what a call writes.
+     * Returns the tensors that this mask reads. They must be alive during a call, and must not overlap its outputs.
      *
-     * @return an unmodifiable list of the very tensors, or of views of them
+     * @return an unmodifiable list of the tensors, or of views of them
      */
     public List<Tensor> tensors() {
         return parts.stream()

@@ -13,11 +13,11 @@ import io.multihead.internal.attention.Stage;
  */
 public enum ScoreStage {
     /**
-     * {@code scale * Q K^T}, with nothing hidden: every key that is stored has its score, also where the mask hides it. Keys beyond
-     * the length of a {@link KeyValueView}'s sequence, and those that a cache has given up, are not stored: minus infinity.
+     * {@code scale * Q K^T}, with nothing hidden: every stored key has its score, also if the mask hides it. Keys beyond the length of a {@link
+     * KeyValueView}'s sequence, and keys that a cache has dropped, have minus infinity.
      */
     SCALED(Stage.SCALED),
-    /** The scaled scores after the soft-cap of {@link ScoreOptions}; those of {@link #SCALED} without one. Nothing is hidden. */
+    /** The scaled scores after the soft-cap of {@link ScoreOptions}; without a soft-cap the same as {@link #SCALED}. Nothing is hidden. */
     CAPPED(Stage.CAPPED),
     /**
      * The scores that enter the softmax: after the soft-cap, linear biases, the mask with its biases, and the modifier. A key that

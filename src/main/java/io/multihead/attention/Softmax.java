@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * {@code s = scale * scores + bias} and {@code m = max s}.
  *
  * <p>Scores have one to four axes, aligned from the right with {@code (batch, heads, queries, keys)}, any strides and element
- * types; arithmetic is f32. Masked scores do not exist, whatever they hold; a row without unmasked scores becomes 0, its logarithm
+ * types; arithmetic is f32. Masked scores do not exist, for any content, even NaN; a row without unmasked scores becomes 0, its logarithm
  * and log-sum-exp are minus infinity. The default scale is 1.
  *
  * <p>Thread-safe; same bits for any number of threads; a warm call allocates nothing.
@@ -63,14 +63,14 @@ public final class Softmax {
 
     /**
      * Computes the gradient of the scores, {@code ds_j = scale p_j (dp_j - sum_k p_k dp_k)}, from the softmax p that {@link #forward}
-     * wrote. An element whose softmax is 0, as of every masked score, has gradient 0 and adds to no sum, whatever its {@code dp}
-     * holds. The gradient of a bias is this one divided by the scale, summed over the axes along which it is broadcast.
+     * wrote. An element whose softmax is 0, such as of a masked score, has gradient 0 and adds to no sum, for any {@code dp}. The gradient of a bias
+     * is this gradient divided by the scale, summed over the axes along which it is broadcast.
      *
      * @param cpu threads and scratch
-     * @param output {@code [..., keys]}: what forward wrote
+     * @param output {@code [..., keys]}: the output of forward
      * @param outputGradient the same shape: the loss's gradient with respect to the output
      * @param scoresGradient the same shape, written; may be {@code outputGradient} or {@code output} itself
-     * @param options those of forward; only their scale counts here
+     * @param options the options of forward; only their scale counts here
      * @throws IllegalArgumentException if shapes do not fit, memory overlaps otherwise, or the options have dropout, score options or a
      *     mask of blocks; nothing has been written then
      */

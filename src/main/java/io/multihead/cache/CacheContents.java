@@ -40,7 +40,8 @@ public final class CacheContents {
      * @param cpu threads and scratch
      * @param layer from 0
      * @param sequence an open sequence
-     * @param from the first token to copy, at least {@code firstKey}, or what a window has kept; the tensors say how many
+     * @param from the first token to copy, at least {@code firstKey}, or the first token that a window has kept; the tensors' shape determines the
+     *     number
      * @param key {@code [heads, tokens, headDim]}, floating, any strides, written
      * @param value {@code [heads, tokens, valueDim]}, floating, any strides, written
      * @throws IllegalArgumentException if shapes do not fit, the sequence does not have these tokens, or memory overlaps or is read-only;
@@ -63,7 +64,8 @@ public final class CacheContents {
      * @param cpu threads and scratch
      * @param layer from 0
      * @param sequence an open sequence
-     * @param from the first token to copy, at least {@code firstKey}, or what a window has kept; the tensors say how many
+     * @param from the first token to copy, at least {@code firstKey}, or the first token that a window has kept; the tensors' shape determines the
+     *     number
      * @param to tensors of the cache's element type, written
      * @throws IllegalArgumentException if shapes or element types do not fit, the sequence does not have these tokens, or memory overlaps
      *     or is read-only; nothing has been written then
@@ -91,7 +93,7 @@ public final class CacheContents {
      * @param cpu threads and scratch
      * @param layer from 0
      * @param sequence an open sequence
-     * @param tokens what {@link #readStored} gave, of any cache with these heads, sizes and element type
+     * @param tokens the result of {@link #readStored}, of any cache with these heads, sizes and element type
      * @throws IllegalArgumentException if shapes or element types do not fit
      * @throws CacheFullException if there is no room; nothing has changed then
      */

@@ -17,9 +17,10 @@ import java.util.function.Consumer;
  *
  * <p>The file has the tokens of all layers as they are stored: tensors {@code layer.L.key} {@code [heads, tokens, headDim]} and
  * {@code layer.L.value} {@code [heads, tokens, valueDim]} of the cache's element type and, in i8, {@code layer.L.key_scale} and
- * {@code layer.L.value_scale} {@code [heads, tokens]} in f32; keys in blocks have a scale for each, {@code [heads, tokens, blocks]}. Tokens are grouped in blocks of 64; its metadata says of which blocks each
- * sequence is made, its first token and its length in each layer, and for which sizes, element type and rotary embeddings it is. What
- * sequences share is in the file once, and is shared again by the sequences that are loaded. Tokens that were truncated or dropped are
+ * {@code layer.L.value_scale} {@code [heads, tokens]} in f32; keys in blocks have a scale for each, {@code [heads, tokens, blocks]}. Tokens are
+ * grouped in blocks of 64; its metadata has the blocks of each sequence, its first token and its length in each layer, and the sizes, element type
+ * and rotary embeddings of the cache. Shared blocks are stored once, and shared again by the loaded sequences. Tokens that were truncated or dropped
+ * are
  * not in the file. Recurrent states are tensors {@code part.P.layer.L.state} {@code [states, floats]} in f32, one row for each sequence and
  * each of its snapshots; where a cache is made of several, tensors of keys and values have {@code part.P.} before their names, too. A last
  * tensor {@code checksums} has the CRC-32C of the metadata and of each other tensor, so that a file which was
@@ -96,8 +97,8 @@ public final class CacheSession {
      * @param cpu threads and scratch
      * @param cache a cache of the file's sizes, element type and rotary embeddings
      * @param file a file that {@link #save} wrote
-     * @param accept is given the notes of the file before its tensors are read, and throws an
-     *     {@link IllegalArgumentException} if they are not what it expects; the path is put before its message
+     * @param accept receives the notes of the file before its tensors are read, and throws an {@link IllegalArgumentException} to refuse the file;
+     *     the path is put before its message
      * @return the numbers of the new sequences
      * @throws IOException if the file cannot be read; nothing has changed then
      * @throws IllegalArgumentException if the file is not such a file, is not accepted, is for other caches, or has other bytes than were

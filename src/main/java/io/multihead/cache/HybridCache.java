@@ -24,8 +24,8 @@ public final class HybridCache implements SequenceCache {
     /**
      * Returns a cache of several.
      *
-     * @param parts caches without sequences, none of them a hybrid, which nothing else changes from now on
-     * @param partOf for each layer, the index of the part that has it; the layers of a part follow each other in this order
+     * @param parts caches without sequences, none of them a hybrid; only the new cache may change them from now on
+     * @param partOf for each layer, the index of its part; a part's layers are in this order
      * @return the cache
      * @throws IllegalArgumentException if there is no part, or one has sequences, is a hybrid or is there twice, or has more or fewer layers than are named
      */

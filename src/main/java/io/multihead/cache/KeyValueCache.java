@@ -18,14 +18,14 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Memory is divided into pages, each with some tokens of all layers and heads (Kwon et al. 2023, section 4). Sequences that were
  * forked share pages until one of them writes. {@link #contiguous} allocates all its memory at once and never fails up to the length
- * that it was created for, unless other sequences take its pages: forks, for which pages are copied when they are written, and those
- * that are opened or loaded beyond the number it was created for. {@link #paged} takes pages as they are needed, within a hard budget.
- * Both hold native memory, {@link #bytesPerToken} for each token. It is that of an arena, which the caller closes, of any size; or, where
- * none is given, the garbage collector frees it after the cache, and the JVM's limit of direct memory holds
+ * that it was created for, unless other sequences take its pages: forks, whose shared pages are copied when they are written, and sequences beyond
+ * the number that it was created for. {@link #paged} takes pages as they are needed, within a hard budget.
+ * Both hold native memory, {@link #bytesPerToken} for each token. An arena of the caller may own it, without a limit of size. Otherwise the garbage
+ * collector frees it after the cache, and the JVM's limit of direct memory applies
  * ({@code -XX:MaxDirectMemorySize}, else {@code -Xmx}). Lengths are rounded up to whole pages, 64 tokens in a paged cache and 256 in a
  * contiguous one. Memory once allocated is kept for later sequences.
  *
- * <p>A token is narrowed once, when it is appended: f32 as it is, bf16 and f16 to nearest even, i8 with one f32 scale per token,
+ * <p>A token is narrowed once, when it is appended: f32 without a change, bf16 and f16 to nearest even, i8 with one f32 scale per token,
  * head and side (largest absolute element over 127), or one per 32 elements of a key ({@link CacheFormat#I8_BLOCKS}). Attention over a narrow cache equals attention over its widened
  * content; a key's scale in i8 is a factor of its score, before which sums with queries beyond 10^36 may overflow.
  *
@@ -184,9 +184,10 @@ public final class KeyValueCache implements SequenceCache {
     }
 
     /**
-     * Creates a cache of pages of 64 tokens, which are taken as sequences grow. No sequence is open. Memory is allocated in slabs and kept:
-     * the first has 4 MiB or eight pages, each of the next three times what there is, until all are 64 MiB or a sixteenth of the budget,
-     * whichever is more; later slabs have that size. Sequences that grow in turns take pages in runs of eight, so that attention
+     * Creates a cache of pages of 64 tokens, which are taken as sequences grow. No sequence is open. Memory is allocated in slabs and kept. The first
+     * slab has 4 MiB or eight pages. Each of the next slabs has three times the memory of all slabs before it, until together they have 64 MiB or a
+     * sixteenth of the budget, whichever is more; later slabs have that size. Sequences that grow in turns take pages in runs of eight, so that
+     * attention
      * reads long streams; more memory is allocated when at least half of it is in use and no such run is free.
      *
      * @param config sizes and element type
@@ -223,10 +224,10 @@ public final class KeyValueCache implements SequenceCache {
 
     /**
      * Creates a cache of pages, as {@link #paged(Arena, Config, long)} does, for layers whose queries see the last tokens alone
-     * ({@link io.multihead.attention.Mask#window}). Before an append to all layers it drops whole blocks of 256 tokens that no query sees, all
-     * but 256 tokens: a sequence holds at most the window, 511 tokens before it, and those of the last append. So it can be truncated by 256
-     * tokens, to a snapshot, which keeps a window of its own, and to 0. Views of a sequence begin with the first token that is left, which
-     * attention with a longer window would take for the first one.
+     * ({@link io.multihead.attention.Mask#window}). Before an append to all layers it drops whole blocks of 256 tokens that no query sees, except 256
+     * tokens. So a sequence holds at most the window, 511 tokens before it, and the tokens of the last append. It can be truncated by 256 tokens, to
+     * a snapshot, which keeps its own window, and to 0. Views of a sequence begin with the first kept token, which attention with a longer window
+     * would take for the first token of the sequence.
      *
      * @param arena allocates native memory, as sequences grow; a shared one if several threads are to use the cache
      * @param config sizes and element type
@@ -420,7 +421,7 @@ public final class KeyValueCache implements SequenceCache {
      * @param to one open sequence per batch, or per packed sequence, no two the same
      * @param tokens keys, values, and where they belong
      * @throws IllegalArgumentException if shapes do not fit, or there are positions and the layer's keys are not rotated, or a
-     *     position is negative or beyond those of the rope
+     *     position is negative or beyond the positions of the rope
      * @throws CacheFullException if there is no room; nothing has changed then
      */
     public void append(Compute cpu, int layer, int[] to, NewTokens tokens) {
@@ -438,7 +439,7 @@ public final class KeyValueCache implements SequenceCache {
     }
 
     /**
-     * Drops the tokens before a position, in all layers; whole blocks of 256 of them are freed for new tokens. Positions do not
+     * Drops the tokens before a position, in all layers, and frees whole blocks of 256 tokens for new tokens. Positions do not
      * change, so a sequence with a window may grow without limit in constant memory.
      *
      * @param sequence an open sequence
@@ -455,7 +456,7 @@ public final class KeyValueCache implements SequenceCache {
      *
      * @param layer from 0
      * @param of open sequences
-     * @return a view of them
+     * @return a view of these sequences
      */
     public KeyValueView view(int layer, int... of) {
         Checks.index(layer, config.layers(), "layer");

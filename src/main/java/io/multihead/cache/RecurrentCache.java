@@ -15,8 +15,9 @@ import org.jspecify.annotations.Nullable;
  * changes in place with each token. They are on the Java heap, taken when a sequence gets its first token, zero then, and used again for
  * others later.
  *
- * <p>A state cannot lose its last tokens. So a sequence can be truncated to lengths at which it had a {@link #snapshot}, to the one that it has, and
- * to 0. Forks and snapshots share memory with their sequence until one of them goes on, which copies {@link #bytesPerSequence} bytes.
+ * <p>The last tokens cannot be removed from a state. So a sequence can be truncated to the lengths of its {@linkplain #snapshot snapshots}, to its
+ * present length, and to 0. Forks and snapshots share memory with their sequence until one of them changes, which copies {@link #bytesPerSequence}
+ * bytes.
  *
  * <p>For one thread at a time, but {@link #states} may be written by threads of the caller until the next call.
  */
@@ -108,7 +109,7 @@ public final class RecurrentCache implements SequenceCache {
      * Sets how many bytes sequences and snapshots may hold from now on; at first there is no limit. With one, {@link #availableTokens},
      * {@link #neededTokens} and {@link #freedTokens} count {@link #TOKENS_OF_STATE} for each state.
      *
-     * @param bytes at least those of one sequence; what is held beyond stays
+     * @param bytes at least the bytes of one sequence; memory that is held beyond them is kept
      * @throws IllegalArgumentException if there are fewer
      */
     public void limit(long bytes) {

@@ -1,11 +1,11 @@
 package io.multihead.cache;
 
 /**
- * What the layers of a model keep of many sequences between steps: keys and values ({@link KeyValueCache}), recurrent states ({@link
- * RecurrentCache}), or some layers one and some the other ({@link HybridCache}). Sequences have the same numbers in all layers.
+ * The state of many sequences in the layers of a model between steps: keys and values ({@link KeyValueCache}), recurrent states ({@link
+ * RecurrentCache}), or both in different layers ({@link HybridCache}). Sequences have the same numbers in all layers.
  *
- * <p>Tokens are added by what computes a layer, so that layers of a sequence may have different lengths while a step runs, and after one that
- * failed. What changes sequences is for one thread at a time. Other implementations than these three are of no use: parts of a model read theirs.
+ * <p>The part that computes a layer adds its tokens. So layers of a sequence may have different lengths while a step runs, and after a failed step.
+ * Methods that change sequences are for one thread at a time. Parts of a model read only these three implementations.
  */
 public interface SequenceCache {
     /**
@@ -83,8 +83,8 @@ public interface SequenceCache {
     long firstKey(int sequence);
 
     /**
-     * {@return whether a sequence can be truncated to any length; else to those of its snapshots, to its present one and to 0, and by some
-     *     tokens where keys and values have a window}
+     * {@return whether a sequence can be truncated to any length; otherwise to the lengths of its snapshots, to its present length and to 0, and by
+     *     some tokens if keys and values have a window}
      */
     boolean truncatesAnywhere();
 
@@ -92,9 +92,9 @@ public interface SequenceCache {
      * Returns the length of the longest prefix of a sequence that {@link #truncate} can leave.
      *
      * @param sequence an open sequence
-     * @param length most tokens of it, at least 0
-     * @return at most the length, and at most what all layers have; -1 if {@link #slide} dropped the first tokens, and a window what the next
-     *     token sees
+     * @param length the most tokens, at least 0
+     * @return at most the length, and at most the tokens of every layer; -1 if {@link #slide} dropped the first tokens and a window dropped tokens
+     *     that the next token sees
      */
     long restorable(int sequence, long length);
 
@@ -103,15 +103,16 @@ public interface SequenceCache {
      *
      * @param sequence an open sequence
      * @param length how many tokens stay at most, from the very first
-     * @throws IllegalArgumentException if tokens that were dropped by {@link #slide} would have to come back, a recurrent state has no
-     *     snapshot of this length, or a window has dropped what the next token sees, which {@link #restorable} says before
+     * @throws IllegalArgumentException if {@link #slide} dropped tokens that are needed, a recurrent state has no snapshot of this length, or a
+     *     window has dropped tokens that the next token sees; {@link #restorable} returns a length without such errors
      */
     void truncate(int sequence, long length);
 
     /**
-     * Remembers a sequence as it is now, so that it can be truncated to its present length, until it is truncated below. Keys and values need
-     * none, and keep none, but where they have a window, whose pages are kept then. A recurrent state is copied when the sequence goes on: {@link #bytesPerSequence} for each snapshot, of which a
-     * sequence has three at most. Of more, the one is evicted that has the fewest tokens since the one before; the newest never is.
+     * Takes a snapshot, so that a sequence can be truncated to its present length, until it is truncated below. Keys and values need no snapshot,
+     * except with a window, whose pages are then kept. A recurrent state is copied when the sequence changes: {@link #bytesPerSequence} for each
+     * snapshot. A sequence has at most three snapshots. A fourth evicts the one with the fewest tokens since the snapshot before it; the newest is
+     * never evicted.
      *
      * @param sequence an open sequence
      * @throws IllegalStateException if its layers have different lengths, after a step that failed
@@ -143,14 +144,14 @@ public interface SequenceCache {
     long bytesPerSequence();
 
     /**
-     * Returns the bytes that sequences and snapshots hold; what they share counts once.
+     * Returns the bytes that sequences and snapshots hold; shared memory counts once.
      *
      * @return at least 0
      */
     long usedBytes();
 
     /**
-     * Returns the bytes that some sequences and their snapshots hold; what they share counts once.
+     * Returns the bytes that some sequences and their snapshots hold; shared memory counts once.
      *
      * @param of open sequences
      * @return at most {@link #usedBytes()}
@@ -160,8 +161,8 @@ public interface SequenceCache {
     /**
      * Returns how many tokens still fit, of all sequences together, in memory that no sequence holds.
      *
-     * @return a multiple of the page size; 2^62 where all states are recurrent. With a {@link RecurrentCache#limit}, that of one kind of
-     *     states is to be compared with what is needed of it ({@link HybridCache#parts})
+     * @return a multiple of the page size; 2^62 if all states are recurrent. With a {@link RecurrentCache#limit}, compare the tokens that are
+     *     available and needed for each kind of states ({@link HybridCache#parts})
      */
     long availableTokens();
 
@@ -170,7 +171,7 @@ public interface SequenceCache {
      *
      * @param sequence an open sequence
      * @param tokens new tokens of a layer, at least 0
-     * @return a multiple of the page size: that of new pages, and of copies of pages that are shared, less that of pages which it drops
+     * @return a multiple of the page size: the new pages and the copies of shared pages, less the pages that the sequence drops
      * @throws IllegalArgumentException if the sequence is not open, or the number is negative or above 2^62
      */
     long neededTokens(int sequence, long tokens);
@@ -179,8 +180,8 @@ public interface SequenceCache {
      * Returns by how much {@link #availableTokens} would grow if a sequence were truncated.
      *
      * @param sequence an open sequence
-     * @param length how many tokens would stay at most, from the very first
-     * @return a multiple of the page size: that of the pages behind these tokens which no other sequence shares
+     * @param length the most tokens that would be kept, from the first token of the sequence
+     * @return a multiple of the page size: the pages after these tokens that no other sequence shares
      * @throws IllegalArgumentException if the sequence is not open, or the length is negative
      */
     long freedTokens(int sequence, long length);

@@ -6,16 +6,16 @@ import java.lang.foreign.Arena;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tokens of one sequence and layer as a cache stores them: rotated if the cache rotates keys, narrowed to its element type, in i8 with
- * their scales. What {@link CacheContents#readStored} read, {@link CacheContents#appendStored} restores bit for bit.
+ * Tokens of one sequence and layer as a cache stores them: rotated if the cache rotates keys, narrowed to its element type, in i8 with their scales.
+ * {@link CacheContents#readStored} reads them, and {@link CacheContents#appendStored} restores them bit for bit.
  *
  * <p>Immutable; the caller owns the tensors' memory.
  *
  * @param key {@code [heads, tokens, headDim]} of the cache's element type, any strides
  * @param value {@code [heads, tokens, valueDim]}, the same element type
- * @param keyScale {@code [heads, tokens]} in f32, what each stored key is multiplied with, or {@code [heads, tokens, blocks]} in
- *     {@link CacheFormat#I8_BLOCKS}, for each 32 elements of keys of more; null unless the element type is I8
- * @param valueScale {@code [heads, tokens]} in f32, what each stored value is multiplied with; null unless the element type is I8
+ * @param keyScale {@code [heads, tokens]} in f32, the factor of each stored key, or {@code [heads, tokens, blocks]} in
+ *     {@link CacheFormat#I8_BLOCKS}, for each 32 elements of a key; null unless the element type is I8
+ * @param valueScale {@code [heads, tokens]} in f32, the factor of each stored value; null unless the element type is I8
  */
 public record StoredTokens(
         Tensor key,

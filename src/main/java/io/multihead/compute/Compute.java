@@ -13,8 +13,8 @@ import java.util.concurrent.RejectedExecutionException;
  * Threads and scratch memory for kernels. No other class of the library starts a thread.
  *
  * <p>Results never depend on the number of threads. A Compute may be shared by any number of callers: one that finds its
- * threads busy with another call computes on its own thread. Scratch memory grows to what the largest call needs, for as many callers
- * as there were at a time, and is reused; {@link #heldBytes} says how much there is, {@link #trim} and {@link #close} release it.
+ * threads busy with another call computes on its own thread. Scratch memory grows to the size of the largest call, for each concurrent caller, and is
+ * reused. {@link #heldBytes} returns its size; {@link #trim} and {@link #close} release it.
  * Packed panels are native memory. A Compute that nobody closes ends its threads some seconds after it is garbage, and its native
  * memory is freed some time after that.
  *
@@ -46,7 +46,7 @@ public final class Compute implements AutoCloseable {
     }
 
     /**
-     * Computes on the calling thread and {@code threads - 1} daemon threads of its own, until closed.
+     * Computes on the calling thread and {@code threads - 1} daemon threads, until closed.
      *
      * @param threads how many threads work on one call, the caller included; 1 to 1024
      * @return a Compute with threads
@@ -59,10 +59,9 @@ public final class Compute implements AutoCloseable {
     }
 
     /**
-     * Computes on the calling thread and on the caller's own executor. A call is complete when it returns, whatever the executor
-     * does: the calling thread runs every task that nobody else has taken, so an executor may reject tasks, drop them, or run
-     * them late, twice or in the caller. What {@code execute} throws, other than {@link RejectedExecutionException}, reaches the
-     * caller once no helper runs any more.
+     * Computes on the calling thread and on the caller's executor. A call is complete when it returns, for any behavior of the executor: the calling
+     * thread runs every task that no other thread has taken. So an executor may reject tasks, drop them, or run them late, twice or in the caller.
+     * Exceptions of {@code execute}, other than {@link RejectedExecutionException}, reach the caller once no helper runs any more.
      *
      * @param executor runs up to {@code parallelism - 1} tasks per call; stays the caller's to shut down
      * @param parallelism how many threads work on one call, the caller included; 1 to 1024
@@ -101,16 +100,16 @@ public final class Compute implements AutoCloseable {
     }
 
     /**
-     * Releases the scratch memory that is held for later calls, for example after an unusually large one: native memory at once,
-     * that of threads as soon as they are idle.
+     * Releases the scratch memory that is held for later calls, for example after an unusually large one: native memory at once, the memory of
+     * threads as soon as they are idle.
      */
     public void trim() {
         execution.trim();
     }
 
     /**
-     * Ends this Compute's threads and releases its scratch memory. Calls that are running, those of layers and blocks included,
-     * finish first, without waiting for them here. Does nothing the second time.
+     * Ends this Compute's threads and releases its scratch memory. Running calls, also of layers and blocks, complete; this method does not wait for
+     * them. A second call has no effect.
      */
     @Override
     public void close() {

@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
  * van de Geijn, "Anatomy of high-performance matrix multiplication", 2008).
  *
  * <p>Shapes: A {@code [..., M, K]}, B {@code [..., K, N]}, C {@code [..., M, N]}, any strides and element types; sums are f32
- * and C is rounded once. Leading axes are batches; those of A and B broadcast to those of C. Every element is summed in
- * chains of 256 of K, whose sums are added in pairs, and these in ascending order of K: results have the same bits for any number of
+ * and C is rounded once. Leading axes are batches; the axes of A and B broadcast to C's. Every element is summed in chains of 256 of K. The sums of
+ * chains are added in pairs, and the pairs in ascending order of K: results have the same bits for any number of
  * threads and any batch.
  *
  * <p>Thread-safe. A warm call allocates nothing but the view of an operand that the options transpose. Sums may overflow to infinity as
@@ -52,8 +52,7 @@ public final class Gemm {
      * @param b K inputs, N outputs; serves every batch
      * @param c {@code [..., M, N]}, written
      * @param options transposes (of A alone), factors, bias and activation
-     * @throws IllegalArgumentException if shapes do not fit, C overlaps A, or B is to be transposed; nothing has been
-     *     written then
+     * @throws IllegalArgumentException if shapes do not fit, C overlaps A, or the options transpose B; nothing has been written then
      */
     public static void multiply(Compute cpu, Tensor a, PackedWeights b, Tensor c, GemmOptions options) {
         GemmChecks.requireMatrix(a, "a");
@@ -63,14 +62,14 @@ public final class Gemm {
     }
 
     /**
-     * Multiplies several packed weights, of any formats, with the same A as one parallel loop, such as those of query, key and value: threads
-     * wait for each other once. The bits are those of one call for each.
+     * Multiplies several packed weights, of any formats, with the same A as one parallel loop, such as query, key and value: threads wait for each
+     * other once. The bits are the bits of one call for each.
      *
      * @param cpu threads and scratch
      * @param a {@code [..., M, K]}, or {@code [..., K, M]} where the options transpose it
      * @param b weights of K inputs each
      * @param c a result for each of the weights, {@code [..., M, N]} with its outputs, written
-     * @param options of each product; those of {@code transposeB} are false
+     * @param options of each product; {@code transposeB} must be false
      * @throws IllegalArgumentException if the lists are empty or of different lengths, shapes of a product do not fit, or a C overlaps A, a
      *     bias or another C; the message begins with the number of the product, and nothing has been written then
      */
@@ -88,8 +87,8 @@ public final class Gemm {
     }
 
     /**
-     * Multiplies groups of rows, each with weights of its own, as one parallel loop: the layer of an expert for the rows of each. A group
-     * without rows takes no time. The bits are those of one call for each group.
+     * Multiplies groups of rows, each with its own weights, as one parallel loop, such as for the layers of experts. A group without rows takes no
+     * time. The bits are the bits of one call for each group.
      *
      * @param cpu threads and scratch
      * @param a {@code [M, K]}

@@ -55,7 +55,7 @@ public record GemmOptions(
      * {@return these options with other factors}
      *
      * @param newAlpha factor of the product
-     * @param newBeta factor of what C held before
+     * @param newBeta factor of the former content of C
      */
     public GemmOptions withFactors(float newAlpha, float newBeta) {
         return new GemmOptions(transposeA, transposeB, newAlpha, newBeta, bias, activation);

@@ -22,8 +22,8 @@ import java.util.Arrays;
 
 /**
  * A right operand that is packed once for many multiplications: a copy of the weights as panels in native memory, in one of the
- * formats of {@link WeightFormat}, columns rounded up to a multiple of 32. The memory is that of an arena, which the caller closes once nobody multiplies
- * with the weights any more; or, where none is given, the garbage collector frees it, and the JVM's limit of direct memory holds
+ * formats of {@link WeightFormat}, columns rounded up to a multiple of 32. An arena of the caller may own the memory; close it when no multiplication
+ * uses the weights any more. Otherwise the garbage collector frees it, and the JVM's limit of direct memory applies
  * ({@code -XX:MaxDirectMemorySize}, else {@code -Xmx}).
  *
  * <p>Which axis comes first is in the name of the method that packs: {@code ofInputRows} takes {@code [inputs, outputs]}, the right operand
@@ -98,7 +98,7 @@ public final class PackedWeights {
      * @param format how elements are stored; blocks are rounded by {@link BlockTensor#quantize}
      * @return the packed copy
      * @throws IllegalArgumentException if the matrix has not two axes, 512 of its rows have more than 2^31 elements, it has more than 2^40
-     *     rows or no whole number of blocks of them, or the format cannot hold an element: F16 and blocks hold finite ones alone
+     *     rows or no whole number of blocks of them, or the format cannot hold an element: F16 and blocks hold only finite elements
      * @throws OutOfMemoryError if the system has too little memory
      */
     public static PackedWeights ofInputRows(Arena arena, Tensor matrix, WeightFormat format) {
@@ -258,8 +258,8 @@ public final class PackedWeights {
      *
      * <p>Of each 32 elements of a row of A the largest magnitude becomes 127, others the nearest integer, ties to even: each is off by up to
      * 1/254 of the largest, and of random numbers a product by half a percent of its spread. Products of integers are exact, so results have
-     * the same bits for any rows, threads and lane width ({@link io.multihead.reference.Tolerance#roundedBlocks} has the bound of what is
-     * computed of them).
+     * the same bits for any rows, threads and lane width ({@link io.multihead.reference.Tolerance#roundedBlocks} has the bound of the result's
+     * error).
      *
      * @return weights that share this memory; {@link #write} writes these panels, and not that inputs are rounded
      * @throws IllegalArgumentException unless {@link WeightFormat#allowsEightBitInputs}
@@ -310,7 +310,8 @@ public final class PackedWeights {
     }
 
     /**
-     * Returns the elements, which f32 holds without loss; those of Q4_1, Q5_1, Q4_K and Q5_K are rounded once, as {@link BlockTensor#dequantize} does.
+     * Returns the elements, which f32 holds without loss. Elements of Q4_1, Q5_1, Q4_K and Q5_K are rounded once, as by {@link
+     * BlockTensor#dequantize}.
      *
      * @param arena owns the copy
      * @return {@code [inputs, outputs]}, dense f32
@@ -343,8 +344,7 @@ public final class PackedWeights {
      * @param file the file
      * @return the weights
      * @throws IOException if the file cannot be read
-     * @throws IllegalArgumentException if its header is of another layout, or its sizes are not those of the file; the message
-     *     names the file and the field
+     * @throws IllegalArgumentException if its header has another layout, or its sizes do not match the file; the message names the file and the field
      */
     public static PackedWeights map(Arena arena, Path file) throws IOException {
         VectorApiCheck.requireVectorModule();

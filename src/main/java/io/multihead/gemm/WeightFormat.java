@@ -10,7 +10,7 @@ import io.multihead.tensor.DType;
  * half as many in bf16.
  */
 public enum WeightFormat {
-    /** 4 bytes: every element as it is, f64 rounded. */
+    /** 4 bytes: every element unchanged, f64 rounded. */
     F32(0),
     /** 2 bytes. Products have the bits of those with the widened elements. */
     BF16(1),

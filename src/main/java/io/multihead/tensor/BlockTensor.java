@@ -56,9 +56,9 @@ public final class BlockTensor {
     /**
      * Rounds weights to blocks, as ggml's reference does ({@code quantize_row_*_ref}), on the calling thread.
      *
-     * <p>{@link BlockType#Q8_0}, {@link BlockType#Q4_0} and {@link BlockType#Q5_0} divide by the scale that the largest weight of a block
-     * gives, {@link BlockType#Q4_1} and {@link BlockType#Q5_1} by that of the largest less the least. The others search for the scales
-     * with the least weighted square error. The root mean square error of normally distributed weights, in parts of theirs: Q8_0 0.53 %,
+     * <p>{@link BlockType#Q8_0}, {@link BlockType#Q4_0} and {@link BlockType#Q5_0} divide by a scale from the largest weight of a block, {@link
+     * BlockType#Q4_1} and {@link BlockType#Q5_1} by a scale from the largest weight less the least. The others search for the scales with the least
+     * weighted square error. The root mean square error of normally distributed weights, relative to theirs: Q8_0 0.53 %,
      * Q6_K 1.8 %, Q5_K 3.6 %, Q5_1 3.8 %, Q5_0 4.3 %, Q4_K 7.1 %, Q4_1 7.8 %, Q4_0 8.6 %.
      *
      * @param arena owns the memory of the blocks, aligned to 64 bytes
@@ -258,7 +258,7 @@ public final class BlockTensor {
      *
      * @param row the row, counted in row-major order where there are more axes than two
      * @param to receives {@link #columns} values
-     * @param at index of the first of them
+     * @param at index of the first value
      * @throws IllegalArgumentException if there is no such row, or the array has too few elements
      */
     public void dequantizeRow(long row, float[] to, int at) {

@@ -5,7 +5,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 
 /**
- * How a block of quantized weights is stored: the layouts of ggml that GGUF files hold. A block is a run of consecutive elements of
+ * The layout of a block of quantized weights, as in ggml and GGUF files. A block is a run of consecutive elements of
  * one row that share their scales. Weights of these types are a {@link BlockTensor}.
  *
  * <p>Scales {@code d} and {@code dmin} are IEEE 754 binary16, and all numbers are little-endian on every machine. The value of an
@@ -50,8 +50,8 @@ public enum BlockType {
         }
     },
     /**
-     * 32 elements in 22 bytes: {@code d}, 4 bytes of fifth bits, that of element i in bit i, then 16 bytes as in {@link #Q4_0};
-     * {@code d * (q - 16)}. Files of k-quants have it where a row is no multiple of 256.
+     * 32 elements in 22 bytes: {@code d}, 4 bytes of fifth bits, with element i in bit i, then 16 bytes as in {@link #Q4_0};
+     * {@code d * (q - 16)}. Files of k-quants have it for rows that are not a multiple of 256.
      */
     Q5_0(32, 22) {
         @Override

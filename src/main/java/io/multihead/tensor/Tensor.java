@@ -102,7 +102,7 @@ public final class Tensor {
      *
      * @param flags the elements, row-major
      * @param dims the sizes; none means one axis as long as the array
-     * @return the tensor, in an array of its own
+     * @return the tensor, in a new array
      * @throws IllegalArgumentException if there are fewer flags than elements
      */
     public static Tensor of(boolean[] flags, long... dims) {
@@ -336,7 +336,7 @@ public final class Tensor {
      * Copies tensors into {@code target}, one after another along an axis, converting as {@link #copyTo} does.
      *
      * @param axis the axis of the target; negative counts from the end
-     * @param target as long along the axis as all parts together; overlaps none of them
+     * @param target along the axis as long as all parts together; overlaps no part
      * @param parts any strides and element types, of the target's sizes along all other axes
      * @throws IllegalArgumentException if shapes do not fit, memory overlaps, or the target is read-only or keeps several positions in one
      *     element; nothing has been written then
@@ -351,10 +351,10 @@ public final class Tensor {
     }
 
     /**
-     * Stores one number in every element of this view, rounded to {@link #dtype()}; memory between the elements stays as it is.
+     * Stores one number in every element of this view, rounded to {@link #dtype()}; memory between the elements does not change.
      *
      * @param value the number
-     * @throws IllegalArgumentException if the memory is read-only, or elements share storage, as those of a broadcast tensor do
+     * @throws IllegalArgumentException if the memory is read-only, or elements share storage, as in a broadcast tensor
      */
     public void fill(double value) {
         Copy.fill(view, value);
