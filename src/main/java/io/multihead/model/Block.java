@@ -128,7 +128,7 @@ public final class Block {
     }
 
     /**
-     * Returns this block with another attention in the place of its own, such as the same with some heads dropped.
+     * Returns this block with another attention, such as the same with some heads dropped.
      *
      * @param changed replaces the first attention among the parts
      * @return the changed block
@@ -143,9 +143,9 @@ public final class Block {
     }
 
     /**
-     * Returns this block with a normalization of its result: what stands behind the last block of an encoder with norms before parts.
+     * Returns this block with a normalization of its result, as after the last block of an encoder with norms before parts.
      *
-     * @param norm of what the last part was added to
+     * @param norm of the sum of the states and the last part's result
      * @return the changed block
      * @throws IllegalArgumentException if it has another number of elements
      * @throws IllegalStateException if the block is parallel, or post-norm, whose result is normalized
@@ -215,12 +215,12 @@ public final class Block {
         return dim;
     }
 
-    /** Returns what a cache keeps of each sequence for this block. */
+    /** Returns the states that a cache keeps of each sequence for this block. */
     List<StateSizes> states() {
         return states;
     }
 
-    /** Returns whether a part reads what another one keeps. */
+    /** Returns whether a part reads the states of another part. */
     boolean sharesStates() {
         return sublayers.stream().anyMatch(each -> each.part().sharesStates());
     }
@@ -234,7 +234,7 @@ public final class Block {
         return fewest;
     }
 
-    /** Returns what a call needs for each token. */
+    /** Returns the sizes of a call for each token. */
     BufferSizes sizes() {
         int scratch = 0;
         boolean results = parallel && sublayers.get(1).before() != null;

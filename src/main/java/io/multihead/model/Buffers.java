@@ -11,8 +11,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The intermediate rows of one running call, reused from call to call: for each token its state, what a part adds to it or reads of it
- * normalized, and one wide row of scratch that parts use in turns. f32, rows padded to a multiple of 32.
+ * The intermediate rows of one running call, reused from call to call: for each token its state, a row for a part's normalized input or its result,
+ * and one wide row of scratch that parts use in turns. f32, rows padded to a multiple of 32.
  *
  * <p>Made by {@link Transformer#buffers}, or by {@link Part#buffers} for a part alone. For one caller at a time; a server has one for each call
  * that runs at a time. A call while another one runs is an {@link IllegalStateException}, as is reading the results of another thread's call;
@@ -151,12 +151,12 @@ public final class Buffers {
         return wideViews.get(matrix, rows);
     }
 
-    /** Returns rows for what parts read. */
+    /** Returns rows for the inputs of parts. */
     Tensor updates(int rows) {
         return updateViews.get(layout, rows);
     }
 
-    /** Returns rows for what parts make; those of updates where no part needs both. */
+    /** Returns rows for the results of parts; the rows of updates if no part needs both. */
     Tensor results(int rows) {
         return resultViews.get(layout, rows);
     }
@@ -174,12 +174,12 @@ public final class Buffers {
     }
 
     /**
-     * Returns the recurrent state of each sequence of the batch, for a part whose {@link Part#states} say so, and counts the batch's tokens: the
-     * part changes the states by all of them, in place. Each call takes the next of the part's states. Without a cache, and where a sequence
-     * begins, they are zero.
+     * Returns the recurrent state of each sequence of the batch, for a part that declares it in {@link Part#states}, and counts the batch's tokens:
+     * the part must apply all of them to the states, in place. Each call takes the next of the part's states. Without a cache, and at the start of a
+     * sequence, states are zero.
      *
-     * @return by sequence of the batch, at least {@link RecurrentSizes#floats} numbers, those of this sequence alone until the part ends; the
-     *     arrays belong to the batch and its cache
+     * @return by sequence of the batch, at least {@link RecurrentSizes#floats} numbers, of this sequence alone until the part ends; the arrays belong
+     *     to the batch and its cache
      * @throws IllegalStateException if no call with a batch runs, or the part has no such state
      */
     public float[][] takeStates() {
@@ -193,7 +193,7 @@ public final class Buffers {
         return of.states(layer, layer - layersBefore, sizes.floats());
     }
 
-    /** Returns the embeddings that layers have of their own, of which one is to be read. */
+    /** Returns the embeddings of one layer. */
     LayerRows layerRows(int layer, int dim) {
         LayerRows all = layerRows();
         if ((layer + 1L) * dim > sizes.layerWidth()) {
@@ -242,7 +242,7 @@ public final class Buffers {
         return weights == null ? null : weights.slice(0, attention, attention + 1L);
     }
 
-    /** Returns where the weights of the block's first attention go, besides what it computes; null for nowhere. */
+    /** Returns the tensor for the weights of the block's first attention; null for none. */
     @Nullable
     Tensor takeBlockWeights() {
         Tensor taken = blockWeights;
@@ -303,7 +303,7 @@ public final class Buffers {
         attentions = 0;
     }
 
-    /** Ends what {@link #enter} or {@link #enterReading} began. */
+    /** Ends the call that {@link #enter} or {@link #enterReading} began. */
     void leave() {
         TokenBatch of = batch;
         batch = null;

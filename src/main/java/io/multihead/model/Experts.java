@@ -80,8 +80,8 @@ public final class Experts implements Part {
     }
 
     /**
-     * Returns this mixture with a part whose result is added for every token, as DeepSeek's shared experts, or with a
-     * gate for each token ({@link FeedForward#withTokenGate}) those of Qwen.
+     * Returns this mixture with a part whose result is added for every token: as DeepSeek's shared experts, or, with a gate for each token ({@link
+     * FeedForward#withTokenGate}), as Qwen's.
      *
      * @param part of as many elements, without attention; null for none
      * @return the changed part
@@ -98,7 +98,7 @@ public final class Experts implements Part {
     }
 
     /**
-     * {@return what chooses among the experts}
+     * {@return the router that chooses among the experts}
      */
     public Router router() {
         return router;

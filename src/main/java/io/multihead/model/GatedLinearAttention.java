@@ -13,7 +13,7 @@ import java.util.List;
  *
  * <p>Queries, keys and values pass a causal convolution over a few tokens with SiLU; queries and keys are divided by their lengths, and queries
  * by {@code sqrt(keyDim)}, too. Each value head has a state S, {@code [keyDim, valueDim]}: {@code S = a S + k d} with
- * {@code d = b (v - a S^T k)} and {@code o = S^T q}, where the decay a is that of {@link LinearDecay} and the rate b a sigmoid. The results are
+ * {@code d = b (v - a S^T k)} and {@code o = S^T q}, where {@link LinearDecay} computes the decay a, and the rate b is a sigmoid. The results are
  * normalized by the root mean square, multiplied with {@code silu(z)} and projected.
  *
  * <p>Tokens are computed one after the other, heads and columns of states side by side, so that the bits do not depend on the division of a
@@ -63,7 +63,8 @@ public final class GatedLinearAttention implements Part {
      *
      * @param heads numbers and sizes of heads
      * @param projections four of the states: queries, keys and values as one with {@code 2 keyHeads keyDim + valueHeads valueDim} outputs; the gates
-     *     z, {@code valueHeads valueDim}; what the rates b are sigmoids of, {@code valueHeads}; and what decays are made of, {@code valueHeads}
+     *     z, {@code valueHeads valueDim}; the inputs of the sigmoids for the rates b, {@code valueHeads}; and the inputs of the decays, {@code
+     *     valueHeads}
      * @param taps {@code [2 keyHeads keyDim + valueHeads valueDim, taps]}, any strides and floating type, copied; at least two, the factor of the
      *     token itself last, as {@code torch.nn.Conv1d} stores them
      * @param decay of {@code valueHeads} heads

@@ -3,8 +3,8 @@ package io.multihead.model;
 import io.multihead.internal.base.Checks;
 
 /**
- * Embeddings that each layer has of its own (Gemma 3n and 4): for every token {@code layers} rows of {@code dim} elements,
- * {@code (norm(projection(embedding)) + table[id]) / sqrt(2)}, of which a {@link LayerInput} reads that of its layer. Immutable and thread-safe.
+ * Separate embeddings for each layer (Gemma 3n and 4): for every token {@code layers} rows of {@code dim} elements,
+ * {@code (norm(projection(embedding)) + table[id]) / sqrt(2)}, of which a {@link LayerInput} reads the row of its layer. Immutable and thread-safe.
  */
 public final class LayerEmbeddings {
     private final EmbeddingTables table;

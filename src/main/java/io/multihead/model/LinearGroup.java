@@ -64,7 +64,7 @@ public final class LinearGroup {
      * @param layer the weights of all, column beside column
      * @param outputs how many columns each has
      * @return the group
-     * @throws IllegalArgumentException if the numbers are not those of the layer's columns in all
+     * @throws IllegalArgumentException if the sum of the numbers is not the number of the layer's columns
      */
     public static LinearGroup concatenated(PackedLinear layer, int... outputs) {
         LinearGroup group = new LinearGroup(

@@ -142,7 +142,7 @@ public final class PackedLinear {
     }
 
     /**
-     * Adds the layer's output to what {@code y} holds, before the activation: a residual connection without a pass of its own.
+     * Adds the layer's output, before the activation, to {@code y}: a residual connection without a separate pass.
      *
      * @param cpu threads and scratch
      * @param x {@code [..., rows, inputs]}, any strides and element type

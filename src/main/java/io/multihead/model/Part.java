@@ -8,8 +8,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A function of the tokens' states in a {@link Block}, which adds its result to them: {@link SelfAttention}, {@link FeedForward}, or
- * one of a user's own. A part is immutable and thread-safe; what a call needs is in its {@link Buffers}.
+ * A function of the tokens' states in a {@link Block}, which adds its result to them: {@link SelfAttention}, {@link FeedForward}, or a user's
+ * implementation. A part is immutable and thread-safe; the state of a call is in its {@link Buffers}.
  *
  * <p>A model has the same bits in any batch, on any threads and in any division into calls, if its parts have: a result of a token must not
  * depend on how many rows a call has.
@@ -28,7 +28,8 @@ public interface Part {
     }
 
     /**
-     * Returns what a cache keeps of each sequence for this part: keys and values for each attention in it, and states for each {@link
+     * Returns the states that a cache keeps of each sequence for this part: keys and values for each attention in it, and recurrent states for each
+     * {@link
      * Buffers#takeStates}, in the order in which they compute.
      *
      * @return nothing, unless the part reads earlier tokens
@@ -38,7 +39,7 @@ public interface Part {
     }
 
     /**
-     * Returns whether the part reads what an earlier part keeps of each sequence, which a cache alone has.
+     * Returns whether the part reads the states of an earlier part, which only a cache has.
      *
      * @return false, unless the part has attention that shares another layer's keys and values
      */
@@ -58,7 +59,7 @@ public interface Part {
      * their scratch to them.
      *
      * @param cpu threads and scratch
-     * @param x {@code [rows, dim]}, what it reads; not changed
+     * @param x {@code [rows, dim]}, the input; not changed
      * @param y {@code [rows, dim]}, which does not overlap x; in a block both are f32 on the heap
      * @param adds whether the result is added to y; if not, y holds anything and is overwritten
      * @param buffers of the call that runs: its batch, and scratch
@@ -76,7 +77,7 @@ public interface Part {
     }
 
     /**
-     * Computes the part alone, for tokens of sequences: what it keeps is added to the cache of the batch, if it has one.
+     * Computes the part alone, for tokens of sequences. Its states are added to the cache of the batch, if it has one.
      *
      * @param cpu threads and scratch
      * @param batch tokens of sequences, at least one each; their ids and types do not count

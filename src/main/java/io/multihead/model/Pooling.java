@@ -1,8 +1,8 @@
 package io.multihead.model;
 
 /**
- * How the states of a text's tokens become one vector (Reimers and Gurevych 2019, "Sentence-BERT", section 3). Encoders have all of them,
- * language models {@link #LAST}, {@link #MEAN} and {@link #CLS}.
+ * The function from the states of a text's tokens to one vector (Reimers and Gurevych 2019, "Sentence-BERT", section 3). Encoders support all of
+ * them, language models {@link #LAST}, {@link #MEAN} and {@link #CLS}.
  */
 public enum Pooling {
     /** The mean over all tokens, special tokens such as {@code [CLS]} included. */

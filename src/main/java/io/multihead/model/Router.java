@@ -77,8 +77,8 @@ public final class Router {
     }
 
     /**
-     * Returns this router with numbers that are added to the scores for the choice alone, as DeepSeek-V3 balances its experts; factors are
-     * those of the scores.
+     * Returns this router with numbers that are added to the scores for the choice alone, as DeepSeek-V3 balances its experts. Factors are computed
+     * from the scores without them.
      *
      * @param addends {@code [experts]}, any element type, copied as f32; null for none
      * @return the changed router

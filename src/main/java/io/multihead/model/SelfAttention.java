@@ -18,9 +18,9 @@ import org.jspecify.annotations.Nullable;
  * Self-attention of a trained model: the projections of queries, keys and values, normalization and rotation of each head in one pass,
  * attention over the keys of the batch or of a cache, and the output projection.
  *
- * <p>Mask, window, scale, soft-cap, sinks and linear biases are those of {@link AttentionOptions}: {@code CAUSAL} for decoders,
- * {@code DEFAULT} for encoders. Query head {@code h} uses key head {@code h / (heads / keyValueHeads)}. Keys are rotated before they are
- * cached, so the cache must have no ropes of its own. Immutable and thread-safe.
+ * <p>{@link AttentionOptions} have the mask, window, scale, soft-cap, sinks and linear biases: {@code CAUSAL} for decoders,
+ * {@code DEFAULT} for encoders. Query head {@code h} uses key head {@code h / (heads / keyValueHeads)}. Keys are rotated before they are cached, so
+ * the cache must have no ropes. Immutable and thread-safe.
  */
 public final class SelfAttention implements Part {
     private final LinearGroup projections;
@@ -66,8 +66,7 @@ public final class SelfAttention implements Part {
     }
 
     /**
-     * Returns attention without positions, and without norms of heads. The elements of a head are
-     * those of the projections divided by their heads.
+     * Returns attention without positions, and without norms of heads. The elements of a head are the outputs of a projection divided by its heads.
      *
      * @param heads query heads, a multiple of keyValueHeads
      * @param keyValueHeads heads of keys and values
@@ -83,8 +82,8 @@ public final class SelfAttention implements Part {
     }
 
     /**
-     * Returns attention whose context is multiplied with gates before the output projection: the sigmoid of what the query projection makes
-     * besides queries (Qiu et al. 2025, "Gated Attention for Large Language Models"; Qwen3-Next).
+     * Returns attention whose context is multiplied with gates before the output projection: the sigmoid of further outputs of the query projection
+     * (Qiu et al. 2025, "Gated Attention for Large Language Models"; Qwen3-Next).
      *
      * @param heads query heads, a multiple of keyValueHeads
      * @param keyValueHeads heads of keys and values
@@ -101,14 +100,14 @@ public final class SelfAttention implements Part {
     }
 
     /**
-     * Returns attention to the keys and values of an earlier layer, which has none of its own (Gemma 3n and 4).
+     * Returns attention to the keys and values of an earlier layer, without its own keys and values (Gemma 3n and 4).
      *
      * @param heads query heads, a multiple of keyValueHeads
-     * @param sizes of the keys and values; those of that layer
+     * @param sizes of the keys and values of that layer
      * @param query {@code heads headDim} outputs
      * @param output {@code heads valueDim} inputs, as many outputs as the query has inputs
      * @param options mask, scale and changes of scores; a window of at most that of the sizes
-     * @param layer whose keys and values are read, from 0: counted as the states of a model's parts are, in the order in which they compute
+     * @param layer whose keys and values are read, from 0, counted like the states of a model's parts, in the order in which they compute
      * @return the part
      * @throws IllegalArgumentException if sizes do not fit, or the options have dropout
      */
@@ -243,7 +242,7 @@ public final class SelfAttention implements Part {
     }
 
     /**
-     * Returns this part with what each query head makes multiplied with a factor: 0 drops a head, to study what it does.
+     * Returns this part with a factor for the output of each query head. The factor 0 drops a head.
      *
      * @param factors one finite number per query head, copied
      * @return the changed part, which shares the weights
@@ -261,19 +260,19 @@ public final class SelfAttention implements Part {
     }
 
     /**
-     * Returns attention of some heads alone (Michel et al. 2019, section 4), whose weights and options are copied: it takes the time and
-     * memory of a smaller part, and computes what {@link #withHeadFactors} does with 0 for the other heads, but for rounding.
+     * Returns attention of some heads alone (Michel et al. 2019, section 4), whose weights and options are copied. It takes the time and memory of a
+     * smaller part. Its result equals {@link #withHeadFactors} with 0 for the other heads, except for rounding.
      *
-     * <p>Weights are copied as they are stored, quantized blocks too, and products with them have the bits of those with the same weights
-     * packed anew. The output projection has blocks of inputs, which are elements of heads: 32 or 256 of them stay together
-     * ({@link io.multihead.gemm.WeightFormat#blockInputs}). Where heads are no whole blocks, {@link #withWideOutput} allows any.
+     * <p>Weights are copied in their stored format, also quantized blocks. Products with them have the bits of products with the same weights packed
+     * anew. The output projection has blocks of inputs, which are elements of heads: 32 or 256 elements stay together
+     * ({@link io.multihead.gemm.WeightFormat#blockInputs}). If heads are not whole blocks, {@link #withWideOutput} allows any heads.
      *
      * @param arena owns the copies; a shared one if several threads are to compute
      * @param kept query heads, in the order wanted; where several share a key/value head, as many of each that is left, side by side
      * @return the smaller part
      * @throws IllegalArgumentException if there is none, one is repeated or there is no such head, key/value heads are left with
-     *     different numbers of heads, their elements are no whole blocks of the output projection, a norm is of all heads as one row, or
-     *     options cannot be those of some heads ({@link AttentionOptions#selectHeads})
+     *     different numbers of heads, their elements are not whole blocks of the output projection, a norm spans all heads, or options cannot be
+     *     restricted to some heads ({@link AttentionOptions#selectHeads})
      */
     public SelfAttention keepHeads(Arena arena, int... kept) {
         Checks.notNull(arena, "arena");

@@ -7,9 +7,9 @@ import org.jspecify.annotations.Nullable;
  * A part with its residual connection and its norms: {@code sum(x + after(part(before(x))))}, each norm optional. Immutable and thread-safe.
  *
  * @param part the function of the states
- * @param before of what the part reads; null for none
- * @param after of what the part makes; null for none
- * @param sum of the states to which that was added; null for none
+ * @param before norm of the part's input; null for none
+ * @param after norm of the part's result; null for none
+ * @param sum norm of the states after the addition; null for none
  */
 public record Sublayer(
         Part part,
@@ -33,7 +33,7 @@ public record Sublayer(
     /**
      * Returns {@code x + part(norm(x))}.
      *
-     * @param norm of what the part reads
+     * @param norm of the part's input
      * @param part the function of the states
      * @return the part with its norm
      * @throws IllegalArgumentException if sizes do not fit
@@ -62,12 +62,12 @@ public record Sublayer(
         return new Sublayer(part, before, after, changed);
     }
 
-    /** Returns whether the part's result is added to the states as it is: in the write-back of its last product. */
+    /** Returns whether the part's result is added to the states without a change, in the write-back of its last product. */
     boolean addsAlone() {
         return after == null && sum == null;
     }
 
-    /** Returns whether the part reads a row of its own, of normalized states or a copy; else it reads the states, which it does not change. */
+    /** Returns whether the part reads a separate row, of normalized states or a copy; otherwise it reads the states, which it does not change. */
     boolean readsUpdates() {
         return before != null || addsAlone();
     }

@@ -17,8 +17,8 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The tokens of one call of a model: sequences packed one after another, without padding. With a cache each of them continues a sequence of
- * the cache, by a whole prompt, a chunk of one, or a single token, in any mixture; without one, each is complete.
+ * The tokens of one call of a model: sequences packed one after another, without padding. With a cache each of them continues a sequence of the
+ * cache, by a whole prompt, a chunk of a prompt, or a single token, in any mixture. Without a cache each is complete.
  *
  * <p>Reused from call to call: {@link #clear}, then {@link #begin} and {@link #add} for each sequence. For one caller at a time: while a model
  * computes it, another call or a change is an {@link IllegalStateException}. A call with
@@ -94,7 +94,7 @@ public final class TokenBatch {
     }
 
     /**
-     * Returns an empty batch of sequences that continue those of a cache.
+     * Returns an empty batch of sequences that continue sequences of a cache.
      *
      * @param cache made with {@link Transformer#cacheConfig}, or by {@link Transformer#cache}
      * @param capacity most tokens of a call
@@ -186,8 +186,8 @@ public final class TokenBatch {
     }
 
     /**
-     * Ends the tokens that others see in the sequence that began last: those that are added to it after this call see the ones before it, and
-     * nobody sees them, themselves neither, as ColBERT's masks behind a query. For models without causal masks.
+     * Ends the visible tokens of the sequence that began last. Tokens that are added to it after this call see the tokens before it. No token sees
+     * them, not even they themselves, like ColBERT's masks after a query. For models without causal masks.
      *
      * @throws IllegalStateException if this batch has a cache, or the sequence has no tokens
      */
@@ -316,7 +316,7 @@ public final class TokenBatch {
         }
     }
 
-    /** Finds the positions of all tokens, which follow those that a layer of the cache has. */
+    /** Finds the positions of all tokens, which follow the tokens of a layer of the cache. */
     void locate(int layer) {
         for (int sequence = 0; sequence < sequences; sequence++) {
             int first = start(sequence);
@@ -334,7 +334,7 @@ public final class TokenBatch {
     }
 
     /**
-     * Returns the keys that the sequences see: those of the batch alone, or those of a layer of the cache, after the new ones were appended.
+     * Returns the keys that the sequences see: the keys of the batch, or of a layer of the cache after the new keys were appended.
      */
     KeyValueView keyValues(Compute cpu, int layer, Tensor keys, Tensor values) {
         Boundaries exact = boundaries();
@@ -363,7 +363,7 @@ public final class TokenBatch {
     }
 
     /**
-     * Returns the recurrent states of the sequences, after their new tokens were counted: those of a layer of the cache, or zeros.
+     * Returns the recurrent states of the sequences, after their new tokens were counted: from a layer of the cache, or zeros.
      *
      * @param index of the state among those of a part, which has all of them at a time
      */

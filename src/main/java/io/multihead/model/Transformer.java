@@ -26,8 +26,9 @@ import org.jspecify.annotations.Nullable;
  * model.logits(cpu, batch.lastRows(), logits, buffers);
  * }</pre>
  *
- * <p>Immutable and thread-safe; batch and buffers are for one caller at a time, and calls of others on them are refused. A call has the same bits for any number of threads, whatever
- * else is in the batch, and however a prompt is divided over calls. A warm call allocates nothing, but see {@link TokenBatch}. Weights
+ * <p>Immutable and thread-safe; batch and buffers are for one caller at a time, and concurrent calls with them are refused. A call has the same bits
+ * for any number of threads, in any batch, and in any division of a prompt into calls. A warm call allocates nothing, with the exceptions of {@link
+ * TokenBatch}. Weights
  * belong to their owners and must stay open.
  */
 public final class Transformer {
@@ -110,7 +111,7 @@ public final class Transformer {
     /**
      * Returns this stack with an output head. A tied one is made of the embedding table: {@code PackedWeights.ofOutputRows(words)}.
      *
-     * @param newHead {@code dim} inputs, as many outputs as there are logits; its scale is that of the logits
+     * @param newHead {@code dim} inputs, as many outputs as logits; its scale multiplies the logits
      * @return the changed stack
      * @throws IllegalArgumentException if it has another number of inputs
      */
@@ -231,7 +232,7 @@ public final class Transformer {
     }
 
     /**
-     * Creates a cache for what all parts keep: pages of keys and values, as those of {@link KeyValueCache#paged}, and recurrent states.
+     * Creates a cache for the states of all parts: pages of keys and values, as of {@link KeyValueCache#paged}, and recurrent states.
      *
      * @param arena allocates native memory for keys and values, as sequences grow; a shared one if several threads are to use the cache.
      *     Recurrent states are on the heap
@@ -289,16 +290,16 @@ public final class Transformer {
     }
 
     /**
-     * Computes the same from given states in place of embeddings: those of tokens that no table has, or those of an earlier call. With
-     * {@link #withBlocks} a model ends after some of its blocks, and another one goes on from there.
+     * Computes the same from given states in place of embeddings, such as vectors without a row of the table, or states of an earlier call. With
+     * {@link #withBlocks} one model can end after some blocks, and another one can continue from its states.
      *
      * @param cpu threads and scratch
      * @param batch tokens of sequences, at least one each; their ids and types do not count
-     * @param states {@code [tokens, dim]}, any strides and floating type: embeddings with those of positions and their norm, or
+     * @param states {@code [tokens, dim]}, any strides and floating type: embeddings, with positions added and their norm applied, or
      *     {@link Buffers#states} of these buffers, which are not copied
      * @param buffers of this model
      * @throws IllegalArgumentException as of the other method, or if the states are of another shape or part of the buffers
-     * @throws IllegalStateException if layers have embeddings of their own, which are those of tokens
+     * @throws IllegalStateException if layers have their own embeddings of tokens
      * @throws io.multihead.cache.CacheFullException if the cache has no room; it has not changed then
      */
     public void forwardFrom(Compute cpu, TokenBatch batch, Tensor states, Buffers buffers) {
@@ -311,8 +312,8 @@ public final class Transformer {
      * @param cpu threads and scratch
      * @param batch tokens of sequences, at least one each
      * @param buffers of this model
-     * @param weights {@code [layers, heads, tokens, keys]}, written: those of each attention, in blocks with one those of each block; as many
-     *     keys as the longest sequence has
+     * @param weights {@code [layers, heads, tokens, keys]}, written, for each attention: one per block with attention; as many keys as the longest
+     *     sequence has
      * @throws IllegalArgumentException as of the other method, or if the shape of weights does not fit, which is found when the cache has
      *     grown already
      */
@@ -325,12 +326,12 @@ public final class Transformer {
     }
 
     /**
-     * Computes the same, with the same bits, and the attention weights of some blocks, by calls of attention besides those of the model.
+     * Computes the same, with the same bits, and the attention weights of some blocks, by additional calls of attention.
      *
      * @param cpu threads and scratch
      * @param batch tokens of sequences, at least one each
      * @param buffers of this model
-     * @param weights one for each block, null for none: {@code [heads, tokens, keys]}, any floating type and strides, written with those of the
+     * @param weights one for each block, null for none: {@code [heads, tokens, keys]}, any floating type and strides, written with the weights of the
      *     block's first attention; as many keys as the longest sequence has
      * @throws IllegalArgumentException as of the other method, if there are more or fewer, if a block has no {@link SelfAttention}, or if a
      *     shape does not fit, of which the keys are found when the cache has grown already

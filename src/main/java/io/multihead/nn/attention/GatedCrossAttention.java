@@ -27,8 +27,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Gated cross-attention (Alayrac et al. 2022, "Flamingo", section 2.2 and appendix A.1.2): {@code y = x + tanh(attn_gate)
- * attention(norm(x), media)}, then {@code y + tanh(ff_gate) feedForward(norm(y))}. With gates of 0, as they start, the block is
- * the identity and a frozen model around it computes what it did before. In training, dropout comes before the gates.
+ * attention(norm(x), media)}, then {@code y + tanh(ff_gate) feedForward(norm(y))}. With gates of 0, as they start, the block is the identity, and a
+ * frozen model around it computes the same as without it. In training, dropout comes before the gates.
  *
  * <p>Parameters: {@code attn.*}, {@code attn_norm.*}, {@code attn_gate} {@code [1]}, {@code ff.linear1.*}, {@code ff.linear2.*},
  * {@code ff_norm.*}, {@code ff_gate} {@code [1]}. Thread-safe in inference. Not a {@link Layer}, as it has two inputs.
@@ -43,7 +43,7 @@ public final class GatedCrossAttention {
     /**
      * {@return a block with given parameters}
      *
-     * @param config what the block computes
+     * @param config of the block
      * @param parameters gives the tensor of a name, or null where there is none, as {@link MultiHeadAttention#of} asks; shared, not copied
      * @throws IllegalArgumentException if a parameter is missing, or a shape or element type does not fit
      */
@@ -144,12 +144,12 @@ public final class GatedCrossAttention {
     }
 
     /**
-     * Computes the output as in training and keeps what backward needs.
+     * Computes the output as in training and keeps the values for backward.
      *
      * @param cpu threads and scratch memory, for backward too
      * @param inputs as for {@link #forward}; must stay alive and unchanged until the pass is closed
      * @param y of x's shape, written
-     * @param seed what dropout draws from
+     * @param seed of dropout
      * @return the pass, for one caller at a time
      * @throws IllegalArgumentException if a shape or element type does not fit, before anything is written
      */
@@ -179,9 +179,9 @@ public final class GatedCrossAttention {
     /**
      * The configuration of a block, which always normalizes first. Immutable.
      *
-     * @param attention with the media's width as key and value input; its dropout is that of the attention weights
+     * @param attention with the media's width as key and value input; its dropout applies to the attention weights
      * @param feedForward features between the two linear layers
-     * @param activation what follows the first of them
+     * @param activation after the first of them
      * @param dropout rate behind attention, activation and feed-forward network, in training
      * @param epsilon of the normalizations
      */
@@ -213,7 +213,7 @@ public final class GatedCrossAttention {
         /**
          * {@return this configuration with another activation}
          *
-         * @param changed what follows the first linear layer
+         * @param changed after the first linear layer
          */
         public Config withActivation(Activation changed) {
             return new Config(attention, feedForward, changed, dropout, epsilon);

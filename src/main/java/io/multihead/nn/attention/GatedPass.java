@@ -50,7 +50,7 @@ public final class GatedPass implements Pass {
     }
 
     /**
-     * Computes the gradients of x and of the parameters, not that of the media unless it is x; see the other method.
+     * Computes the gradients of x and of the parameters, and not of the media unless it is x; see the other method.
      *
      * @throws IllegalArgumentException if a shape does not fit or tensors overlap, before anything is written
      */
@@ -63,8 +63,8 @@ public final class GatedPass implements Pass {
      * Computes gradients of some loss from its gradient with respect to the output. May be called several times.
      *
      * @param outputGradient of the output's shape
-     * @param inputGradients where the gradients of what the call read go, written: that of x as query, that of the media as key,
-     *     and null as value, since the media is key and value in one; where the media is x itself, the query's takes both and the
+     * @param inputGradients the gradients of the call's inputs, written: of x as query, of the media as key, and null as value, because the media is
+     *     key and value in one; if the media is x itself, the query's takes both and the
      *     key's is null
      * @param gradients by the names of {@link GatedCrossAttention#parameters}: the parameters' gradients are added to them;
      *     parameters without a tensor here are skipped
@@ -142,7 +142,7 @@ public final class GatedPass implements Pass {
         return from.f32(inputs.query().shape().toArray());
     }
 
-    /** Releases what was recorded. Does nothing the second time. */
+    /** Releases the recorded values. A second call has no effect. */
     @Override
     public void close() {
         open = false;

@@ -38,10 +38,10 @@ public final class MultiHeadAttention implements Layer {
      * configuration has them {@code in_proj_bias}, {@code out_proj.bias}, {@code bias_k}, {@code bias_v}. Weights are
      * {@code [out, in]} as in PyTorch; the fused one holds the rows for query, key and value in this order.
      *
-     * @param config what the layer computes
+     * @param config of the layer
      * @param parameters gives the parameter of a name, or null where there is none, as {@code file::find} of a
-     *     {@link io.multihead.format.Safetensors} and {@code Map::get} do; also asked for those that the configuration lacks, which must not
-     *     exist. The layer shares its memory
+     *     {@link io.multihead.format.Safetensors} and {@code Map::get} do; also called for parameters that the configuration lacks, for which it must
+     *     return null. The layer shares its memory
      * @return the layer
      * @throws IllegalArgumentException if a parameter is missing, has another shape or is I8
      */
@@ -58,7 +58,7 @@ public final class MultiHeadAttention implements Layer {
      * own numbers for that seed.
      *
      * @param arena owns the parameters; must stay open while the layer is used
-     * @param config what the layer computes
+     * @param config of the layer
      * @param seed any number
      * @return the layer
      */
@@ -68,7 +68,7 @@ public final class MultiHeadAttention implements Layer {
     }
 
     /**
-     * {@return what the layer computes}
+     * {@return the configuration}
      */
     public MultiHeadConfig config() {
         return parameters.config();
@@ -126,7 +126,7 @@ public final class MultiHeadAttention implements Layer {
     }
 
     /**
-     * Computes attention of queries to keys and values, with the masks of this call added to those of the configuration. A query
+     * Computes attention of queries to keys and values, with the masks of this call added to the configuration's. A query
      * that sees no key has attention value 0 (its output is the output bias) and weights 0, never NaN.
      *
      * @param cpu threads and scratch memory
@@ -170,13 +170,13 @@ public final class MultiHeadAttention implements Layer {
     }
 
     /**
-     * Computes the outputs as in training and keeps what backward needs: the weights are read as they are, and attention
-     * weights are dropped with the configuration's rate.
+     * Computes the outputs as in training and keeps the values for backward. Weights are read without packing, and attention weights are dropped with
+     * the configuration's rate.
      *
      * @param cpu threads and scratch memory, for backward too
      * @param inputs query, key, value and masks; must stay alive and unchanged until the pass is closed
-     * @param outputs where results go, and must stay alive until the pass is closed; attention weights are those before dropout
-     * @param seed what dropout draws from
+     * @param outputs written, and must stay alive until the pass is closed; attention weights are the weights before dropout
+     * @param seed of dropout
      * @return the pass, for one caller at a time
      * @throws IllegalArgumentException if a shape or element type does not fit or an output overlaps something, before
      *     anything is written

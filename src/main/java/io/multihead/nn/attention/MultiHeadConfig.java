@@ -167,7 +167,7 @@ public final class MultiHeadConfig {
         return new MultiHeadConfig(options.with(new Heads(queryHeads(), keyValueHeads(), headDim(), valueDim)));
     }
 
-    /** Returns this configuration for some of its heads, each with a key of its own, with what their options say of them. */
+    /** Returns this configuration for some of its heads, each with its own key, and their options. */
     MultiHeadConfig selectHeads(Arena arena, int... heads) {
         AttentionOptions attention = options.attention.selectHeads(arena, heads);
         return new MultiHeadConfig(options.with(new Heads(heads.length, heads.length, headDim(), valueDim())))
@@ -214,8 +214,8 @@ public final class MultiHeadConfig {
     }
 
     /**
-     * {@return this configuration with or without a key and value of zeros after all others} Options hold for its score as for that of
-     * {@link #withKeyValueBias}.
+     * {@return this configuration with or without a key and value of zeros after all others} Options apply to its score as to the score of {@link
+     * #withKeyValueBias}.
      *
      * @param zeroKey whether they are there
      */
@@ -280,8 +280,8 @@ public final class MultiHeadConfig {
     /**
      * {@return this configuration with another scale, a mask for every call, or changes of scores}
      *
-     * @param attention replaces the former options, the rate of {@link #withDropout} among them; the seed of its dropout is not used,
-     *     as that of a recorded call takes its place
+     * @param attention replaces the former options, including the rate of {@link #withDropout}; the seed of its dropout is not used, because a
+     *     recorded call has its own
      */
     public MultiHeadConfig withOptions(AttentionOptions attention) {
         return new MultiHeadConfig(options.with(attention));

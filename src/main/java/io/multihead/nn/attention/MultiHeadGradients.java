@@ -4,7 +4,7 @@ import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where {@link MultiHeadPass} writes the gradients of what a call of {@link MultiHeadAttention} read. The caller owns all memory;
+ * The tensors to which {@link MultiHeadPass} writes the gradients of the inputs of a call of {@link MultiHeadAttention}. The caller owns all memory;
  * element types are floating, strides free, no two tensors may overlap. A gradient that is null is not computed.
  *
  * <p>Where one tensor was given as query and key, or as key and value, the first of them takes the whole gradient and the
@@ -63,7 +63,7 @@ public record MultiHeadGradients(
     }
 
     /**
-     * {@return these gradients and that of a bias of the mask}
+     * {@return these gradients, and the gradient of a bias of the mask}
      *
      * @param tensor of the bias's shape
      */
@@ -72,7 +72,7 @@ public record MultiHeadGradients(
     }
 
     /**
-     * {@return these gradients and that of the head mask}
+     * {@return these gradients, and the gradient of the head mask}
      *
      * @param tensor {@code [heads]} or {@code [batch, heads]}
      */
@@ -81,7 +81,7 @@ public record MultiHeadGradients(
     }
 
     /**
-     * Returns these gradients and that of the sinks of the configuration's options.
+     * Returns these gradients, and the gradient of the sinks of the configuration's options.
      *
      * @param tensor {@code [queryHeads]}
      * @return changed gradients

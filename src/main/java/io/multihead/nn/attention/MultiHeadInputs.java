@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Query, key and value are {@code [batch, tokens, features]}, {@code [tokens, batch, features]} when the configuration
  * says so, {@code [tokens, features]} without a batch, or have more axes: then the configuration's attention axes are
- * flattened into tokens, and all others but the last into the batch. Element types are floating, strides free. In what follows
- * {@code queries} and {@code keys} are numbers of tokens after that.
+ * flattened into tokens, and all others but the last into the batch. Element types are floating, strides free. Below, {@code queries} and {@code
+ * keys} are the numbers of tokens after this flattening.
  *
  * <p>Sequences of different lengths are packed one after another in one batch, {@code [tokens, features]}, and divided by
  * {@link #withSequences(PackedSequences)}.
@@ -99,8 +99,8 @@ public record MultiHeadInputs(
     }
 
     /**
-     * Returns these inputs with a mask over {@code (batch, queryHeads, queries, keys)}, which applies together with that of the
-     * configuration. It does not hide the extra keys of {@link MultiHeadConfig#withKeyValueBias} and
+     * Returns these inputs with a mask over {@code (batch, queryHeads, queries, keys)}, which applies together with the configuration's mask. It does
+     * not hide the extra keys of {@link MultiHeadConfig#withKeyValueBias} and
      * {@link MultiHeadConfig#withZeroKey}, which are not part of {@code keys} here.
      *
      * @param newMask replaces the former one; {@link Mask#and} combines. {@link Mask#keyPadding} is PyTorch's boolean
@@ -133,8 +133,8 @@ public record MultiHeadInputs(
     }
 
     /**
-     * Returns these inputs as packed sequences: queries of sequence s attend to the keys of sequence s alone, and masks are
-     * aligned to each sequence by itself. There is one batch then. Tensors of a mask have no axis of queries, and
+     * Returns these inputs as packed sequences: queries of sequence s attend to the keys of sequence s alone, and masks are aligned to each sequence
+     * separately. There is one batch then. Tensors of a mask have no axis of queries, and
      * {@link PackedSequences#maxLength} keys or 1; so have the weights. A recorded call takes no tensors in its mask.
      *
      * @param queries which tokens of the query belong to one sequence

@@ -49,7 +49,7 @@ public final class MultiHeadPass implements Pass {
         saved = LayerPipeline.recorded(parameters, projector, dropout).run(cpu, arena, inputs, outputs);
     }
 
-    /** Checks everything, computes the outputs and keeps what backward needs. */
+    /** Checks all arguments, computes the outputs and keeps the values for backward. */
     @SuppressWarnings("try") // the call ends with the block
     static MultiHeadPass record(
             Compute cpu, LayerParameters parameters, MultiHeadInputs inputs, MultiHeadOutputs outputs, long seed) {
@@ -78,7 +78,7 @@ public final class MultiHeadPass implements Pass {
      * Computes gradients of some loss from its gradient with respect to the output. May be called several times.
      *
      * @param outputGradient of the output's shape
-     * @param inputGradients where the gradients of what the call read go, written
+     * @param inputGradients the gradients of the call's inputs, written
      * @param gradients by the names of {@link MultiHeadAttention#parameters}: the parameters' gradients are added to them;
      *     parameters without a tensor here are skipped
      * @throws IllegalArgumentException if a shape does not fit or tensors overlap, before anything is written
@@ -93,8 +93,8 @@ public final class MultiHeadPass implements Pass {
      * Computes gradients of some loss from its gradients with respect to the output and the attention weights that the call
      * returned, averaged over heads or of every head. Each gradient of weights may be given if either kind was asked for.
      *
-     * @param outputGradients of the shapes of the outputs; what is null beside the output's gradient means 0
-     * @param inputGradients where the gradients of what the call read go, written
+     * @param outputGradients of the shapes of the outputs; a null gradient of weights means 0
+     * @param inputGradients the gradients of the call's inputs, written
      * @param gradients by the names of {@link MultiHeadAttention#parameters}: the parameters' gradients are added to them;
      *     parameters without a tensor here are skipped
      * @throws IllegalArgumentException if a shape does not fit, tensors overlap, or the call returned no weights to have a
@@ -248,7 +248,7 @@ public final class MultiHeadPass implements Pass {
         }
     }
 
-    /** Releases what was recorded. Does nothing the second time. */
+    /** Releases the recorded values. A second call has no effect. */
     @Override
     public void close() {
         open = false;

@@ -78,7 +78,7 @@ public final class TransformerBlock implements Layer {
     /**
      * {@return a block with given parameters}
      *
-     * @param config what the block computes
+     * @param config of the block
      * @param parameters gives the tensor of a name, or null where there is none, as {@link MultiHeadAttention#of} asks; shared, not copied
      * @throws IllegalArgumentException if a parameter is missing, or a shape or element type does not fit
      */
@@ -108,7 +108,7 @@ public final class TransformerBlock implements Layer {
      * and 0}
      *
      * @param arena owns the parameters; must stay open while the block is used
-     * @param config what the block computes
+     * @param config of the block
      * @param seed any number
      */
     public static TransformerBlock initialize(Arena arena, Config config, long seed) {
@@ -139,7 +139,7 @@ public final class TransformerBlock implements Layer {
     }
 
     /**
-     * Returns this block with a mask for every call, besides that of the configuration: the same parameters, shared, not copied.
+     * Returns this block with a mask for every call, in addition to the configuration's. It shares the parameters.
      *
      * @param mask replaces the former one
      * @return a block with this mask
@@ -233,7 +233,7 @@ public final class TransformerBlock implements Layer {
     }
 
     /**
-     * {@return what the block computes}
+     * {@return the configuration}
      */
     public Config config() {
         return config;
@@ -263,10 +263,10 @@ public final class TransformerBlock implements Layer {
     /**
      * The configuration of a block. Immutable.
      *
-     * @param attention of self-attention; its dropout is that of the attention weights
+     * @param attention of self-attention; its dropout applies to the attention weights
      * @param feedForward features between the two linear layers
-     * @param activation what follows the first of them
-     * @param layers which kinds of layers the block has, and where
+     * @param activation after the first of them
+     * @param layers the kinds and places of the block's layers
      * @param dropout rate behind attention, activation and feed-forward network, in training
      * @param epsilon of the normalizations
      */
@@ -341,7 +341,7 @@ public final class TransformerBlock implements Layer {
         /**
          * {@return this configuration with another activation}
          *
-         * @param changed what follows the first linear layer
+         * @param changed after the first linear layer
          */
         public Config withActivation(Activation changed) {
             return new Config(attention, feedForward, changed, layers, dropout, epsilon);
