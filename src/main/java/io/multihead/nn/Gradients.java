@@ -35,7 +35,7 @@ public final class Gradients {
     /**
      * Returns the gradients of a part of a layer.
      *
-     * @param prefix what the part's names start with, its dot included, for example {@code "linear1."}
+     * @param prefix of the part's names, including its dot, for example {@code "linear1."}
      * @param gradients by name
      * @return those entries without the prefix: the same tensors, unmodifiable
      */

@@ -22,8 +22,8 @@ public interface Layer {
     Map<String, Tensor> parameters();
 
     /**
-     * Returns the tensors beside input and parameters that calls read, such as those of a mask: no output or gradient may overlap them.
-     * PyTorch calls them buffers. A layer made of layers returns all of theirs.
+     * Returns the tensors beside input and parameters that calls read, such as the tensors of a mask. No output or gradient may overlap them. PyTorch
+     * calls them buffers. A layer made of layers returns the buffers of all of them.
      *
      * @return an unmodifiable list, empty by default
      */
@@ -54,8 +54,7 @@ public interface Layer {
     }
 
     /**
-     * Returns whether {@link #forward} only copies its input, as that of dropout does. A
-     * {@link Sequence} leaves such layers out of inference.
+     * Returns whether {@link #forward} only copies its input, as in dropout. A {@link Sequence} omits such layers in inference.
      *
      * @return false by default
      */
@@ -74,12 +73,12 @@ public interface Layer {
     void forward(Compute cpu, Tensor x, Tensor y);
 
     /**
-     * Computes the output as in training and keeps what {@link Pass#backward} needs.
+     * Computes the output as in training and keeps the values for {@link Pass#backward}.
      *
      * @param cpu threads and scratch memory, for backward too; must stay open as long as the pass
      * @param x the input; must stay alive and unchanged until the pass is closed
      * @param y the output, written; must stay alive and unchanged until the pass is closed
-     * @param seed what dropout draws from: the same seed drops the same elements
+     * @param seed of dropout: the same seed drops the same elements
      * @return the pass, for one caller at a time
      * @throws IllegalArgumentException if a shape or element type does not fit, or the layer has no derivative, before anything is
      *     written
@@ -98,7 +97,7 @@ public interface Layer {
         return record(cpu, x, y, 0);
     }
 
-    /** Makes {@link #forward} see parameters that an optimizer has changed, where the layer keeps packed copies of them. */
+    /** Makes {@link #forward} use parameters that an optimizer has changed, if the layer keeps packed copies of them. */
     default void parametersChanged() {
         // layers without packed copies read their parameters at every call
     }

@@ -22,7 +22,7 @@ public final class LayerNorm extends NormLayer {
     }
 
     /**
-     * Returns a layer of these parameters.
+     * Returns a layer with given parameters.
      *
      * @param normalized sizes of the last axes, which are normalized together
      * @param epsilon added to the variance; at least 0

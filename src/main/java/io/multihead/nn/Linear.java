@@ -58,7 +58,7 @@ public final class Linear implements Layer {
     }
 
     /**
-     * Returns a layer of these parameters.
+     * Returns a layer with given parameters.
      *
      * @param weight {@code [outputs, inputs]}, any floating type and strides
      * @param bias {@code [outputs]}, or null for none
@@ -75,7 +75,7 @@ public final class Linear implements Layer {
     }
 
     /**
-     * Returns a layer for inference, with packed weights of any format, as those of a file. It has no weight among its parameters, and
+     * Returns a layer for inference, with packed weights of any format, such as from a file. It has no weight among its parameters, and
      * {@link #record} is refused.
      *
      * @param weights of the layer's inputs and outputs

@@ -6,8 +6,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A recorded forward call: it keeps what its backward needs. For one thread at a time; parameters, input and output must not
- * change before it is closed.
+ * A recorded forward call, with the values that its backward needs. For one thread at a time; parameters, input and output must not change before it
+ * is closed.
  */
 public interface Pass extends AutoCloseable {
     /**
@@ -33,7 +33,7 @@ public interface Pass extends AutoCloseable {
         backward(outputGradient, inputGradient, Map.of());
     }
 
-    /** Releases what was recorded. Does nothing the second time. */
+    /** Releases the recorded values. A second call has no effect. */
     @Override
     void close();
 }

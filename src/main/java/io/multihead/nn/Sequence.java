@@ -17,13 +17,13 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Layers one after the other, each under a prefix of its parameters' names. A stack of hundreds of layers runs: nothing recurses
- * over the depth. Recording keeps every layer's output. An inference keeps two at a time, of a part of the input where the layers
- * allow it ({@link Layer#independentAxes}): about 4 MiB each, whatever the batch.
+ * over the depth. Recording keeps every layer's output. Inference keeps two outputs at a time, of a part of the input if the layers allow it ({@link
+ * Layer#independentAxes}): about 4 MiB each, for any batch.
  *
  * <p>Layers share a parameter if the very same tensor has the same name in both, such as a head that is the embedding's table: it is there
  * once, and its gradients add up.
  *
- * <p>Each layer draws its dropout from a seed of its own, made of the pass's seed and its place. As thread-safe as its layers.
+ * <p>Each layer has its own seed of dropout, computed from the pass's seed and the layer's place. As thread-safe as its layers.
  */
 public final class Sequence implements Layer {
     private final List<Layer> layers;
@@ -34,7 +34,7 @@ public final class Sequence implements Layer {
     private final Map<String, Tensor> parameters;
 
     /**
-     * A layer and what its parameters' names begin with in the whole.
+     * A layer, and the prefix of its parameters' names in the whole.
      *
      * @param prefix such as {@code "linear1."}; may be empty
      * @param layer the layer
@@ -79,7 +79,7 @@ public final class Sequence implements Layer {
     /**
      * Returns layers one after the other, numbered from 0.
      *
-     * @param prefix what every name begins with, such as {@code "layers."}
+     * @param prefix of every name, such as {@code "layers."}
      * @param stack the layers in order
      * @return the sequence; parameter {@code name} of layer 7 is {@code layers.7.name}
      * @throws IllegalArgumentException if there is no layer
