@@ -105,7 +105,7 @@ public final class HeadPruning {
      * @param heads how many heads in each
      * @param accuracy of the model when only the heads marked {@code [layer][head]} work
      * @param importance of the heads then, {@code [layer][head]}, comparable across layers
-     * @param allowed how far accuracy may fall below that of the whole
+     * @param allowed the largest loss of accuracy relative to the whole model
      * @return the steps and the survivors
      * @throws IllegalArgumentException if a number is below 1, there are more than 2^20 heads in all, {@code allowed} is negative,
      *     or the importance has another shape or is NaN for a head that is left
@@ -137,8 +137,8 @@ public final class HeadPruning {
     }
 
     /**
-     * Removes the least important head and computes importance again, until a number of heads is left, whatever that costs. Every layer
-     * keeps one head.
+     * Removes the least important head and computes importance again, until a number of heads is left, for any loss of accuracy. Every layer keeps
+     * one head.
      *
      * @param layers how many layers
      * @param heads how many heads in each

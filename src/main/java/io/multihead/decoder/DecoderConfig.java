@@ -102,7 +102,7 @@ record DecoderConfig(
     }
 
     /**
-     * How rows are normalised.
+     * How rows are normalized.
      *
      * @param epsilon added to the mean square
      * @param onePlus whether weights are stored less 1

@@ -91,7 +91,7 @@ final class Rules {
         return RopeRequest.of(sizes.headDim(), sizes.context(), gguf);
     }
 
-    /** Returns the experts of files that must say them, in all layers, with factors that are normalised. */
+    /** Returns the experts of files that must say them, in all layers, with factors that are normalized. */
     static ExpertRule experts(Settings settings, String count) {
         return experts(settings, count, 0, 0);
     }

@@ -21,7 +21,7 @@ import java.util.OptionalLong;
 import java.util.Set;
 
 /**
- * A GGUF file of version 2 or 3, little-endian: metadata by key, and tensors, some of them quantised.
+ * A GGUF file of version 2 or 3, little-endian: metadata by key, and tensors, some of them quantized.
  *
  * <p>{@link #map} reads nothing but the header; tensors and metadata are views of the mapped file, read-only, alive as long as the
  * arena. The header is checked completely: magic, version, every count and length, every tensor's sizes, alignment and end, that no
@@ -52,8 +52,8 @@ public final class Gguf {
     }
 
     /**
-     * Maps a file, and the others of a model that is split into {@code NAME-00001-of-0000N.gguf}; those of another file system than the
-     * default, such as an archive's, are read into native memory instead.
+     * Maps a file, and the other files of a model that is split into {@code NAME-00001-of-0000N.gguf}. Files of another file system than the default,
+     * such as of an archive, are read into native memory instead.
      *
      * @param arena owns the mapping or the memory; closing it ends every tensor and all metadata of this file
      * @param file the file; of several, the first, which has the metadata
@@ -122,7 +122,7 @@ public final class Gguf {
     }
 
     /**
-     * {@return the exception for a value that is not as expected, which names the file, the key and the value, as those of all methods do}
+     * {@return the exception for an unexpected value, which names the file, the key and the value, like the exceptions of all methods}
      *
      * @param key such as {@code llama.block_count}, which need not exist
      * @param expected what the value should be
@@ -177,7 +177,7 @@ public final class Gguf {
      * {@return an f32, widened exactly, or an f64}
      *
      * @param key such as {@code llama.attention.layer_norm_rms_epsilon}
-     * @throws IllegalArgumentException if there is none, or it is neither
+     * @throws IllegalArgumentException if there is none, or it is neither f32 nor f64
      */
     public double real(String key) {
         return value(key).real();
@@ -313,7 +313,7 @@ public final class Gguf {
      *
      * @param name such as {@code blk.0.attn_q.weight}
      * @return its blocks
-     * @throws IllegalArgumentException if there is none of that name, or it has another type than those of {@link BlockType}
+     * @throws IllegalArgumentException if there is none of that name, or its type is not a {@link BlockType}
      */
     public BlockTensor blocks(String name) {
         GgufSplit.Part part = part(name);

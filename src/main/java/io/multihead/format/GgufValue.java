@@ -10,8 +10,8 @@ import java.util.List;
  * One value of GGUF's metadata: its type, and its bytes as the file has them. Nothing is converted before it is asked for, so that a
  * vocabulary of 256,000 tokens costs nothing but its place in the file.
  *
- * <p>Immutable and thread-safe; a value that was read from a mapped file lives as long as the arena of the mapping, and one that was
- * made here, for a {@link GgufWriter}, as long as it is referred to.
+ * <p>Immutable and thread-safe; a value that was read from a mapped file lives as long as the arena of the mapping, and a value for a {@link
+ * GgufWriter} as long as it is referenced.
  */
 public final class GgufValue {
     /** An array's type of elements and their number. */

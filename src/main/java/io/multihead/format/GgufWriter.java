@@ -84,8 +84,8 @@ public final class GgufWriter {
     /**
      * Adds a tensor that is made when the file is written.
      *
-     * @param name as that of {@link #tensor(String, Tensor)}
-     * @param tensor its element type and sizes, and what makes it, on the thread that writes
+     * @param name as of {@link #tensor(String, Tensor)}
+     * @param tensor its element type and sizes, and the function that makes it, on the writing thread
      * @return this writer
      * @throws IllegalArgumentException as {@link #tensor(String, Tensor)} does
      */
@@ -97,7 +97,7 @@ public final class GgufWriter {
     /**
      * Adds a quantized tensor.
      *
-     * @param name as that of {@link #tensor(String, Tensor)}
+     * @param name as of {@link #tensor(String, Tensor)}
      * @param blocks 1 to 4 sizes of at least 1; read when the file is written
      * @return this writer
      * @throws IllegalArgumentException as {@link #tensor(String, Tensor)} does
@@ -110,8 +110,8 @@ public final class GgufWriter {
     /**
      * Adds a quantized tensor that is made when the file is written, such as by {@link BlockTensor#quantize}.
      *
-     * @param name as that of {@link #tensor(String, Tensor)}
-     * @param type how its blocks are stored
+     * @param name as of {@link #tensor(String, Tensor)}
+     * @param type of its blocks
      * @param shape its sizes; the last is a whole number of blocks
      * @param contents makes it, on the thread that writes; the arena is shared, and closed when the tensor has been written
      * @return this writer

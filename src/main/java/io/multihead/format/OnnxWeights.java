@@ -21,11 +21,11 @@ import java.util.function.Supplier;
  *
  * <p>An exporter gives the weight of a linear layer a new name and transposes it, but the {@code MatMul} that reads it keeps the
  * module's path: node {@code /encoder/layer.0/output/dense/MatMul} reads {@code encoder.layer.0.output.dense.weight}, which this
- * class returns as {@code [outputs, inputs]}, a transposed view of what the file holds. The same holds for a {@code Gemm}, unless it
+ * class returns as {@code [outputs, inputs]}, a transposed view of the file's matrix. The same applies to a {@code Gemm}, unless it
  * transposes the weight itself. Other weights keep their names.
  *
- * <p>The file is read as a stream; each tensor is a Java array of its own, which the garbage collector frees with the last view,
- * or, on request, native memory. Memory grows with the bytes that were read, whatever lengths a malformed file claims. Immutable; as
+ * <p>The file is read as a stream; each tensor is a separate Java array, which the garbage collector frees with the last view, or, on request, native
+ * memory. Memory grows with the bytes that were read, also if a malformed file claims larger lengths. Immutable; as
  * thread-safe as its memory is: arrays and shared arenas are, confined arenas belong to their thread.
  *
  * @see <a href="https://github.com/onnx/onnx/blob/main/onnx/onnx.proto">the format</a>
@@ -56,14 +56,14 @@ public final class OnnxWeights {
     }
 
     /**
-     * Reads a model whose matrices are packed or copied one after another: each weight that a {@code MatMul} reads gets memory of an
-     * arena of its own, which can be closed as soon as that weight is no longer needed. The garbage collector would free an array
+     * Reads a model whose matrices are packed or copied one after another: each weight that a {@code MatMul} reads gets memory of a separate arena,
+     * which can be closed as soon as that weight is no longer needed. The garbage collector would free an array
      * much later. Other weights are arrays, and so are all of a stream that does not say how many bytes it has, and those
      * whose node comes behind them in the file.
      *
      * @param in the whole file, read to its end and not closed
-     * @param arenas makes a new arena, which the caller closes, after an exception too; {@link MemorySegment#scope} of a weight's memory
-     *     is that of its arena
+     * @param arenas makes a new arena, which the caller closes, after an exception too; {@link MemorySegment#scope} of a weight's memory is its
+     *     arena's
      * @return its weights
      * @throws IOException if the stream cannot be read
      * @throws IllegalArgumentException as {@link #read(InputStream)}
@@ -123,8 +123,8 @@ public final class OnnxWeights {
     }
 
     /**
-     * Returns the kinds of operation in the graph, such as {@code MatMul} and {@code Erf}: what tells a model of another
-     * architecture, or a quantized one.
+     * Returns the kinds of operation in the graph, such as {@code MatMul} and {@code Erf}. They identify a model of another architecture, or a
+     * quantized one.
      *
      * @return a new set in alphabetical order
      */

@@ -25,10 +25,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * A safetensors file: a little-endian 64-bit length, a JSON header of that length, and the tensors' bytes.
  *
- * <p>{@link #map} reads nothing but the header; tensors are views of the mapped file, read-only, alive as long as the arena.
+ * <p>{@link #map} reads only the header; tensors are views of the mapped file, read-only, alive as long as the arena.
  * The header is checked completely: every tensor is within the file, its bytes match its shape, and tensors neither overlap
- * nor leave holes. A tensor of an element type that this library does not know is refused only when it is asked for; its bytes are
- * within the file as those of others are, but cannot be compared with its shape. Immutable and thread-safe as far as the arena allows.
+ * nor leave holes. A tensor of an unknown element type is refused only when it is requested. Its bytes are within the file, but cannot be compared
+ * with its shape. Immutable and thread-safe as far as the arena allows.
  *
  * @see <a href="https://huggingface.co/docs/safetensors">the format</a>
  */
@@ -173,7 +173,7 @@ public final class Safetensors {
     }
 
     /**
-     * Returns one tensor, if there is one of that name: what a layer asks for its optional parameters.
+     * Returns one tensor, if there is one of that name, as layers need for optional parameters.
      *
      * @param name its name
      * @return the tensor, or null
@@ -220,7 +220,7 @@ public final class Safetensors {
     }
 
     /**
-     * Returns a tensor's shape, whatever its element type.
+     * Returns a tensor's shape, for any element type.
      *
      * @param name its name
      * @return the shape

@@ -43,8 +43,8 @@ public final class SafetensorsFolder {
      * @param folder the folder
      * @return the weights
      * @throws IOException if there is neither file, or one cannot be read
-     * @throws IllegalArgumentException if a file is malformed, the index names a file that is not beside it, a file has not what the index
-     *     says, or two files have a tensor of the same name; the message names the file
+     * @throws IllegalArgumentException if a file is malformed, the index names a file that is not beside it, a file lacks a tensor of the index, or
+     *     two files have a tensor of the same name; the message names the file
      */
     public static SafetensorsFolder map(Arena arena, Path folder) throws IOException {
         Path single = Checks.notNull(folder, "folder").resolve(FILE);
@@ -135,7 +135,7 @@ public final class SafetensorsFolder {
     }
 
     /**
-     * Returns a tensor's shape, whatever its element type.
+     * Returns a tensor's shape, for any element type.
      *
      * @param name its name
      * @return the shape

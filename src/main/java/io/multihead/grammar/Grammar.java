@@ -12,8 +12,8 @@ import java.util.Map;
  * can always be ended; a token after which it could not is not allowed, and one that ends the text only where the text is complete. A
  * text that {@code maxTokens} cut off is incomplete, which its finish reason says.
  *
- * <p>Compiled by the factories, which refuse what is not supported: nothing is approximated. Immutable and thread-safe; masks of tokens
- * that were computed are shared by all texts of a grammar, within some megabytes.
+ * <p>The factories compile grammars and refuse unsupported constructs; nothing is approximated. Immutable and thread-safe. All texts of a grammar
+ * share computed masks of tokens, within some megabytes.
  */
 public final class Grammar implements TokenConstraint {
     /** Larger grammars take more memory than a text is worth. */
@@ -40,8 +40,8 @@ public final class Grammar implements TokenConstraint {
      *
      * @param schema the schema as JSON
      * @return the grammar of its values
-     * @throws IllegalArgumentException if the text is no schema, has what is not supported, with the JSON pointer to it, or no value is
-     *     valid by it
+     * @throws IllegalArgumentException if the text is no schema, has an unsupported keyword, whose JSON pointer the message has, or no value is valid
+     *     by it
      */
     public static Grammar ofJsonSchema(String schema) {
         byte[] bytes = Checks.notNull(schema, "schema").getBytes(StandardCharsets.UTF_8);

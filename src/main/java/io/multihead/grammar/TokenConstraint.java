@@ -3,7 +3,7 @@ package io.multihead.grammar;
 import io.multihead.internal.base.Checks;
 
 /**
- * What restricts the tokens of a text: a {@link Grammar}, {@link TokenRules}, or a class of the user. It makes a {@link TokenFilter} for
+ * A restriction of the tokens of a text: a {@link Grammar}, {@link TokenRules}, or a class of the user. It makes a {@link TokenFilter} for
  * each text. Immutable and thread-safe.
  */
 @FunctionalInterface
@@ -23,7 +23,7 @@ public interface TokenConstraint {
     TokenFilter begin(TokenVocabulary vocabulary);
 
     /**
-     * Returns a constraint that allows what both allow.
+     * Returns a constraint that allows the tokens that both allow.
      *
      * @param other another constraint
      * @return a new constraint

@@ -5,8 +5,8 @@ package io.multihead.grammar;
  * that were accepted can be rolled back, as draft tokens that are refused, and a filter can be forked with its session. Tokens that end a
  * text are tokens like others: they are allowed where the text may end.
  *
- * <p>A filter belongs to one text, and is not thread-safe. What {@link #restrict} does depends on the accepted tokens alone, so that a
- * text is the same in any batch.
+ * <p>A filter belongs to one text, and is not thread-safe. The result of {@link #restrict} must depend on the accepted tokens alone, so that a text
+ * is the same in any batch.
  */
 public interface TokenFilter {
     /**
@@ -18,9 +18,9 @@ public interface TokenFilter {
     void restrict(TokenMask mask);
 
     /**
-     * Changes the model's logits of the next token, before those of forbidden tokens are left out. Does nothing unless it is overridden.
+     * Changes the model's logits of the next token, before forbidden tokens are removed. The default changes nothing.
      *
-     * @param logits a logit for each token of the model's vocabulary; those of allowed tokens have to stay finite
+     * @param logits a logit for each token of the model's vocabulary; logits of allowed tokens must stay finite
      */
     default void adjust(float[] logits) {}
 

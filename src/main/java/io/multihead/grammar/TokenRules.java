@@ -39,7 +39,7 @@ public final class TokenRules {
     }
 
     /**
-     * Returns a constraint that adds numbers to the logits of tokens, before temperature and what follows it: the {@code logit_bias} of
+     * Returns a constraint that adds numbers to the logits of tokens, before temperature and the later steps: the {@code logit_bias} of
      * OpenAI.
      *
      * @param bias a number from -1000 to 1000 for each id; ids beyond the model's vocabulary have no effect

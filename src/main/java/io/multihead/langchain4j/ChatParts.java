@@ -27,19 +27,19 @@ class ChatParts implements AnswerListener {
         call(() -> deliver(text));
     }
 
-    /** Delivers the whole answer, unless it was cancelled. */
+    /** Delivers the whole answer, unless it was canceled. */
     final void complete(ChatResponse response) {
         call(() -> handler.onCompleteResponse(response));
     }
 
-    /** Delivers why there is no answer, unless it was cancelled. */
+    /** Delivers why there is no answer, unless it was canceled. */
     final void fail(Throwable failure) {
         if (!isCancelled()) {
             error(failure);
         }
     }
 
-    /** Calls the handler, unless the answer was cancelled. */
+    /** Calls the handler, unless the answer was canceled. */
     final void call(Runnable call) {
         if (isCancelled()) {
             return;

@@ -19,7 +19,7 @@ public final class EncoderTokenCountEstimator implements TokenCountEstimator {
     /**
      * Creates an estimator.
      *
-     * @param tokenizer what counts
+     * @param tokenizer that counts
      */
     public EncoderTokenCountEstimator(EncoderTokenizer tokenizer) {
         this.tokenizer = Checks.notNull(tokenizer, "tokenizer");

@@ -24,19 +24,21 @@ import org.jspecify.annotations.Nullable;
 /**
  * langchain4j's chat model on a {@link LanguageModel}: in process, without native libraries.
  *
- * <p>Temperature, top-k, top-p, presence and frequency penalty, stop sequences and the maximum of output tokens of a request override those of the
- * model; penalties count the tokens of the answer alone, as OpenAI's do. All else that would change an answer is refused by name, with langchain4j's
+ * <p>Temperature, top-k, top-p, presence and frequency penalty, stop sequences and the maximum of output tokens of a request override the model's
+ * options. Penalties count the tokens of the answer alone, as OpenAI's. Every other parameter that would change an answer is refused by name, with
+ * langchain4j's
  * {@link dev.langchain4j.exception.UnsupportedFeatureException}: parameters of a provider's own class, contents other than one text, names of
  * users, images of answers. Attributes of messages, which langchain4j keeps
  * for memories and gives to no model, are not read. Requests of several threads are computed together, and an answer is the
  * same alone and beside others.
  *
  * <p>Tools are written as the model's template writes them, and its calls are read from the answer; a model whose template writes no calls that are
- * known refuses them. With {@code ToolChoice.REQUIRED} the answer is calls, each valid by its schema; with {@code NONE} the model is not shown the
- * tools. What began like a call and is none, such as one that {@code maxOutputTokens} cuts off, is a part of the text.
+ * known refuses them. With {@code ToolChoice.REQUIRED} the answer consists of calls, each valid by its schema. With {@code NONE} the model does not
+ * see the tools. A broken call, such as one that {@code maxOutputTokens} truncates, is a part of the text.
  *
- * <p>A response format of JSON restricts the answer: to any object, or to what is valid by the schema, or, where there are tools, to calls; what
- * of a schema is not supported is refused, with its place. An answer that {@code maxOutputTokens} cuts off is incomplete, which its finish reason says.
+ * <p>A response format of JSON restricts the answer to any object, or to JSON of the schema, or, if there are tools, to calls. A schema with an
+ * unsupported keyword is refused, with its place. An answer that {@code maxOutputTokens} truncates is incomplete, and its finish reason is the
+ * length.
  *
  * <p>Messages may come in any order, as a memory leaves them that keeps the newest ones, or a call that failed: they are written as the
  * model's template writes them, and where it refuses them, {@linkplain ChatTurns#append in turns}.
@@ -76,7 +78,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
     }
 
     /**
-     * {@return the model's name and what {@link Builder#generation} says, without penalties: langchain4j's do not count the prompt}
+     * {@return the model's name and the options of {@link Builder#generation}, without penalties: langchain4j's penalties do not count the prompt}
      */
     @Override
     public ChatRequestParameters defaultRequestParameters() {
@@ -107,7 +109,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
     }
 
     /**
-     * {@return the language model, for what langchain4j's interface does not offer; this model closes it}
+     * {@return the language model, for methods that langchain4j's interface does not have; this model closes it}
      */
     public LanguageModel languageModel() {
         return model;
@@ -154,8 +156,8 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         }
 
         /**
-         * Sets how answers are generated where a request does not say. Without it, greedily, and at most 256 tokens. With a temperature, of these
-         * options or of a request, seed 0 stands for none: each request draws one, which {@link MultiheadChatResponseMetadata#seed} has.
+         * Sets the options of answers, which a request may override. The default is greedy, with at most 256 tokens. With a temperature, of these
+         * options or of a request, seed 0 means none: each request gets a random seed, which {@link MultiheadChatResponseMetadata#seed} returns.
          *
          * @param newOptions the options
          * @return this
@@ -178,7 +180,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         }
 
         /**
-         * Sets what responses call the model. Without it, the name of the file.
+         * Sets the model's name in responses. The default is the name of the file.
          *
          * @param newName a name
          * @return this
@@ -200,8 +202,8 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         }
 
         /**
-         * Sets whether answers have what the model thought before: {@code AiMessage.thinking()}, and {@code onPartialThinking} of streams. Without
-         * it, they do not. It is never a part of the text.
+         * Sets whether answers have the model's thoughts: {@code AiMessage.thinking()}, and {@code onPartialThinking} of streams. The default is
+         * false. Thoughts are never a part of the text.
          *
          * @param returned whether they have it
          * @return this
@@ -213,7 +215,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         }
 
         /**
-         * Sets whether the model is given what it thought for earlier answers, where its template writes that. Without it, it is not.
+         * Sets whether the model receives its thoughts of earlier answers, if its template writes them. The default is false.
          *
          * @param sent whether it is
          * @return this
@@ -235,8 +237,8 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
          * Sets whether calls of tools are valid by their schemas where {@code ToolChoice} does not require them, too: from the mark of a call on, a
          * grammar allows nothing else. Without it, a model may write calls that are not.
          *
-         * @param strict whether they are; then requests are refused whose schemas have what grammars do not support, and those with tools of a
-         *     model whose calls have no mark, such as Llama 3
+         * @param strict whether they are; then requests are refused whose schemas have keywords that grammars do not support, and requests with tools
+         *     for a model whose calls have no mark, such as Llama 3
          * @return this
          */
         public Builder strictTools(boolean strict) {
@@ -247,10 +249,10 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         /**
          * Sets an option of the chat template for all requests, such as {@code enable_thinking} of Qwen 3.
          *
-         * @param variable the name that the template has for it
+         * @param variable its name in the template
          * @param value a string, a boolean, a number, or a list or map of these
          * @return this
-         * @throws IllegalArgumentException if the value is of another type, or the name is that of messages or tools
+         * @throws IllegalArgumentException if the value has another type, or the name is {@code messages} or {@code tools}
          */
         public Builder templateVariable(String variable, Object value) {
             ChatTemplate.CHATML.withVariable(variable, value); // fails now

@@ -4,7 +4,7 @@ import dev.langchain4j.model.chat.response.ChatResponseMetadata;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** What is known of an answer: beside what langchain4j has for all models, the seed that repeats it. Immutable. */
+/** Metadata of an answer: the metadata of langchain4j, and the seed that repeats the answer. Immutable. */
 public final class MultiheadChatResponseMetadata extends ChatResponseMetadata {
     private final @Nullable Long seed;
 

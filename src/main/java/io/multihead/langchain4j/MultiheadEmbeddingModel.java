@@ -59,7 +59,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
     private final String name;
     private final ModelThreads threads;
 
-    /** A model of an encoder, and of the same encoder with prompts; closes threads of its own. */
+    /** A model of an encoder, and of the same encoder with prompts; closes its own threads. */
     MultiheadEmbeddingModel(
             SentenceEncoder encoder,
             SentenceEncoder queries,
@@ -200,7 +200,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
     }
 
     /**
-     * Returns the encoder, for what langchain4j's interface does not offer.
+     * Returns the encoder, for methods that langchain4j's interface does not have.
      *
      * @return the encoder for requests without an input type, which this model closes
      */
@@ -293,7 +293,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
         }
 
         /**
-         * Finds resources through this class loader. Without one, that of langchain4j's core and then that of this library are asked.
+         * Finds resources through this class loader. The default is the class loader of langchain4j's core, and then of this library.
          *
          * @param newLoader a class loader that sees the model
          * @return this
@@ -304,7 +304,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
         }
 
         /**
-         * Chooses what happens to texts of too many tokens. Without a choice, it is what a packed file says; others are truncated, as in
+         * Chooses the treatment of texts with too many tokens. The default is the choice of a packed file; without one texts are truncated, as in
          * sentence-transformers.
          *
          * @param newLongTexts the way
@@ -350,7 +350,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
         }
 
         /**
-         * Sets what {@link EmbeddingModel#modelName} says. Without it, the name of the resource, folder or packed file.
+         * Sets the result of {@link EmbeddingModel#modelName}. The default is the name of the resource, folder or packed file.
          *
          * @param newName a name
          * @return this

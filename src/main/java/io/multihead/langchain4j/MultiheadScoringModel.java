@@ -15,7 +15,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * langchain4j's scoring model on a {@link Reranker}: in process, without native libraries. Scores of a segment are those of its text.
+ * langchain4j's scoring model on a {@link Reranker}: in process, without native libraries. The score of a segment is the score of its text.
  *
  * <p>Works with langchain4j's core from version 1.0 on. Thread-safe. {@link #close} ends the threads and unmaps the weights.
  */
@@ -44,7 +44,7 @@ public final class MultiheadScoringModel implements ScoringModel, AutoCloseable 
     }
 
     /**
-     * Returns the reranker, for what langchain4j's interface does not offer.
+     * Returns the reranker, for methods that langchain4j's interface does not have.
      *
      * @return the reranker, which this model closes
      */
@@ -87,7 +87,7 @@ public final class MultiheadScoringModel implements ScoringModel, AutoCloseable 
         }
 
         /**
-         * Chooses what the model's outputs become. Without a choice, it is what the folder says.
+         * Sets the activation of the model's outputs. The default is the folder's.
          *
          * @param newActivation the function
          * @return this

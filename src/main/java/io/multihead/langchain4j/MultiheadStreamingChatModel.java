@@ -19,9 +19,10 @@ import java.util.concurrent.RejectedExecutionException;
  * langchain4j's streaming chat model, of the weights and sessions of a {@link MultiheadChatModel}. The answer is generated on the calling thread,
  * which calls the handler, or on a thread of an executor, so that the call returns at once.
  *
- * <p>Each exception that a method of the handler throws goes to its {@code onError}; the answer goes on, and {@code onCompleteResponse} comes at
- * its end. What {@code onError} throws is logged. Calls of tools come in parts, too, those of a model that marks none (Llama 3) at the end of the answer. After its handle was canceled, a handler is not called again; versions of
- * langchain4j's core from 1.0 on that have no handles yet cannot cancel, and have parts of text alone.
+ * <p>Each exception that a method of the handler throws goes to its {@code onError}. The answer continues, and {@code onCompleteResponse} is called
+ * at its end. Exceptions of {@code onError} are logged. Tool calls arrive in parts, too; calls without a mark (Llama 3) arrive at the end of the
+ * answer. After its handle was canceled, a handler is not called again. With versions of langchain4j's core that have no handles, streams cannot be
+ * canceled, and have parts of text alone.
  *
  * <p>Thread-safe. Needs no closing: it ends with the model that it was made of.
  */
@@ -39,7 +40,7 @@ public final class MultiheadStreamingChatModel implements StreamingChatModel {
     }
 
     /**
-     * {@return a model that streams what another one answers, on the calling thread}
+     * {@return a model that streams the answers of another model, on the calling thread}
      *
      * @param model whose weights and sessions it uses; stays the caller's to close
      */
@@ -48,11 +49,11 @@ public final class MultiheadStreamingChatModel implements StreamingChatModel {
     }
 
     /**
-     * {@return a model that streams what another one answers, on threads of an executor}
+     * {@return a model that streams the answers of another model, on threads of an executor}
      *
      * @param model whose weights and sessions it uses; stays the caller's to close
      * @param executor runs one task for each request, as {@link java.util.concurrent.Executors#newVirtualThreadPerTaskExecutor} does on a virtual
-     *     thread. What it rejects reaches {@code onError} as a {@link RateLimitException}. Stays the caller's to close
+     *     thread. A rejected task reaches {@code onError} as a {@link RateLimitException}. The caller closes the executor
      */
     public static MultiheadStreamingChatModel of(MultiheadChatModel model, Executor executor) {
         return new MultiheadStreamingChatModel(Checks.notNull(model, "model"), Checks.notNull(executor, "executor"));

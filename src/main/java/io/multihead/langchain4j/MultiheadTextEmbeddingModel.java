@@ -104,7 +104,7 @@ public final class MultiheadTextEmbeddingModel implements EmbeddingModel, AutoCl
     }
 
     /**
-     * Returns the embedder, for what langchain4j's interface does not offer.
+     * Returns the embedder, for methods that langchain4j's interface does not have.
      *
      * @return the embedder for requests without an input type, which ends with this model
      */
@@ -135,7 +135,7 @@ public final class MultiheadTextEmbeddingModel implements EmbeddingModel, AutoCl
         }
 
         /**
-         * Changes what the model's file says of pooling, prompts and normalisation.
+         * Changes the pooling, prompts and normalization of the model's file.
          *
          * @param newChoice takes the embedder as the file has it, and returns another one of it
          * @return this
@@ -146,7 +146,7 @@ public final class MultiheadTextEmbeddingModel implements EmbeddingModel, AutoCl
         }
 
         /**
-         * Sets what responses call the model. Without it, the name of the file or folder.
+         * Sets the model's name in responses. The default is the name of the file or folder.
          *
          * @param newName a name
          * @return this

@@ -12,8 +12,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * langchain4j's scoring model on a {@link TextReranker}, such as Qwen3-Reranker: in process, without native libraries. Scores of a segment are
- * those of its text.
+ * langchain4j's scoring model on a {@link TextReranker}, such as Qwen3-Reranker: in process, without native libraries. The score of a segment is the
+ * score of its text.
  *
  * <p>Works with langchain4j's core from version 1.0 on. Thread-safe. {@link #close} ends the threads and frees the weights.
  */
@@ -44,7 +44,7 @@ public final class MultiheadTextScoringModel implements ScoringModel, AutoClosea
     }
 
     /**
-     * Returns the reranker, for what langchain4j's interface does not offer.
+     * Returns the reranker, for methods that langchain4j's interface does not have.
      *
      * @return the reranker, which this model closes
      */
@@ -76,7 +76,7 @@ public final class MultiheadTextScoringModel implements ScoringModel, AutoClosea
         }
 
         /**
-         * Says which passages are wanted. Without it, those that answer a search on the web.
+         * Sets the instruction that describes the wanted passages. The default is passages that answer a web search.
          *
          * @param newInstruction as for {@link TextReranker#withInstruction}
          * @return this

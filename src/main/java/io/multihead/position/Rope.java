@@ -137,7 +137,7 @@ public final class Rope {
     /**
      * Returns the embedding of a configuration. Make one and share it: its table of angles serves all layers and threads.
      *
-     * @param config what is rotated and how fast
+     * @param config of the embedding
      * @return the embedding
      * @throws IllegalArgumentException if the scaling has frequencies or factors for another number of pairs
      */
@@ -199,7 +199,7 @@ public final class Rope {
     }
 
     /**
-     * Returns what is rotated and how fast.
+     * Returns the configuration.
      *
      * @return the configuration
      * @throws IllegalStateException if the embedding was made of tables

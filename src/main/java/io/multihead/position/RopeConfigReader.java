@@ -7,17 +7,17 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Reads the dictionary that names the rotary embedding of a model in Hugging Face's {@code config.json}: {@code rope_scaling}, or
- * {@code rope_parameters} as transformers 5 writes it. It holds what the file says of positions outside of the dictionary.
+ * {@code rope_parameters} as transformers 5 writes it. It holds the settings of positions outside of the dictionary.
  * Immutable and thread-safe.
  *
  * <p>The types {@code default}, {@code linear}, {@code yarn}, {@code longrope} (and its old name {@code su}), {@code llama3} and
  * {@code proportional} are read, with the meaning that transformers gives to each key; <a
  * href="https://github.com/huggingface/transformers/blob/main/src/transformers/modeling_rope_utils.py">modeling_rope_utils.py</a> is
- * their definition. {@code docs/positions.md} has a table of them. A key that has no meaning here is an error that names it, unless
- * its value is null: another frequency would go unnoticed. So is {@code dynamic}, whose frequencies depend on the current length and
+ * their definition. {@code docs/positions.md} has a table of them. An unknown key is an error that names it, unless its value is null, because
+ * ignoring it could change a frequency. So is {@code dynamic}, whose frequencies depend on the current length and
  * do not fit the keys that a cache has already rotated.
  *
- * <p>A file with one dictionary per type of layer, as Gemma's {@code rope_parameters}, has one call for each of them.
+ * <p>A file with one dictionary per type of layer, as Gemma's {@code rope_parameters}, takes one call for each dictionary.
  */
 public final class RopeConfigReader {
     private final int headDim;
@@ -46,7 +46,7 @@ public final class RopeConfigReader {
      * Returns the reader of a model whose whole heads are rotated.
      *
      * @param headDim {@code head_dim}, or {@code hidden_size / num_attention_heads} where the file has none
-     * @param theta {@code rope_theta}; a dictionary with a {@code rope_theta} of its own overrides it
+     * @param theta {@code rope_theta}; a {@code rope_theta} in the dictionary overrides it
      * @param maxPositions {@code max_position_embeddings}, at least 1
      * @return the reader
      * @throws IllegalArgumentException if {@code headDim} or {@code maxPositions} is below 1, or theta is not a finite number
@@ -108,7 +108,7 @@ public final class RopeConfigReader {
      *     only
      * @param pairing which elements form a pair; {@link Rope.Pairing#HALF_SPLIT} in the files of most models
      * @return the embedding, with the sections of {@code mrope_section} if the dictionary has them
-     * @throws IllegalArgumentException if the type or a key is not among those that are read, a key is missing, or a value has
+     * @throws IllegalArgumentException if the type or a key is unknown, a key is missing, or a value has
      *     another type or is out of its range; the message names the key
      */
     public Rope read(@Nullable Map<String, @Nullable Object> dictionary, Rope.Pairing pairing) {

@@ -88,16 +88,16 @@ public sealed interface RopeScaling {
     }
 
     /**
-     * YaRN (Peng et al. 2023, section 3): pairs that turn at least {@code betaFast} times within the original context keep
-     * their frequency, those that turn at most {@code betaSlow} times have it divided by the factor, and those between are
-     * blended. The ramp between is the one of the published models: linear in the pair's index (the paper's own formula is linear in
+     * YaRN (Peng et al. 2023, section 3): pairs that turn at least {@code betaFast} times within the original context keep their frequency. The
+     * frequency of pairs that turn at most {@code betaSlow} times is divided by the factor, and pairs in between are blended. The ramp is the ramp of
+     * the published models: linear in the pair's index (the paper's own formula is linear in
      * the number of turns).
      *
      * @param factor at least 1
      * @param originalContext tokens that the model was trained with, at least 1
      * @param betaFast greater than {@code betaSlow}; the paper has 32
      * @param betaSlow greater than 0; the paper has 1
-     * @param attentionFactor what cosine and sine are multiplied with, greater than 0
+     * @param attentionFactor the factor of cosine and sine, greater than 0
      * @param truncate whether the ends of the ramp are rounded outwards to whole pairs: true for most models, false for GPT-OSS
      */
     record Yarn(
@@ -127,7 +127,7 @@ public sealed interface RopeScaling {
          * @param originalContext tokens that the model was trained with, at least 1
          * @param betaFast greater than {@code betaSlow}
          * @param betaSlow greater than 0
-         * @param attentionFactor what cosine and sine are multiplied with, greater than 0
+         * @param attentionFactor the factor of cosine and sine, greater than 0
          * @throws IllegalArgumentException if one is out of its range
          */
         public Yarn(double factor, long originalContext, double betaFast, double betaSlow, double attentionFactor) {
@@ -147,7 +147,7 @@ public sealed interface RopeScaling {
         }
 
         /**
-         * Returns {@code 0.1 mscale ln(factor) + 1}, what YaRN multiplies queries and keys with (section 3.4, with mscale 1). A model
+         * Returns {@code 0.1 mscale ln(factor) + 1}, YaRN's factor of queries and keys (section 3.4, with mscale 1). A model
          * with {@code mscale} and {@code mscale_all_dim} has the attention factor {@code magnitude(factor, mscale) /
          * magnitude(factor, mscaleAllDim)}; DeepSeek's models multiply the scale of their scores by the square of {@code
          * magnitude(factor, mscaleAllDim)} besides.
@@ -176,7 +176,7 @@ public sealed interface RopeScaling {
         /**
          * This scaling with another attention factor; 1 leaves cosine and sine alone.
          *
-         * @param newAttentionFactor what cosine and sine are multiplied with
+         * @param newAttentionFactor the factor of cosine and sine
          * @return the changed scaling
          */
         public Yarn withAttentionFactor(double newAttentionFactor) {
@@ -252,17 +252,17 @@ public sealed interface RopeScaling {
     }
 
     /**
-     * LongRoPE (Ding et al. 2024): the frequency of each pair is divided by a factor of its own. There are two lists, for
-     * sequences within and beyond the original context, as Phi-3 and Hugging Face's {@code longrope} have them. One embedding
-     * has one of them: keys that were rotated by the one do not fit queries that are rotated by the other, so choose by the
-     * tokens that a sequence may come to, before its first token. The paper's unscaled initial tokens are not among the published
+     * LongRoPE (Ding et al. 2024): the frequency of each pair is divided by its own factor. There are two lists, for
+     * sequences within and beyond the original context, as Phi-3 and Hugging Face's {@code longrope} have them. An embedding has one of these lists,
+     * because keys rotated by one list do not fit queries rotated by the other. So choose the list before the first token, by the most tokens of a
+     * sequence. The paper's unscaled initial tokens are not among the published
      * models' and not here.
      *
      * @param shortFactors one per pair, greater than 0: for a context of at most {@code originalContext}
      * @param longFactors one per pair, greater than 0: for a longer one
      * @param originalContext tokens that the model was trained with, at least 1
-     * @param context tokens that sequences may come to, at least 1
-     * @param attentionFactor what cosine and sine are multiplied with, greater than 0
+     * @param context the most tokens of a sequence, at least 1
+     * @param attentionFactor the factor of cosine and sine, greater than 0
      */
     record LongRope(
             List<Double> shortFactors,
@@ -324,7 +324,7 @@ public sealed interface RopeScaling {
         /**
          * Returns this scaling with another attention factor.
          *
-         * @param newAttentionFactor what cosine and sine are multiplied with
+         * @param newAttentionFactor the factor of cosine and sine
          * @return the changed scaling
          */
         public LongRope withAttentionFactor(double newAttentionFactor) {
@@ -342,7 +342,7 @@ public sealed interface RopeScaling {
      * Frequencies given one by one, in place of all powers of the base: {@code inv_freq} of a checkpoint.
      *
      * @param perPosition radians per position of each pair, finite and at least 0; the base has no effect
-     * @param attentionFactor what cosine and sine are multiplied with, greater than 0
+     * @param attentionFactor the factor of cosine and sine, greater than 0
      */
     record Frequencies(List<Double> perPosition, double attentionFactor) implements RopeScaling {
         /**

@@ -6,7 +6,7 @@ import java.util.Arrays;
 /**
  * Which pairs of a row follow which of several streams of positions: multimodal rotary embedding, M-RoPE (Wang et al. 2024,
  * "Qwen2-VL", section 2.1), whose tokens have a position in time, one in height and one in width. A token of text has the same
- * position in all streams, and its rotation is that of {@link Rope} without sections.
+ * position in all streams, and its rotation is the rotation of {@link Rope} without sections.
  *
  * <p>Immutable and thread-safe.
  */

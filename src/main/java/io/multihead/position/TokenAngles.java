@@ -18,8 +18,8 @@ import io.multihead.tensor.Tensor;
  * has them.
  *
  * <p>Both tensors are {@code [batch, tokens, rotaryDims / 2]}, or {@code [tokens, rotaryDims / 2]} for all sequences alike, of any
- * strides and floating element types, and pass through f32. They stay the caller's and are read at each call, so an object serves
- * every step whose cosines are written to the same memory. The rotation is that of {@link Rope}: elements beyond
+ * strides and floating element types, and pass through f32. The caller owns them, and each call reads them, so one object serves every step whose
+ * cosines are written to the same memory. As in {@link Rope}, elements beyond
  * {@code rotaryDims} are copied, bit by bit between equal types.
  *
  * <p>Immutable and thread-safe, as long as nobody writes to the tensors during a call; same bits for any number of threads, layout

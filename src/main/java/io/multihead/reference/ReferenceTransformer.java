@@ -47,7 +47,7 @@ public record ReferenceTransformer(
     }
 
     /**
-     * A normalisation.
+     * A normalization.
      *
      * @param weight factors
      * @param bias addends, or null
@@ -63,7 +63,7 @@ public record ReferenceTransformer(
         }
 
         /**
-         * Returns rows of as many elements as there are weights, normalised.
+         * Returns rows of as many elements as there are weights, normalized.
          *
          * @param x the rows
          * @return new rows

@@ -15,7 +15,7 @@ import java.nio.Buffer;
  * {@link #reshape}) share the memory and copy nothing.
  *
  * <p>The view itself is immutable and thread-safe; its elements are plain memory, so concurrent reads are safe and writes
- * need the caller's synchronisation. Offsets and strides are in elements and {@code long}.
+ * need the caller's synchronization. Offsets and strides are in elements and {@code long}.
  */
 public final class Tensor {
     static {

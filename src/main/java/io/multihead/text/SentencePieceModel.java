@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Reads SentencePiece's {@code tokenizer.model}, a protocol buffer, if its model is Unigram, or BPE whose text is not normalised. Anything
+ * Reads SentencePiece's {@code tokenizer.model}, a protocol buffer, if its model is Unigram, or BPE whose text is not normalized. Anything
  * else is an error that names it.
  */
 final class SentencePieceModel {

@@ -86,7 +86,7 @@ public final class BertLayers {
 
     /**
      * Loads the encoder of a folder: {@code config.json} of model type {@code bert}, weights in safetensors, and the tokenizer. Where there is a
-     * {@code modules.json}, vectors must be means of tokens, perhaps normalised.
+     * {@code modules.json}, vectors must be means of tokens, perhaps normalized.
      *
      * @param arena owns the parameters, which must stay open
      * @param folder what transformers or sentence-transformers wrote; {@link #save} copies its other files
