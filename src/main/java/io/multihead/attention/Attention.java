@@ -245,7 +245,7 @@ public final class Attention {
         call.run();
     }
 
-    /** Binds the mask, and checks the options and that all threads may read what the call reads. */
+    /** Binds the mask, and checks the options, and that all threads may read the call's inputs. */
     private static void bindInputs(Compute cpu, ModifiableForward call, AttentionOptions options) {
         AttentionProblem problem = call.problem();
         bindMask(Checks.notNull(options, "options"), call.mask(), problem);

@@ -125,7 +125,7 @@ public final class Gguf {
      * {@return the exception for an unexpected value, which names the file, the key and the value, like the exceptions of all methods}
      *
      * @param key such as {@code llama.block_count}, which need not exist
-     * @param expected what the value should be
+     * @param expected a description of the expected value
      */
     public IllegalArgumentException fail(String key, String expected) {
         String actual = find(key).map(GgufValue::toString).orElse("not in the file");

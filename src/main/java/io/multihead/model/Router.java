@@ -150,7 +150,7 @@ public final class Router {
         }
     }
 
-    /** Computes scores and returns what they are still to be divided by; of a softmax only as far as it is needed. */
+    /** Computes scores and returns their divisor; of a softmax only as far as it is needed. */
     private double scores(float[] row, int at, double largest, double[] room) {
         double sum = 0;
         for (int i = 0; i < experts(); i++) {

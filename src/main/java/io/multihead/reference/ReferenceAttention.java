@@ -52,7 +52,7 @@ public final class ReferenceAttention {
      * @param query {@code [batch, queryHeads, queries, headDim]}
      * @param key {@code [batch, keyValueHeads, keys, headDim]}
      * @param value {@code [batch, keyValueHeads, keys, valueDim]}
-     * @param scale what scores are multiplied with
+     * @param scale the factor of scores
      * @param rule masks and biases
      * @param dropout factors of the weights
      */
@@ -114,7 +114,7 @@ public final class ReferenceAttention {
         }
 
         /**
-         * Computes the scores alone. Those of an earlier stage are those of a shorter rule: with {@link ScoreRule#NONE} the scaled
+         * Computes the scores alone. A shorter rule gives the scores of an earlier stage: with {@link ScoreRule#NONE} the scaled
          * scores, with {@link ScoreRule#softCap} the capped ones.
          *
          * @return the scores after the rule, as new arrays
@@ -128,7 +128,7 @@ public final class ReferenceAttention {
      * The scores after a rule, and how far an f32 computation may be off.
      *
      * @param scores {@code [batch, queryHeads, queries, keys]}, row-major; minus infinity for a key that the rule removes
-     * @param errors per score, what an f32 chain of fused multiply-adds may lose, as {@link Result#scoreError} is for all
+     * @param errors per score, the largest error of an f32 chain of fused multiply-adds, as {@link Result#scoreError} for all
      */
     @SuppressWarnings("ArrayRecordComponent")
     public record Scores(double[] scores, double[] errors) {
@@ -147,7 +147,7 @@ public final class ReferenceAttention {
      * @param weights {@code [batch, queryHeads, queries, keys]}
      * @param errorScale per output element, the condition-aware bound B of {@link Tolerance}
      * @param maxScore the largest absolute score that any query sees
-     * @param scoreError what an f32 chain of fused multiply-adds may lose of a score that any query sees: u times the sum of
+     * @param scoreError the largest error of an f32 chain of fused multiply-adds for a score that any query sees: u times the sum of
      *     its absolute partial sums (Higham 2002, section 3.1), and u per product for queries that are scaled and rounded first
      */
     @SuppressWarnings("ArrayRecordComponent")
@@ -173,7 +173,7 @@ public final class ReferenceAttention {
      * @param query {@code [batch, queryHeads, queries, headDim]}
      * @param key {@code [batch, keyValueHeads, keys, headDim]}
      * @param value {@code [batch, keyValueHeads, keys, valueDim]}
-     * @param scale what scores are multiplied with
+     * @param scale the factor of scores
      * @param rule masks and biases
      * @return the results as new arrays
      */

@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Error bounds, with {@code kappa_ij} as in forward, {@code delta_ij = 1 + kappa_ij + sum_j p_ij kappa_ij}: {@code B_dS = u p
  * (delta |dP - D| + sum_j p delta |dP - D| + sum |dO||v| + sum_j p sum |dO||v|)}, the second term because D is taken from the
  * stored output; {@code B_dV = u sum p delta |dO|}, {@code B_dX = f B_dS + |dS| B_f}, {@code B_dQ = scale sum (B_dX + u |dX|) |k|}, and
- * B_dK likewise. {@code B_f = 0} where f is 1. Under a cap, f is off by what it changes while x moves by its own error, {@code
+ * B_dK likewise. {@code B_f = 0} where f is 1. Under a cap, the error of f is its change while x moves by its own error, {@code
  * u kappa}; and t rounds to {@code u |t|}, which {@code 1 - t^2} doubles before it rounds itself:
  * {@code B_f = |f(x + u kappa) - f(x - u kappa)| / 2 + u (2 t^2 + f)}.
  */
@@ -67,7 +67,7 @@ public final class ReferenceAttentionGradient {
     }
 
     /**
-     * The loss's gradients with respect to what forward yields.
+     * The loss's gradients with respect to the results of forward.
      *
      * @param output {@code [batch, queryHeads, queries, valueDim]}
      * @param logSumExp {@code [batch, queryHeads, queries]}, or null for 0
@@ -108,7 +108,7 @@ public final class ReferenceAttentionGradient {
      * @param query {@code [batch, queryHeads, queries, headDim]}
      * @param key {@code [batch, keyValueHeads, keys, headDim]}
      * @param value {@code [batch, keyValueHeads, keys, valueDim]}
-     * @param score {@code [batch, queryHeads, queries, keys]}: dS, which is that of an added bias
+     * @param score {@code [batch, queryHeads, queries, keys]}: dS, which is the gradient of an added bias
      * @param maxScore the largest absolute score that any query sees
      */
     public record Result(Part query, Part key, Part value, Part score, double maxScore) {
@@ -124,10 +124,10 @@ public final class ReferenceAttentionGradient {
     /**
      * Computes the gradients.
      *
-     * @param call what attention was computed of
+     * @param call the inputs of attention
      * @param upstream the loss's gradients with respect to the results
      * @return the gradients as new arrays
-     * @throws IllegalArgumentException if a gradient has another shape than what it is the gradient of
+     * @throws IllegalArgumentException if the shape of a gradient differs from the result's
      */
     public static Result of(ReferenceAttention.Call call, Upstream upstream) {
         long[] sizes = Checks.notNull(call, "call").query().shape().toArray();

@@ -52,7 +52,7 @@ public final class ReferenceBlocks {
         return values;
     }
 
-    /** Returns what the integer of an element of a row-major index is multiplied by: d, times the scale of its part where there is one. */
+    /** Returns the factor of the integer of an element, by its row-major index: d, times the scale of its part if there is one. */
     static double scale(BlockTensor weights, int i) {
         MemorySegment memory = block(weights, i);
         int element = i % weights.type().elements();
@@ -65,7 +65,7 @@ public final class ReferenceBlocks {
         };
     }
 
-    /** Returns what is subtracted from an element: 0 where the type has no minima. */
+    /** Returns the number that is subtracted from an element: 0 if the type has no minima. */
     static double minimum(BlockTensor weights, int i) {
         MemorySegment memory = block(weights, i);
         return switch (weights.type()) {

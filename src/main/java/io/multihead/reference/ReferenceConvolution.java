@@ -4,9 +4,9 @@ import io.multihead.internal.base.Checks;
 
 /**
  * A causal convolution over the tokens of a sequence as plain loops in {@code double}, each channel alone:
- * {@code y_t = sum_k w_k x_(t - taps + 1 + k)}, where what is before the first token is 0.
+ * {@code y_t = sum_k w_k x_(t - taps + 1 + k)}, where tokens before the first one are 0.
  *
- * @param weights {@code [channels, taps]}, row-major; the last tap is that of the token itself, as {@code torch.nn.Conv1d} stores it
+ * @param weights {@code [channels, taps]}, row-major; the last tap belongs to the token itself, as in {@code torch.nn.Conv1d}
  * @param channels elements of a token
  */
 @SuppressWarnings("ArrayRecordComponent")

@@ -55,7 +55,7 @@ public record ReferenceExperts(
          * Returns the factor of each expert.
          *
          * @param logits of one token
-         * @return 0 for those that are not chosen
+         * @return the factors, 0 for experts that are not chosen
          */
         public double[] factors(double... logits) {
             if (Checks.notNull(logits, "logits").length < used) {
@@ -116,7 +116,7 @@ public record ReferenceExperts(
     }
 
     /**
-     * A network whose result for each token is multiplied with the sigmoid of a sum of what it reads.
+     * A network whose result for each token is multiplied with the sigmoid of a weighted sum of its input.
      *
      * @param weights of the sum, one for each element of a row
      * @param network the network

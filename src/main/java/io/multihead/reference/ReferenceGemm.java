@@ -28,7 +28,7 @@ public final class ReferenceGemm {
      *
      * @param a {@code [M, K]}
      * @param b {@code [K, N]}
-     * @param c {@code [M, N]}, what beta is multiplied with; not changed, and not read when beta is 0
+     * @param c {@code [M, N]}, the operand of beta; not changed, and not read if beta is 0
      * @param alpha factor of the product
      * @param beta factor of {@code c}
      * @param bias {@code [N]}, or null

@@ -9,11 +9,11 @@ import java.util.List;
  * keys divided by their lengths, {@link ReferenceDeltaRule}, the norm of each head's results times {@code silu(z)}, and the output projection
  * (Qwen3-Next, Qwen 3.5).
  *
- * @param projections queries, keys and values as one; z; what rates are sigmoids of; and what decays are made of
+ * @param projections queries, keys and values as one; z; the inputs of the sigmoids for rates; and the inputs of decays
  * @param taps {@code [channels, taps]} of the convolution
  * @param decay slopes of value heads, {@code -exp(A_log)}, and behind them as many biases
  * @param norm of each value head's results
- * @param output what follows
+ * @param output the output projection
  * @param heads numbers of heads
  */
 @SuppressWarnings("ArrayRecordComponent")

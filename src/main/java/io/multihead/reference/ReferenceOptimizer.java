@@ -41,7 +41,7 @@ public final class ReferenceOptimizer {
      * @param g gradients
      * @param velocity changed
      * @param rate the learning rate
-     * @param momentum what is kept of the velocity
+     * @param momentum the share of the velocity that is kept
      */
     public static void sgd(double[] p, double[] g, double[] velocity, double rate, double momentum) {
         requireEqual(p, g, "g");

@@ -53,7 +53,7 @@ public final class ReferenceRope {
      * The rotated elements and their error bounds.
      *
      * @param output rotated elements, row-major
-     * @param bound what each may be off, from {@link Tolerance#rope}
+     * @param bound the largest error of each, from {@link Tolerance#rope}
      */
     @SuppressWarnings("ArrayRecordComponent")
     public record Result(double[] output, double[] bound) {
@@ -133,7 +133,7 @@ public final class ReferenceRope {
      * @param context tokens that the model was trained with
      * @param fast turns from which on a pair keeps its frequency
      * @param slow turns below which a pair's frequency is divided by the factor
-     * @param scale what cosine and sine are multiplied with
+     * @param scale the factor of cosine and sine
      * @param whole whether the ends of the ramp are rounded outwards to whole pairs
      * @return the scaled embedding
      */
@@ -189,7 +189,7 @@ public final class ReferenceRope {
      * its own.
      *
      * @param by one factor per pair
-     * @param scale what cosine and sine are multiplied with
+     * @param scale the factor of cosine and sine
      * @return the scaled embedding
      */
     public ReferenceRope perPair(double[] by, double scale) {
@@ -207,7 +207,7 @@ public final class ReferenceRope {
      * Returns an embedding with given frequencies.
      *
      * @param given radians per position of every pair
-     * @param scale what cosine and sine are multiplied with
+     * @param scale the factor of cosine and sine
      * @return the embedding
      */
     public ReferenceRope frequencies(double[] given, double scale) {
@@ -220,7 +220,7 @@ public final class ReferenceRope {
      * Returns the proportional embedding: the first {@code pairs} pairs rotate, the others have frequency 0.
      *
      * @param pairs how many pairs rotate
-     * @param by what their frequencies are divided by
+     * @param by the divisor of their frequencies
      * @return the scaled embedding
      */
     public ReferenceRope proportional(int pairs, double by) {

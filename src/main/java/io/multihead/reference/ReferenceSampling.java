@@ -10,9 +10,10 @@ public final class ReferenceSampling {
     private ReferenceSampling() {}
 
     /**
-     * Chooses a token: the most probable {@code topK} stay; of these, in order of rank, those before which less than {@code topP} of the sum of
-     * what top-k kept has been taken (Holtzman et al. 2020, section 3.1); of these, the ones of at least {@code minP} times the largest
-     * probability (Nguyen et al. 2024). Tokens of equal probability rank in order of their ids, and those without one are never chosen.
+     * Chooses a token. The most probable {@code topK} tokens stay. Of these, in order of rank, a token stays if the tokens before it have less than
+     * {@code topP} of the sum of all tokens that top-k kept (Holtzman et al. 2020, section 3.1). Of these, tokens stay of at least {@code minP} times
+     * the largest
+     * probability (Nguyen et al. 2024). Tokens of equal probability rank in order of their ids. Tokens of probability 0 are never chosen.
      * Where all stay, intervals lie in order of ids, else in order of ranks.
      *
      * @param probabilities of tokens, from 0 to 1

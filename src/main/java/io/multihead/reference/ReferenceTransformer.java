@@ -139,12 +139,12 @@ public record ReferenceTransformer(
     }
 
     /**
-     * What attention does besides its products.
+     * The steps of attention besides its products.
      *
      * @param scale factor of scores
      * @param rule masks, caps and biases of scores
      * @param sinks one per query head, or null
-     * @param rope what rotates queries and keys, or null
+     * @param rope of queries and keys, or null
      * @param queryNorm of each query head or of all as one row, before the rotation, or null
      * @param keyNorm the same of keys
      */
@@ -166,10 +166,10 @@ public record ReferenceTransformer(
      * Self-attention.
      *
      * @param projections query, key and value
-     * @param output what follows
+     * @param output the output projection
      * @param heads query heads
      * @param keyValueHeads key and value heads
-     * @param scores what is done to queries, keys and scores
+     * @param scores the steps on queries, keys and scores
      */
     public record Attention(List<Linear> projections, Linear output, int heads, int keyValueHeads, Scores scores)
             implements Part {
@@ -320,8 +320,8 @@ public record ReferenceTransformer(
     }
 
     /**
-     * The feed-forward network of GPT-OSS: {@code down((u + 1) g / (1 + e^(-slope g)))}, where g is what the gate gives, at most the limit, and
-     * u what up gives, within it on both sides.
+     * The feed-forward network of GPT-OSS: {@code down((u + 1) g / (1 + e^(-slope g)))}, where g is the output of gate, at most the limit, and u the
+     * output of up, within the limit on both sides.
      *
      * @param gate the gate
      * @param up the layer beside the gate
@@ -352,7 +352,7 @@ public record ReferenceTransformer(
      *
      * @param in makes b, c and x, one after the other
      * @param convolution of each element alone
-     * @param out what follows
+     * @param out the output projection
      */
     public record ShortConvolution(Linear in, ReferenceConvolution convolution, Linear out) implements Part {
         /** Checks the parts. */
@@ -383,9 +383,9 @@ public record ReferenceTransformer(
     /**
      * The norms of a part f: {@code outer(x + after(f(before(x))))}; null for none.
      *
-     * @param before of what the part reads
-     * @param after of what it makes
-     * @param outer of the sum
+     * @param before norm of the part's input
+     * @param after norm of its result
+     * @param outer norm of the sum
      */
     public record Norms(
             @Nullable Norm before,
@@ -412,7 +412,7 @@ public record ReferenceTransformer(
      * @param attentionNorms of the first part
      * @param feedForward the second part
      * @param feedForwardNorms of the second part
-     * @param parallel whether both read the same states; without a norm before the second part, both read what the first one's gives
+     * @param parallel whether both read the same states; without a norm before the second part, both read the output of the first part's norm
      */
     public record Block(
             Part attention, Norms attentionNorms, Rows feedForward, Norms feedForwardNorms, boolean parallel) {

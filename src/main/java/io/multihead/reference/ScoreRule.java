@@ -40,7 +40,7 @@ public interface ScoreRule {
     /**
      * Returns this rule, then another; a key that one of them removes stays removed.
      *
-     * @param next the rule to apply to what this one returns
+     * @param next the rule to apply to this rule's result
      * @return both rules
      */
     default ScoreRule and(ScoreRule next) {
@@ -129,7 +129,7 @@ public interface ScoreRule {
     }
 
     /**
-     * Adds to the score; minus infinity removes the key, whatever its score.
+     * Adds to the score; minus infinity removes the key, for any score.
      *
      * @param bias broadcasts, from the right, to (batch, heads, queries, keys)
      * @return the rule

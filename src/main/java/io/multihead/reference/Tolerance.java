@@ -91,8 +91,8 @@ public final class Tolerance {
     }
 
     /**
-     * Returns the bound of one element of the product of quantized blocks with elements of A that are multiples of scales. The sum of a
-     * block's integers is exact; so is what scales are made of. Times the scale of A it is rounded once, and once more where it is added, times
+     * Returns the bound of one element of the product of quantized blocks with elements of A that are multiples of scales. The sum of a block's
+     * integers is exact, and so are the products of scales. Times the scale of A it is rounded once, and once more where it is added, times
      * the scale of the block; so is a minimum times the scale and the sum of A. The sum of a block of 512 rows adds these one after another,
      * and the sum of blocks adds that.
      *
@@ -145,8 +145,8 @@ public final class Tolerance {
      *
      * @param actual computed values
      * @param expected exact values
-     * @param bound what each element may be off; where the expected value is not finite, the actual one must not be either
-     * @param dtype how the actual values were stored, whose rounding is allowed on top for types narrower than f32
+     * @param bound the largest error of each element; where the expected value is not finite, the actual one must not be either
+     * @param dtype the element type of the actual values, whose rounding is allowed in addition for types narrower than f32
      * @return the largest {@code |error| / bound}; infinity if a finite value is missing or not expected, or a finite
      *     expected value has no finite bound
      * @throws IllegalArgumentException if the lengths differ

@@ -66,7 +66,7 @@ public final class TransformerBlock implements Layer {
                 : Sequence.of(residual(config, attend), first, residual(config, transform), second);
     }
 
-    /** Returns the sum of the input and of what the parts and dropout make of it. */
+    /** Returns the sum of the input and the results of parts and dropout. */
     private static Part residual(Config config, Part... parts) {
         List<Part> all = new ArrayList<>(List.of(parts));
         if (config.dropout > 0) {
