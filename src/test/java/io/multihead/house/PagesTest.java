@@ -41,7 +41,9 @@ class PagesTest {
     private static final Pattern SCRIPT = Pattern.compile("(?<![\\w/.-])(\\.ci/[a-z]+|jmh/run)\\b");
 
     private static final Pattern DEMO = Pattern.compile("\\bio\\.multihead\\.demo\\.([A-Z]\\w*)");
-    private static final Pattern TEST = Pattern.compile("`(\\w*[a-z](?:Test|Properties))\\b");
+    private static final Pattern TEST = Pattern.compile("`(\\w*[a-z](?:Test|Properties|Fuzz))\\b");
+    /** A method of a test that a page names. */
+    private static final Pattern METHOD = Pattern.compile("`(\\w*[a-z](?:Test|Properties)\\.[a-z]\\w*)");
 
     @Test
     void everyLinkAndAnchorLeadsSomewhere() throws Exception {
@@ -76,20 +78,23 @@ class PagesTest {
 
     @Test
     void everyNamedScriptAndClassExists() throws Exception {
-        Set<String> sources = new HashSet<>();
+        Map<String, Path> sources = new HashMap<>();
         for (Path root : List.of(Path.of("src"), Path.of("jmh/src"))) {
-            files(root).forEach(file -> sources.add(file.getFileName().toString()));
+            files(root).forEach(file -> sources.put(file.getFileName().toString(), file));
         }
         List<String> problems = new ArrayList<>();
         int tests = 0;
+        int methods = 0;
         for (Path page : pages()) {
             String text = Files.readString(page);
             missing(page, SCRIPT, text, problems);
-            unknown(page, DEMO, text, sources, problems);
-            tests += unknown(page, TEST, text, sources, problems);
+            unknown(page, DEMO, text, sources.keySet(), problems);
+            tests += unknown(page, TEST, text, sources.keySet(), problems);
+            methods += unknownMethods(page, text, sources, problems);
         }
         assertEquals(List.of(), problems);
         assertTrue(tests > 20, "found only " + tests + " tests");
+        assertTrue(methods > 20, "found only " + methods + " methods");
     }
 
     @Test
@@ -150,6 +155,10 @@ class PagesTest {
         assertEquals(1, unknown(page, DEMO, "-Dstudy.main=io.multihead.demo.None", sources, problems));
         assertEquals(
                 List.of("docs/x.md names .ci/never", "docs/x.md names NoProperties", "docs/x.md names None"), problems);
+        problems.clear();
+        Map<String, Path> own = Map.of("PagesTest.java", Path.of("src/test/java/io/multihead/house/PagesTest.java"));
+        assertEquals(2, unknownMethods(page, "`PagesTest.brokenOnesAreSeen`, `PagesTest.never`", own, problems));
+        assertEquals(List.of("docs/x.md names PagesTest.never"), problems);
     }
 
     @Test
@@ -195,6 +204,21 @@ class PagesTest {
         int named = 0;
         for (var match : pattern.matcher(text).results().toList()) {
             if (!sources.contains(match.group(1) + ".java")) {
+                problems.add(page + " names " + match.group(1));
+            }
+            named++;
+        }
+        return named;
+    }
+
+    /** Returns how many methods are named. */
+    private static int unknownMethods(Path page, String text, Map<String, Path> sources, List<String> problems)
+            throws IOException {
+        int named = 0;
+        for (var match : METHOD.matcher(text).results().toList()) {
+            String[] method = match.group(1).split("\\.", 2);
+            Path source = sources.get(method[0] + ".java");
+            if (source != null && !Files.readString(source).contains(" " + method[1] + "(")) {
                 problems.add(page + " names " + match.group(1));
             }
             named++;
