@@ -29,7 +29,6 @@ enum CausalPattern {
             return ids.length;
         }
 
-        /** Returns where the word of a token begins. */
         int word(int token) {
             int at = token;
             while (at > 0 && !begins[at]) {

@@ -132,7 +132,6 @@ final class Charts {
         }
     }
 
-    /** Labels for heads. */
     static List<String> labels(int count, IntFunction<String> label) {
         return IntStream.range(0, count).mapToObj(label).toList();
     }

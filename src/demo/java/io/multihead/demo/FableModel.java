@@ -109,7 +109,7 @@ final class FableModel {
             margin = Math.min(margin, logits[best] - logits[best(logits, best)]);
             tokens = Arrays.copyOf(tokens, tokens.length + 1);
             tokens[tokens.length - 1] = best;
-            if (tokenizer.stops(best)) {
+            if (tokenizer.isStopToken(best)) {
                 break;
             }
         }

@@ -9,7 +9,6 @@ record Fables(List<String> sentences, List<String> titles) {
     /** Where the text is from, as the page says it. */
     static final String SOURCE = "fables of Aesop, translated by George Fyler Townsend (London, 1867; public domain)";
 
-    /** Returns the first sentences. */
     Fables first(int most) {
         int count = Math.min(most, sentences.size());
         return new Fables(sentences.subList(0, count), titles.subList(0, count));

@@ -180,7 +180,7 @@ public final class Generate implements Callable<Integer> {
             return GenerationOptions.DEFAULT
                     .withSampling(chosen)
                     .withMaxTokens(maxTokens)
-                    .withStops(stops.toArray(String[]::new))
+                    .withStopSequences(stops.toArray(String[]::new))
                     .withDraftTokens(draftTokens);
         }
     }

@@ -154,7 +154,6 @@ final class HeadExhibits {
         return IntStream.range(0, all.length).mapToDouble(i -> all[i]).max().orElse(1);
     }
 
-    /** Returns a text with a capital letter. */
     static String capital(String text) {
         return text.substring(0, 1).toUpperCase(Locale.ROOT) + text.substring(1);
     }

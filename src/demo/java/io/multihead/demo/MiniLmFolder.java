@@ -31,7 +31,6 @@ public final class MiniLmFolder {
 
     private MiniLmFolder() {}
 
-    /** Writes the folder. */
     public static Path write(Path folder) throws IOException {
         Files.createDirectories(folder.resolve("1_Pooling"));
         Files.writeString(folder.resolve("config.json"), CONFIG);

@@ -32,7 +32,6 @@ final class Parallel implements AutoCloseable {
         return serial;
     }
 
-    /** Starts a computation. */
     <T> CompletableFuture<T> start(Supplier<T> computation) {
         return CompletableFuture.supplyAsync(computation, pool);
     }

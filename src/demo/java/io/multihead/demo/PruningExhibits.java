@@ -58,7 +58,6 @@ final class PruningExhibits {
         pruned = HeadPruning.greedy(LAYERS, HEADS, this::accuracy, this::importance, ALLOWED);
     }
 
-    /** Starts to train the model. */
     static CompletableFuture<Trainings.Trained> start(Trainings trainings) {
         return trainings.start(Task.RECALL, HEADS, LAYERS);
     }

@@ -125,7 +125,6 @@ final class SearchExhibit {
                 .toString();
     }
 
-    /** An array in JavaScript. */
     private static String array(int count, IntFunction<String> element) {
         return IntStream.range(0, count).mapToObj(element).collect(Collectors.joining(",", "[", "]"));
     }

@@ -119,7 +119,6 @@ public final class Study implements Callable<Integer> {
         return run(new PrintWriter(System.err, true), arguments);
     }
 
-    /** The same with errors to a writer. */
     static int run(PrintWriter errors, String... arguments) {
         return Commands.of(new Study()).setErr(errors).execute(arguments);
     }
@@ -195,7 +194,6 @@ public final class Study implements Callable<Integer> {
         show(exhibits, FableExhibit.draw(llama.join(), out), progress);
     }
 
-    /** The exhibits of the trained model. */
     private void trained(StudyText chosen, Compute cpu, Parallel parallel, List<Exhibit> exhibits, Progress progress)
             throws IOException {
         try (SentenceEncoder encoder = TrainedModel.encoder(cpu)) {

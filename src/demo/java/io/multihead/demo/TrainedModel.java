@@ -19,7 +19,6 @@ final class TrainedModel {
 
     private TrainedModel() {}
 
-    /** Loads the encoder. */
     static SentenceEncoder encoder(Compute cpu) throws IOException {
         try (InputStream weights = open(WEIGHTS);
                 InputStream tokenizer = open(TOKENIZER)) {

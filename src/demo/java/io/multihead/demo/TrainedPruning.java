@@ -15,9 +15,7 @@ import java.util.Random;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
 
-/**
- * Which heads of the trained model can go. The order of removal is found on every sixteenth sentence and judged by all others.
- */
+/** Which heads of the trained model can go. The order of removal is found on every sixteenth sentence and judged by all others. */
 final class TrainedPruning {
     /** Every sixteenth sentence is used for the search, the others for the evaluation. */
     private static final int SEARCHED = 16;
@@ -70,7 +68,6 @@ final class TrainedPruning {
         return round;
     }
 
-    /** Tokens of the batch that is timed. */
     int timedTokens() {
         return timed.tokens();
     }

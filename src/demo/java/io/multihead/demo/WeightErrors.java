@@ -66,7 +66,6 @@ public final class WeightErrors implements Callable<Integer> {
         this.out = out;
     }
 
-    /** Runs it. */
     public static void main(String[] arguments) {
         System.exit(Commands.of(new WeightErrors()).execute(arguments));
     }

@@ -4,8 +4,8 @@ package io.multihead.decoder;
 public enum FinishReason {
     /** The model chose an end token. */
     END_TOKEN,
-    /** The text had one of the stop texts, which is cut off. */
-    STOP_TEXT,
+    /** The text had one of the stop sequences, which is cut off. */
+    STOP_SEQUENCE,
     /** The text has as many tokens as the options allow. */
     MAX_TOKENS,
     /** The session has as many tokens as its context holds, and the options do not let it slide. */

@@ -6,8 +6,8 @@ import java.util.List;
 /**
  * A text that was generated. Immutable.
  *
- * @param text the text, without an end token and without a stop text
- * @param tokens its tokens, including tokens of a stop text and an end token
+ * @param text the text, without an end token and without a stop sequence
+ * @param tokens its tokens, including tokens of a stop sequence and an end token
  * @param finish why it ended
  * @param promptTokens tokens that the session had before it
  */

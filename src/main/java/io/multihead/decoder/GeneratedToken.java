@@ -7,7 +7,7 @@ import java.util.List;
  * A token of a text. The last one may be an end token, which is not part of the text; it carries the text that was held back until then.
  *
  * @param id the token
- * @param text the completed part of the text since the last token: whole code points, without a possible beginning of a stop text. The
+ * @param text the completed part of the text since the last token: whole code points, without a possible beginning of a stop sequence. The
  *     texts of all tokens concatenated are the text. A text that was canceled or timed out may also have text that was held back
  * @param logProbability logarithm of the token's probability by the model alone, without temperature and penalties; NaN where the
  *     options do not ask for it

@@ -21,7 +21,7 @@ final class Generation extends SessionTask {
     private final GenerationOptions options;
     private final TokenListener listener;
     private final TextStream stream;
-    private final StopTexts stops;
+    private final StopSequences stops;
     private final List<GeneratedToken> generated = new ArrayList<>();
     private final StringBuilder text = new StringBuilder();
     private final TextConstraint constraint;
@@ -51,7 +51,7 @@ final class Generation extends SessionTask {
                     "expected STOP");
         }
         stream = streamAfter(session, tokenizer);
-        stops = new StopTexts(options.stops(), textBefore(session, tokenizer, StopTexts.longestBegin(options.stops())));
+        stops = new StopSequences(options.stopSequences(), textBefore(session, tokenizer, StopSequences.longestBegin(options.stopSequences())));
         drafts = new int[options.draftTokens()];
         promptTokens = session.tokens.size();
         constraint = TextConstraint.begin(options.constraint(), prompts);
@@ -74,8 +74,8 @@ final class Generation extends SessionTask {
     }
 
     /**
-     * Returns the end of the text that calls have generated since the last prompt or stop text, of so many characters or more where there is so
-     * much: a stop text may have begun in it.
+     * Returns the end of the text that calls have generated since the last prompt or stop sequence, of so many characters or more where there is so
+     * much: a stop sequence may have begun in it.
      */
     private static String textBefore(SessionState session, Tokenizer tokenizer, int characters) {
         TokenList tokens = session.tokens;
@@ -96,7 +96,7 @@ final class Generation extends SessionTask {
     }
 
     GeneratedText result() {
-        if (finish == FinishReason.STOP_TEXT) {
+        if (finish == FinishReason.STOP_SEQUENCE) {
             session.stopEnd = session.tokens.size();
         }
         return new GeneratedText(text.toString(), generated, Checks.notNull(finish, "finish"), promptTokens);
@@ -131,15 +131,15 @@ final class Generation extends SessionTask {
     private @Nullable FinishReason reasonToEnd() {
         if (System.nanoTime() - start >= TextLimits.nanos(options.timeout())) {
             text.append(stops.rest());
-            return stops.isFound() ? FinishReason.STOP_TEXT : FinishReason.TIMEOUT;
+            return stops.isFound() ? FinishReason.STOP_SEQUENCE : FinishReason.TIMEOUT;
         }
         // a text that stops needs room for the token that is chosen; one that slides makes it afterwards
-        boolean full = options.whenFull() == WhenFull.STOP && session.room() < 1;
+        boolean full = options.whenFull() == WhenFull.STOP && session.freeTokens() < 1;
         return full ? FinishReason.CONTEXT_FULL : null;
     }
 
     private int draft(int mostTokens) {
-        int left = Math.min(options.maxTokens() - generated.size() - 1, session.room());
+        int left = Math.min(options.maxTokens() - generated.size() - 1, session.freeTokens());
         int most = Math.min(Math.min(drafts.length, mostTokens), left);
         return PromptLookup.draft(session.tokens, most, drafts);
     }
@@ -210,10 +210,10 @@ final class Generation extends SessionTask {
         constraint.accept(id);
         double logProbability = isChosen ? aheadLogProbability : logProbability(sampler, logits, id);
         List<TokenProbability> others = isChosen ? aheadOthers : mostProbable(sampler, logits);
-        if (tokenizer.stops(id)) {
+        if (tokenizer.isStopToken(id)) {
             session.textStart = session.tokens.size();
             String rest = stops.add(stream.end()) + stops.rest();
-            finish = stops.isFound() ? FinishReason.STOP_TEXT : FinishReason.END_TOKEN;
+            finish = stops.isFound() ? FinishReason.STOP_SEQUENCE : FinishReason.END_TOKEN;
             tell(new GeneratedToken(id, rest, logProbability, others));
             return id;
         }
@@ -223,7 +223,7 @@ final class Generation extends SessionTask {
         if (finish != null) {
             certain += stops.rest();
             // what was held back may have one that had to wait for another
-            finish = stops.isFound() ? FinishReason.STOP_TEXT : finish;
+            finish = stops.isFound() ? FinishReason.STOP_SEQUENCE : finish;
         }
         tell(new GeneratedToken(id, certain, logProbability, others));
         return id;
@@ -236,12 +236,12 @@ final class Generation extends SessionTask {
     /** Returns why the text ends with the token that was added; null if it does not. */
     private @Nullable FinishReason reason() {
         if (stops.isFound()) {
-            return FinishReason.STOP_TEXT;
+            return FinishReason.STOP_SEQUENCE;
         }
         if (generated.size() + 1 == options.maxTokens()) {
             return FinishReason.MAX_TOKENS;
         }
-        boolean full = session.room() <= 0;
+        boolean full = session.freeTokens() <= 0;
         return full && options.whenFull() == WhenFull.STOP ? FinishReason.CONTEXT_FULL : null;
     }
 

@@ -13,7 +13,7 @@ import java.util.List;
  * @param mostProbable the number of the model's most probable tokens that each token carries, besides its own log-probability, which takes
  *     a pass over the logits; {@link #NO_PROBABILITIES} for neither
  * @param draftTokens most tokens that are guessed from the text so far and verified in one step (prompt lookup, Saxena 2023), at most
- *     {@link #MOST_DRAFT_TOKENS}; 0 for none. The text is the same
+ *     {@link #MAX_DRAFT_TOKENS}; 0 for none. The text is the same
  * @param constraint which tokens may be chosen, of which each text has its own filter: JSON by a schema, a grammar, or rules of the
  *     caller; {@link TokenConstraint#NONE} for all
  * @param controlTokens whether the text has the names of control tokens, such as {@code [TOOL_CALLS]}, except end tokens, for an {@link
@@ -27,7 +27,7 @@ public record GenerationOptions(
         TokenConstraint constraint,
         boolean controlTokens) {
     /** Most draft tokens: the tokens of a step less the token before them. */
-    public static final int MOST_DRAFT_TOKENS = 255;
+    public static final int MAX_DRAFT_TOKENS = 255;
 
     /** Tokens come without logarithms of probability. */
     public static final int NO_PROBABILITIES = -1;
@@ -46,7 +46,7 @@ public record GenerationOptions(
         Checks.notNull(limits, "limits");
         Checks.notNull(constraint, "constraint");
         Checks.atLeast(mostProbable, NO_PROBABILITIES, "mostProbable");
-        Checks.index(draftTokens, MOST_DRAFT_TOKENS + 1L, "draftTokens");
+        Checks.index(draftTokens, MAX_DRAFT_TOKENS + 1L, "draftTokens");
     }
 
     /**
@@ -66,8 +66,8 @@ public record GenerationOptions(
     /**
      * {@return texts that end the text}
      */
-    public List<String> stops() {
-        return limits.stops();
+    public List<String> stopSequences() {
+        return limits.stopSequences();
     }
 
     /**
@@ -101,7 +101,7 @@ public record GenerationOptions(
      * @param newMaxTokens most tokens of the text
      */
     public GenerationOptions withMaxTokens(int newMaxTokens) {
-        return withLimits(new TextLimits(newMaxTokens, timeout(), stops(), whenFull()));
+        return withLimits(new TextLimits(newMaxTokens, timeout(), stopSequences(), whenFull()));
     }
 
     /**
@@ -112,16 +112,16 @@ public record GenerationOptions(
      * @return the options
      */
     public GenerationOptions withTimeout(Duration newTimeout) {
-        return withLimits(new TextLimits(maxTokens(), newTimeout, stops(), whenFull()));
+        return withLimits(new TextLimits(maxTokens(), newTimeout, stopSequences(), whenFull()));
     }
 
     /**
-     * {@return these options with other stop texts}
+     * {@return these options with other stop sequences}
      *
-     * @param newStops texts that end the text
+     * @param newStopSequences texts that end the text
      */
-    public GenerationOptions withStops(String... newStops) {
-        List<String> all = List.of(Checks.noNulls(newStops, "stops"));
+    public GenerationOptions withStopSequences(String... newStopSequences) {
+        List<String> all = List.of(Checks.noNulls(newStopSequences, "stopSequences"));
         return withLimits(new TextLimits(maxTokens(), timeout(), all, whenFull()));
     }
 
@@ -156,7 +156,7 @@ public record GenerationOptions(
      * @param newWhenFull the way
      */
     public GenerationOptions withWhenFull(WhenFull newWhenFull) {
-        return withLimits(new TextLimits(maxTokens(), timeout(), stops(), newWhenFull));
+        return withLimits(new TextLimits(maxTokens(), timeout(), stopSequences(), newWhenFull));
     }
 
     /**

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 /** Runs the tasks of one caller, all steps together. */
 final class Generations {
     /** Tokens of one session in a batch, so that a long prompt leaves room for others. */
-    static final int CHUNK_TOKENS = GenerationOptions.MOST_DRAFT_TOKENS + 1;
+    static final int CHUNK_TOKENS = GenerationOptions.MAX_DRAFT_TOKENS + 1;
 
     private final SessionCache cache;
     private final int chunkTokens;

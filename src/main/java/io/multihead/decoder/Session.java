@@ -110,7 +110,7 @@ public final class Session implements AutoCloseable {
         boolean entered = state.enterAlone("append");
         try {
             Checks.indices(ids, prompts.vocabulary(), argument);
-            if (ids.length > Math.max(0, state.room())) {
+            if (ids.length > Math.max(0, state.freeTokens())) {
                 throw Checks.fail(
                         argument,
                         ids.length + " tokens after " + (length() - state.first),
@@ -127,7 +127,7 @@ public final class Session implements AutoCloseable {
     }
 
     /**
-     * Generates text until an end token, a stop text or a limit. A character whose bytes are not all there when a limit ends the text comes
+     * Generates text until an end token, a stop sequence or a limit. A character whose bytes are not all there when a limit ends the text comes
      * with the text of the next call: texts of several calls together are the text of one.
      *
      * @param options how tokens are chosen, and when the text ends
@@ -269,7 +269,7 @@ public final class Session implements AutoCloseable {
             String actual = length() == 0 ? "no tokens" : "tokens from " + state.first + " on";
             throw new IllegalStateException("session: " + actual + "; expected tokens from the first one on");
         }
-        if (state.room() < 0) {
+        if (state.freeTokens() < 0) {
             throw new IllegalStateException("session: " + length() + " tokens; expected at most its context, "
                     + state.cache.contextTokens + ", as it has before it slides");
         }

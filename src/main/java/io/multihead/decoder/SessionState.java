@@ -20,7 +20,7 @@ final class SessionState {
     int first;
     /** Where the last text ended with an end token: what follows is another text. */
     int textStart;
-    /** Where the last text ended at a stop text, in which no other begins. */
+    /** Where the last text ended at a stop sequence, in which no other begins. */
     int stopEnd;
 
     private static final int[] NO_TOKENS = {};
@@ -100,7 +100,7 @@ final class SessionState {
     }
 
     /** Returns how many more tokens the context holds; below 0 if it has to slide. */
-    int room() {
+    int freeTokens() {
         return cache.contextTokens - (tokens.size() - first);
     }
 
@@ -155,7 +155,7 @@ final class SessionState {
         int end = tokens.size();
         // tokens that others have taken the room of are computed again before the
         // oldest are dropped: they depend on these
-        if (room() < 0 && !slide()) {
+        if (freeTokens() < 0 && !slide()) {
             end--;
         }
         if (computed == tokens.size()) {

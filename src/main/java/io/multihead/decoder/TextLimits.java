@@ -11,12 +11,12 @@ import java.util.List;
  * @param maxTokens most tokens of the text, at least 1
  * @param timeout most time of the call that generates the text, its prompt and the time that it waits for memory included; more than
  *     zero, {@link #NO_TIMEOUT} for no limit. The call ends with the step that runs then
- * @param stops texts that end the text before the place where the first of them begins; none is empty. A complete one waits while another
+ * @param stopSequences texts that end the text before the place where the first of them begins; none is empty. A complete one waits while another
  *     that began earlier may still become complete, so that the text does not depend on its division into tokens. Of several that begin at
  *     one place the shortest ends the text
  * @param whenFull the behavior when the session's context is full
  */
-public record TextLimits(int maxTokens, Duration timeout, List<String> stops, WhenFull whenFull) {
+public record TextLimits(int maxTokens, Duration timeout, List<String> stopSequences, WhenFull whenFull) {
     /** No limit of time. */
     public static final Duration NO_TIMEOUT = ChronoUnit.FOREVER.getDuration();
 
@@ -28,17 +28,17 @@ public record TextLimits(int maxTokens, Duration timeout, List<String> stops, Wh
     /**
      * Checks the numbers and texts.
      *
-     * @throws IllegalArgumentException if a number is outside of its range, the timeout is not above zero, or a stop text is empty
+     * @throws IllegalArgumentException if a number is outside of its range, the timeout is not above zero, or a stop sequence is empty
      */
     public TextLimits {
         Checks.atLeast(maxTokens, 1, "maxTokens");
         if (!Checks.notNull(timeout, "timeout").isPositive()) {
             throw Checks.fail("timeout", timeout.toString(), "expected more than zero");
         }
-        stops = Checks.noNulls(stops, "stops");
-        for (int i = 0; i < stops.size(); i++) {
-            if (stops.get(i).isEmpty()) {
-                throw Checks.fail("stops[" + i + "]", "empty", "expected a text");
+        stopSequences = Checks.noNulls(stopSequences, "stopSequences");
+        for (int i = 0; i < stopSequences.size(); i++) {
+            if (stopSequences.get(i).isEmpty()) {
+                throw Checks.fail("stopSequences[" + i + "]", "empty", "expected a text");
             }
         }
         Checks.notNull(whenFull, "whenFull");

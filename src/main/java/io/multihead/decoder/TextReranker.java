@@ -47,9 +47,9 @@ public final class TextReranker implements AutoCloseable {
      *
      * @param begin tokens before the texts
      * @param end tokens behind them
-     * @param room tokens that have memory at the same time
+     * @param capacity tokens that have memory at the same time
      */
-    private record Prompt(AnswerTask.Answers answers, int[] begin, int[] end, long room) {}
+    private record Prompt(AnswerTask.Answers answers, int[] begin, int[] end, long capacity) {}
 
     private TextReranker(Sessions sessions, Tokenizer tokenizer, String instruction, Prompt prompt) {
         this.sessions = sessions;
@@ -80,12 +80,12 @@ public final class TextReranker implements AutoCloseable {
     /** Creates a reranker that owns sessions, of a tokenizer with all {@link #requireTokens}. */
     static TextReranker of(Sessions sessions, Tokenizer tokenizer, int together) {
         AnswerTask.Answers answers = new AnswerTask.Answers(answer(tokenizer, "yes"), answer(tokenizer, "no"));
-        long room = (long) sessions.contextTokens() * together;
+        long capacity = (long) sessions.contextTokens() * together;
         Prompt prompt = new Prompt(
                 answers,
                 tokenizer.encode(PromptText.template(BEGIN)),
                 tokenizer.encode(PromptText.template(END)),
-                room);
+                capacity);
         return new TextReranker(sessions, tokenizer, WEB_SEARCH, prompt);
     }
 
@@ -190,14 +190,14 @@ public final class TextReranker implements AutoCloseable {
 
     /** Returns the end of the passages from one on that have memory together. */
     private int together(List<int[]> prompts, int first, int shared) {
-        long room = prompt.room - shared;
+        long capacity = prompt.capacity - shared;
         int last = first;
         do {
-            room -= Math.ceilDiv(prompts.get(last).length - shared, SessionCache.PAGE) * SessionCache.PAGE;
+            capacity -= Math.ceilDiv(prompts.get(last).length - shared, SessionCache.PAGE) * SessionCache.PAGE;
             last++;
         } while (last < prompts.size()
                 && last - first < TOGETHER
-                && room >= prompts.get(last).length - shared + SessionCache.PAGE);
+                && capacity >= prompts.get(last).length - shared + SessionCache.PAGE);
         return last;
     }
 

@@ -41,16 +41,16 @@ final class TextStates {
     }
 
     /** Scratch memory of a batch. */
-    private record Room(
+    private record BatchMemory(
             TokenBatch batch, Buffers buffers, @Nullable SequenceCache cache) {
         /** A model whose layers share keys has a cache, which is empty between batches. */
-        static Room of(Transformer model, int tokens) {
+        static BatchMemory of(Transformer model, int tokens) {
             if (!model.sharesStates()) {
-                return new Room(TokenBatch.of(tokens), model.buffers(tokens), null);
+                return new BatchMemory(TokenBatch.of(tokens), model.buffers(tokens), null);
             }
             long pages = (long) tokens * PAGE; // each of the texts may have one token alone
             SequenceCache cache = model.cache(Arena.ofAuto(), CacheFormat.F32, pages);
-            return new Room(TokenBatch.of(cache, tokens), model.buffers(tokens), cache);
+            return new BatchMemory(TokenBatch.of(cache, tokens), model.buffers(tokens), cache);
         }
 
         void begin() {
@@ -70,7 +70,7 @@ final class TextStates {
 
     private final Models models;
     private final ReentrantLock turn = new ReentrantLock();
-    private @Nullable Room kept;
+    private @Nullable BatchMemory kept;
     private float @Nullable [] normalised;
 
     TextStates(Models models) {
@@ -88,9 +88,9 @@ final class TextStates {
         int longest = texts.stream().mapToInt(text -> text.length).max().orElse(1);
         turn.lock();
         try {
-            Room room = room(longest);
+            BatchMemory memory = memory(longest);
             for (int first = 0; first < texts.size(); ) {
-                first = embed(cpu, texts, first, room, pooling, vectors);
+                first = embed(cpu, texts, first, memory, pooling, vectors);
             }
         } finally {
             turn.unlock();
@@ -104,19 +104,19 @@ final class TextStates {
         Transformer model = models.of(text.length);
         turn.lock();
         try {
-            Room room = room(text.length);
-            room.batch.clear();
-            room.begin();
+            BatchMemory memory = memory(text.length);
+            memory.batch.clear();
+            memory.begin();
             for (int id : text) {
-                room.batch.add(id);
+                memory.batch.add(id);
             }
             try {
-                model.forward(cpu, room.batch, room.buffers);
+                model.forward(cpu, memory.batch, memory.buffers);
             } finally {
-                room.end();
+                memory.end();
             }
             for (int i = 0; i < vectors.length; i++) {
-                add(cpu, model, room, borders[i], borders[i + 1], vectors[i]);
+                add(cpu, model, memory, borders[i], borders[i + 1], vectors[i]);
             }
         } finally {
             turn.unlock();
@@ -124,46 +124,46 @@ final class TextStates {
         return vectors;
     }
 
-    private Room room(int longest) {
+    private BatchMemory memory(int longest) {
         if (longest > BATCH_TOKENS) {
-            return Room.of(models.any(), longest);
+            return BatchMemory.of(models.any(), longest);
         }
-        Room room = kept == null ? Room.of(models.any(), BATCH_TOKENS) : kept;
-        kept = room;
-        return room;
+        BatchMemory memory = kept == null ? BatchMemory.of(models.any(), BATCH_TOKENS) : kept;
+        kept = memory;
+        return memory;
     }
 
     /** Computes as many texts of one model as a batch holds, from one on, and returns the next. */
-    private int embed(Compute cpu, List<int[]> texts, int first, Room room, Pooling pooling, double[][] vectors) {
-        TokenBatch batch = room.batch;
+    private int embed(Compute cpu, List<int[]> texts, int first, BatchMemory memory, Pooling pooling, double[][] vectors) {
+        TokenBatch batch = memory.batch;
         batch.clear();
         int next = first;
         Transformer model = models.of(texts.get(first).length);
         while (next < texts.size()
                 && models.of(texts.get(next).length) == model
                 && batch.tokens() + texts.get(next).length <= batch.capacity()) {
-            room.begin();
+            memory.begin();
             for (int id : texts.get(next)) {
                 batch.add(id);
             }
             next++;
         }
         try {
-            model.forward(cpu, batch, room.buffers);
+            model.forward(cpu, batch, memory.buffers);
         } finally {
-            room.end();
+            memory.end();
         }
         for (int text = first; text < next; text++) {
             int start = batch.start(text - first);
             int end = start + texts.get(text).length;
             int from = pooling == Pooling.LAST ? end - 1 : start;
-            add(cpu, model, room, from, pooling == Pooling.CLS ? start + 1 : end, vectors[text]);
+            add(cpu, model, memory, from, pooling == Pooling.CLS ? start + 1 : end, vectors[text]);
         }
         return next;
     }
 
     /** Writes the mean of some tokens' normalized states. */
-    private void add(Compute cpu, Transformer model, Room room, int from, int to, double[] mean) {
+    private void add(Compute cpu, Transformer model, BatchMemory memory, int from, int to, double[] mean) {
         int dim = dim();
         float[] states = normalised == null ? new float[ROWS * dim] : normalised;
         normalised = states;
@@ -173,7 +173,7 @@ final class TextStates {
             int begin = row;
             Arrays.setAll(rows, i -> begin + i);
             Tensor outputs = Tensor.view(MemorySegment.ofArray(states), DType.F32, Shape.of(count, dim));
-            model.outputs(cpu, rows, outputs, room.buffers);
+            model.outputs(cpu, rows, outputs, memory.buffers);
             for (int i = 0; i < count * dim; i++) {
                 mean[i % dim] += states[i];
             }

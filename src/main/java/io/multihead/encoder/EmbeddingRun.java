@@ -179,14 +179,14 @@ final class EmbeddingRun extends BatchRun {
             case null, default ->
                 Checks.notNull(null, "text " + number); // here, so that no name is made for other texts
         }
-        int room = how.maxTokens() - core.tokenizer.specialTokenCount();
-        if (how.longTexts() == LongTexts.FAIL && tokens.size() > room) {
+        int most = how.maxTokens() - core.tokenizer.specialTokenCount();
+        if (how.longTexts() == LongTexts.FAIL && tokens.size() > most) {
             throw Checks.fail(
                     "text " + number,
                     core.tokenizer.specialTokenCount() + tokens.size() + " tokens",
                     "expected at most " + how.maxTokens() + ", or another way with long texts");
         }
-        end = how.longTexts() == LongTexts.TRUNCATE ? Math.min(tokens.size(), room) : tokens.size();
+        end = how.longTexts() == LongTexts.TRUNCATE ? Math.min(tokens.size(), most) : tokens.size();
         from = 0;
         part = partEnd();
     }

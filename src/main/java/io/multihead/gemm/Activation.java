@@ -10,7 +10,7 @@ public enum Activation {
     /** Nothing. */
     NONE(null),
     /** {@code max(x, 0)}, as {@code io.multihead.nn.Relu}. */
-    RELU((row, at, length, room) -> ActivationOps.relu(row, at, length)),
+    RELU((row, at, length, buffer) -> ActivationOps.relu(row, at, length)),
     /** GELU by the error function, as {@code io.multihead.nn.Gelu.erf()}. */
     GELU(ActivationOps::gelu),
     /** GELU by the hyperbolic tangent, as {@code io.multihead.nn.Gelu.tanh()}. */

@@ -41,20 +41,20 @@ final class GrammarFilter implements TokenFilter {
             mask.retain(text);
             return;
         }
-        List<Integer> stops = new ArrayList<>();
-        for (int stop : vocabulary.tokenizer().specialIds().stops()) {
+        List<Integer> stopTokens = new ArrayList<>();
+        for (int stop : vocabulary.tokenizer().specialIds().stopTokens()) {
             if (mask.allows(stop)) {
-                stops.add(stop);
+                stopTokens.add(stop);
             }
         }
         mask.retain(text);
-        stops.forEach(mask::allow);
+        stopTokens.forEach(mask::allow);
     }
 
     @Override
     public void accept(int token) {
         Checks.index(token, vocabulary.size(), "token");
-        boolean stop = vocabulary.tokenizer().stops(token);
+        boolean stop = vocabulary.tokenizer().isStopToken(token);
         if (stop && at().end && ended == 0) {
             ended = 1;
             path.add(at());

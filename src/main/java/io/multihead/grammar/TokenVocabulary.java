@@ -37,7 +37,7 @@ public final class TokenVocabulary {
         boolean takesSpaces = takesSpaces(tokenizer);
         for (int id = 0; id < size; id++) {
             boolean left = tokenizer.isControl(id)
-                    || tokenizer.stops(id)
+                    || tokenizer.isStopToken(id)
                     || takesSpaces && tokenizer.type(id) == TokenType.USER_DEFINED;
             bytes[id] = left ? new byte[0] : tokenizer.pieceBytes(id);
         }
@@ -129,7 +129,7 @@ public final class TokenVocabulary {
     /** Returns the id of a token that adds no bytes to a text and does not end it, by its name; less than 0 if there is none. */
     int controlToken(String name) {
         int id = tokenizer.find(name);
-        return id >= 0 && bytes[id].length == 0 && !tokenizer.stops(id) ? id : -1;
+        return id >= 0 && bytes[id].length == 0 && !tokenizer.isStopToken(id) ? id : -1;
     }
 
     TokenTrie all() {

@@ -156,7 +156,7 @@ record ChatCall(
 
     private static FinishReason reason(GeneratedText text, ModelAnswer answer) {
         return switch (text.finish()) {
-            case END_TOKEN, STOP_TEXT -> answer.toolCalls().isEmpty() ? FinishReason.STOP : FinishReason.TOOL_EXECUTION;
+            case END_TOKEN, STOP_SEQUENCE -> answer.toolCalls().isEmpty() ? FinishReason.STOP : FinishReason.TOOL_EXECUTION;
             case MAX_TOKENS, CONTEXT_FULL -> FinishReason.LENGTH;
             case CANCELLED, TIMEOUT -> FinishReason.OTHER;
         };

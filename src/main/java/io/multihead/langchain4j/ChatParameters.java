@@ -44,7 +44,7 @@ final class ChatParameters {
         for (int i = 0; i < stops.size(); i++) {
             require(!stops.get(i).isEmpty(), "stopSequences[" + i + "]", "empty", "a text");
         }
-        return options.withStops(stops.toArray(String[]::new));
+        return options.withStopSequences(stops.toArray(String[]::new));
     }
 
     private static Sampling sampling(ChatRequestParameters parameters, Sampling defaults) {

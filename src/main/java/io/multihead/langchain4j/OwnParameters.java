@@ -22,7 +22,7 @@ final class OwnParameters extends DefaultChatRequestParameters {
                 .topK(sampling.topK() == 0 ? null : sampling.topK())
                 .topP(sampling.topP())
                 .maxOutputTokens(options.maxTokens())
-                .stopSequences(options.stops());
+                .stopSequences(options.stopSequences());
     }
 
     @Override

@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class ContextPass extends RowLoop {
     private static final FloatsKey GATES = new FloatsKey();
-    private static final FloatsKey ROOM = new FloatsKey();
+    private static final FloatsKey BUFFER = new FloatsKey();
 
     private float[] rows = new float[0];
     private float @Nullable [] factors;
@@ -61,7 +61,7 @@ final class ContextPass extends RowLoop {
         float[] row = scratch.floats(GATES, padded);
         System.arraycopy(rows, gates, row, 0, count);
         Arrays.fill(row, count, padded, 0f);
-        Silu.sigmoid(row, 0, padded, scratch.floats(ROOM, ActivationOps.room(padded)));
+        Silu.sigmoid(row, 0, padded, scratch.floats(BUFFER, ActivationOps.bufferLength(padded)));
         for (int i = 0; i < count; i++) {
             rows[at + i] *= row[i];
         }

@@ -26,7 +26,7 @@ final class ConvolutionPass extends RowLoop {
     private static final FloatsKey WINDOW = new FloatsKey();
     private static final FloatsKey ROW = new FloatsKey();
     private static final FloatsKey GATE = new FloatsKey();
-    private static final FloatsKey ROOM = new FloatsKey();
+    private static final FloatsKey BUFFER = new FloatsKey();
 
     private @Nullable Convolution of;
     private @Nullable TokenBatch batch;
@@ -109,7 +109,7 @@ final class ConvolutionPass extends RowLoop {
             CausalConvolution.row(
                     window, CHUNK, oldest, taps, convolution.factors, channel, convolution.stride, padded, row, 0);
             if (silu) {
-                Silu.apply(row, 0, padded, scratch.floats(ROOM, ActivationOps.room(CHUNK)));
+                Silu.apply(row, 0, padded, scratch.floats(BUFFER, ActivationOps.bufferLength(CHUNK)));
             }
             if (after >= 0) {
                 multiply(row, 0, padded, from + after + channel, columns, scratch);

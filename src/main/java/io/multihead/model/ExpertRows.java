@@ -16,10 +16,10 @@ import org.jspecify.annotations.Nullable;
 final class ExpertRows {
     private static final FloatsKey SUM = new FloatsKey();
     private static final FloatsKey ROW = new FloatsKey();
-    private static final ScratchKey<Room> ROOM = ScratchKey.of(Room::new);
+    private static final ScratchKey<Scores> SCORES = ScratchKey.of(Scores::new);
 
     /** Scores of one token. */
-    private static final class Room {
+    private static final class Scores {
         double[] scores = {};
     }
 
@@ -105,11 +105,11 @@ final class ExpertRows {
 
     private void choose(int token, Workspace scratch) {
         Router by = Checks.notNull(router, "router");
-        Room room = scratch.get(ROOM);
-        if (room.scores.length < by.experts()) {
-            room.scores = new double[by.experts()];
+        Scores of = scratch.get(SCORES);
+        if (of.scores.length < by.experts()) {
+            of.scores = new double[by.experts()];
         }
-        by.choose(buffer, token * stride, ids, factors, token * used, room.scores);
+        by.choose(buffer, token * stride, ids, factors, token * used, of.scores);
     }
 
     /** Copies the tokens' rows of x to those of their experts. */

@@ -15,7 +15,7 @@ final class GatePass extends RowLoop {
     private static final int CHUNK = 1024;
     private static final FloatsKey GATE = new FloatsKey();
     private static final FloatsKey UP = new FloatsKey();
-    private static final FloatsKey ROOM = new FloatsKey();
+    private static final FloatsKey BUFFER = new FloatsKey();
 
     private float[] rows = new float[0];
     private Gate gateRule = Gate.of(Activation.NONE);
@@ -39,7 +39,7 @@ final class GatePass extends RowLoop {
     protected void rows(long first, long end, Workspace scratch) {
         float[] gate = scratch.floats(GATE, CHUNK);
         float[] up = scratch.floats(UP, CHUNK);
-        float[] room = scratch.floats(ROOM, ActivationOps.room(CHUNK));
+        float[] buffer = scratch.floats(BUFFER, ActivationOps.bufferLength(CHUNK));
         for (long chunk = first; chunk < end; chunk++) {
             int column = (int) (chunk % chunks) * CHUNK;
             int columns = Math.min(CHUNK, inner - column);
@@ -52,7 +52,7 @@ final class GatePass extends RowLoop {
             if (gateRule.isClamped()) {
                 clamp(gate, up, padded, gateRule.slope(), gateRule.limit());
             }
-            apply(gate, padded, room);
+            apply(gate, padded, buffer);
             RowOps.multiply(gate, 0, padded, up, 0);
             System.arraycopy(gate, 0, rows, at, columns);
         }
@@ -66,13 +66,13 @@ final class GatePass extends RowLoop {
         }
     }
 
-    private void apply(float[] row, int length, float[] room) {
+    private void apply(float[] row, int length, float[] buffer) {
         switch (gateRule.function()) {
             case NONE -> {}
             case RELU -> ActivationOps.relu(row, 0, length);
-            case GELU -> ActivationOps.gelu(row, 0, length, room);
-            case GELU_TANH -> ActivationOps.geluTanh(row, 0, length, room);
-            case SILU -> Silu.apply(row, 0, length, room);
+            case GELU -> ActivationOps.gelu(row, 0, length, buffer);
+            case GELU_TANH -> ActivationOps.geluTanh(row, 0, length, buffer);
+            case SILU -> Silu.apply(row, 0, length, buffer);
         }
     }
 }

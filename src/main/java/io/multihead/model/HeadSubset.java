@@ -54,7 +54,7 @@ final class HeadSubset {
                     Arrays.toString(heads),
                     "expected heads of " + all.valueDim() + " elements that together fill whole blocks of "
                             + format.blockInputs() + " in their order, as the output projection has in " + format
-                            + ", or a part that withWideOutput returned");
+                            + ", or a part that withF32Output returned");
         }
     }
 

@@ -26,7 +26,7 @@ final class LinearAttentionPass {
     private static final FloatsKey PARTIAL = new FloatsKey();
     private static final FloatsKey VALUES = new FloatsKey();
     private static final FloatsKey GATES = new FloatsKey();
-    private static final FloatsKey ROOM = new FloatsKey();
+    private static final FloatsKey BUFFER = new FloatsKey();
 
     private final Loop inputs = new Inputs();
     private final Loop steps = new Steps();
@@ -171,7 +171,7 @@ final class LinearAttentionPass {
                     normalise(scratch, part.norm(), rows, at);
                     int gate = token * layout.stride() + layout.gatesAt() + head * heads.valueDim();
                     float[] z = row(scratch, ROW, rows, gate, heads.valueDim());
-                    Silu.apply(z, 0, padded, scratch.floats(ROOM, ActivationOps.room(padded)));
+                    Silu.apply(z, 0, padded, scratch.floats(BUFFER, ActivationOps.bufferLength(padded)));
                     for (int i = 0; i < heads.valueDim(); i++) {
                         rows[at + i] *= z[i];
                     }

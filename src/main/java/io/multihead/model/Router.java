@@ -118,9 +118,9 @@ public final class Router {
      * @param row has its logits from {@code at} on
      * @param ids where the experts go, ascending, from {@code to} on
      * @param factors where their factors go
-     * @param room holds a number for each expert
+     * @param buffer holds a number for each expert
      */
-    void choose(float[] row, int at, int[] ids, float[] factors, int to, double[] room) {
+    void choose(float[] row, int at, int[] ids, float[] factors, int to, double[] buffer) {
         int experts = experts();
         double largest = Double.NEGATIVE_INFINITY;
         boolean isNumber = true;
@@ -135,40 +135,40 @@ public final class Router {
             }
             return;
         }
-        double sum = scores(row, at, largest, room);
-        select(row, at, ids, to, sum, room);
+        double sum = scores(row, at, largest, buffer);
+        select(row, at, ids, to, sum, buffer);
         Arrays.sort(ids, to, to + used);
         double divisor = sum;
         if (normalised) {
             divisor = 0;
             for (int i = to; i < to + used; i++) {
-                divisor += room[ids[i]];
+                divisor += buffer[ids[i]];
             }
         }
         for (int i = to; i < to + used; i++) {
-            factors[i] = (float) (scale * (room[ids[i]] / divisor));
+            factors[i] = (float) (scale * (buffer[ids[i]] / divisor));
         }
     }
 
     /** Computes scores and returns their divisor; of a softmax only as far as it is needed. */
-    private double scores(float[] row, int at, double largest, double[] room) {
+    private double scores(float[] row, int at, double largest, double[] buffer) {
         double sum = 0;
         for (int i = 0; i < experts(); i++) {
             double logit = row[at + i];
             // strict, since the JVM's own function may differ from the one of another processor
-            room[i] = sigmoid ? 1 / (1 + StrictMath.exp(-logit)) : StrictMath.exp(logit - largest);
-            sum += room[i];
+            buffer[i] = sigmoid ? 1 / (1 + StrictMath.exp(-logit)) : StrictMath.exp(logit - largest);
+            sum += buffer[i];
         }
         return sigmoid ? 1 : sum;
     }
 
     /** Keeps the experts with the largest keys so far in descending order; a later one of the same key stands behind. */
-    private void select(float[] row, int at, int[] ids, int to, double sum, double[] room) {
+    private void select(float[] row, int at, int[] ids, int to, double sum, double[] buffer) {
         int count = 0;
         for (int i = 0; i < experts(); i++) {
-            double key = key(row, at, i, sum, room);
+            double key = key(row, at, i, sum, buffer);
             int place = count;
-            while (place > 0 && key > key(row, at, ids[to + place - 1], sum, room)) {
+            while (place > 0 && key > key(row, at, ids[to + place - 1], sum, buffer)) {
                 place--;
             }
             if (place == used) {
@@ -181,8 +181,8 @@ public final class Router {
     }
 
     /** Returns what the choice compares: logits, whose order is that of scores without their rounding, where nothing is added. */
-    private double key(float[] row, int at, int expert, double sum, double[] room) {
+    private double key(float[] row, int at, int expert, double sum, double[] buffer) {
         float[] addends = bias;
-        return addends == null ? row[at + expert] : room[expert] / sum + addends[expert];
+        return addends == null ? row[at + expert] : buffer[expert] / sum + addends[expert];
     }
 }

@@ -265,7 +265,7 @@ public final class SelfAttention implements Part {
      *
      * <p>Weights are copied in their stored format, also quantized blocks. Products with them have the bits of products with the same weights packed
      * anew. The output projection has blocks of inputs, which are elements of heads: 32 or 256 elements stay together
-     * ({@link io.multihead.gemm.WeightFormat#blockInputs}). If heads are not whole blocks, {@link #withWideOutput} allows any heads.
+     * ({@link io.multihead.gemm.WeightFormat#blockInputs}). If heads are not whole blocks, {@link #withF32Output} allows any heads.
      *
      * @param arena owns the copies; a shared one if several threads are to compute
      * @param kept query heads, in the order wanted; where several share a key/value head, as many of each that is left, side by side
@@ -302,7 +302,7 @@ public final class SelfAttention implements Part {
      * @param arena owns the copy; a shared one if several threads are to compute
      * @return the changed part, which shares the other weights
      */
-    public SelfAttention withWideOutput(Arena arena) {
+    public SelfAttention withF32Output(Arena arena) {
         PackedLinear wide = output.widened(Checks.notNull(arena, "arena"));
         return new SelfAttention(projections, wide, layout, options, rope, norms, keysOf, headFactors);
     }

@@ -80,7 +80,7 @@ public final class Dropout implements Layer {
             from.copyTo(to);
             return;
         }
-        ElementwiseCall.Function function = (values, inputs, room, columns, first) ->
+        ElementwiseCall.Function function = (values, inputs, buffer, columns, first) ->
                 Philox.drop(values, 0, columns, first, 0, seed, rate, new int[4]);
         ElementwiseCall.run(cpu, function, from, null, to);
     }

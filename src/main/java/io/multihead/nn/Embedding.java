@@ -114,7 +114,7 @@ public final class Embedding implements Layer {
         RowView from = RowView.of(weight, 1);
         RowView to = RowView.of(y, 1);
         RowLoop.run(cpu, rows.length, (i, scratch) -> {
-            float[] row = scratch.floats(ROW, RowView.room((int) from.length()));
+            float[] row = scratch.floats(ROW, RowView.bufferLength((int) from.length()));
             from.read(scratch.packer(), rows[(int) i], row);
             to.write(scratch.packer(), i, row);
         });
@@ -145,8 +145,8 @@ public final class Embedding implements Layer {
         int length = (int) from.length();
         try (SingleCall call = SingleCall.open(cpu)) {
             Workspace scratch = call.workspace();
-            float[] row = scratch.floats(ROW, RowView.room(length));
-            float[] added = scratch.floats(ADDED, RowView.room(length));
+            float[] row = scratch.floats(ROW, RowView.bufferLength(length));
+            float[] added = scratch.floats(ADDED, RowView.bufferLength(length));
             for (int i = 0; i < rows.length; i++) {
                 to.read(scratch.packer(), rows[i], row);
                 from.read(scratch.packer(), i, added);

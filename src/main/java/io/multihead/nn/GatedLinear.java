@@ -124,7 +124,7 @@ public final class GatedLinear extends ComposedLayer {
     private static void multiply(Compute cpu, Tensor a, Tensor b, Tensor to) {
         ElementwiseCall.run(
                 cpu,
-                (values, inputs, room, columns, first) -> RowOps.multiply(values, 0, padded(columns), inputs, 0),
+                (values, inputs, buffer, columns, first) -> RowOps.multiply(values, 0, padded(columns), inputs, 0),
                 a,
                 b,
                 to);

@@ -25,9 +25,9 @@ public final class Gelu extends ElementLayer {
     public static Gelu erf() {
         return new Gelu(
                 Activation.GELU,
-                (values, inputs, room, columns, first) -> ActivationOps.gelu(values, 0, padded(columns), room),
-                (values, inputs, room, columns, first) ->
-                        ActivationOps.geluGradient(inputs, values, padded(columns), room));
+                (values, inputs, buffer, columns, first) -> ActivationOps.gelu(values, 0, padded(columns), buffer),
+                (values, inputs, buffer, columns, first) ->
+                        ActivationOps.geluGradient(inputs, values, padded(columns), buffer));
     }
 
     /**
@@ -36,8 +36,8 @@ public final class Gelu extends ElementLayer {
     public static Gelu tanh() {
         return new Gelu(
                 Activation.GELU_TANH,
-                (values, inputs, room, columns, first) -> ActivationOps.geluTanh(values, 0, padded(columns), room),
-                (values, inputs, room, columns, first) ->
-                        ActivationOps.geluTanhGradient(inputs, values, padded(columns), room));
+                (values, inputs, buffer, columns, first) -> ActivationOps.geluTanh(values, 0, padded(columns), buffer),
+                (values, inputs, buffer, columns, first) ->
+                        ActivationOps.geluTanhGradient(inputs, values, padded(columns), buffer));
     }
 }

@@ -13,8 +13,8 @@ public final class Relu extends ElementLayer {
     private Relu() {
         super(
                 Activation.RELU,
-                (values, inputs, room, columns, first) -> ActivationOps.relu(values, 0, padded(columns)),
-                (values, inputs, room, columns, first) -> ActivationOps.reluGradient(inputs, values, padded(columns)));
+                (values, inputs, buffer, columns, first) -> ActivationOps.relu(values, 0, padded(columns)),
+                (values, inputs, buffer, columns, first) -> ActivationOps.reluGradient(inputs, values, padded(columns)));
     }
 
     /**

@@ -15,10 +15,10 @@ public final class Silu extends ElementLayer {
     private Silu() {
         super(
                 Activation.SILU,
-                (values, inputs, room, columns, first) ->
-                        io.multihead.internal.kernel.Silu.apply(values, 0, padded(columns), room),
-                (values, inputs, room, columns, first) ->
-                        io.multihead.internal.kernel.Silu.gradient(inputs, values, padded(columns), room));
+                (values, inputs, buffer, columns, first) ->
+                        io.multihead.internal.kernel.Silu.apply(values, 0, padded(columns), buffer),
+                (values, inputs, buffer, columns, first) ->
+                        io.multihead.internal.kernel.Silu.gradient(inputs, values, padded(columns), buffer));
     }
 
     /**

@@ -68,8 +68,8 @@ public final class SinusoidalPositions {
         double[] rates = rates(dim);
         RowLoop.run(cpu, tokens, (token, scratch) -> {
             Packer packer = scratch.packer();
-            float[] encoding = scratch.floats(ENCODING, RowView.room(dim));
-            float[] sum = scratch.floats(SUM, RowView.room(dim));
+            float[] encoding = scratch.floats(ENCODING, RowView.bufferLength(dim));
+            float[] sum = scratch.floats(SUM, RowView.bufferLength(dim));
             encode(encoding, rates, offset + token);
             for (long row = token; row < rows.count(); row += tokens) {
                 if (adds) {

@@ -5,7 +5,7 @@ import io.multihead.format.GgufValue;
 import io.multihead.format.GgufWriter;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonWriter;
-import io.multihead.text.SpecialIds.AddedEnds;
+import io.multihead.text.SpecialIds.AddedSpecialTokens;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -156,7 +156,7 @@ public final class BytePairs {
         List<TokenType> types = new ArrayList<>(Collections.nCopies(tokens.size(), TokenType.NORMAL));
         types.set(BYTES, TokenType.CONTROL);
         int none = SpecialIds.NONE;
-        SpecialIds special = new SpecialIds(none, BYTES, none, none, Set.of(BYTES), AddedEnds.NEITHER);
+        SpecialIds special = new SpecialIds(none, BYTES, none, none, Set.of(BYTES), AddedSpecialTokens.NEITHER);
         return BytePairTokenizer.of(Vocabulary.of(tokens, types), merges, WordPattern.GPT_2, false, special);
     }
 

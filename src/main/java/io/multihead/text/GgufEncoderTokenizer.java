@@ -7,7 +7,7 @@ import io.multihead.internal.text.unigram.CharacterMap;
 import io.multihead.internal.text.wordpiece.PairTemplate;
 import io.multihead.internal.text.wordpiece.WordPieceModel;
 import io.multihead.text.BytePairTokenizer.MissingBytes;
-import io.multihead.text.SpecialIds.AddedEnds;
+import io.multihead.text.SpecialIds.AddedSpecialTokens;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -117,7 +117,7 @@ final class GgufEncoderTokenizer {
                 keys.id("unknown", NONE, size),
                 keys.id("padding", NONE, size),
                 end == NONE ? Set.of() : Set.of(end),
-                AddedEnds.BOTH);
+                AddedSpecialTokens.BOTH);
     }
 
     private EncoderTokenizer bytePairs() {

@@ -3,7 +3,7 @@ package io.multihead.text;
 import io.multihead.format.Gguf;
 import io.multihead.internal.text.pairs.Merge;
 import io.multihead.text.SentencePieceTokenizer.SpacePrefix;
-import io.multihead.text.SpecialIds.AddedEnds;
+import io.multihead.text.SpecialIds.AddedSpecialTokens;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashSet;
@@ -105,11 +105,11 @@ final class GgufTokenizer {
     private SpecialIds special(Vocabulary vocabulary, int begin, int end, int unknown, boolean addsBegin) {
         int size = vocabulary.size();
         int none = SpecialIds.NONE;
-        Set<Integer> stops =
+        Set<Integer> stopTokens =
                 new LinkedHashSet<>(Arrays.asList(end, keys.id("eot", none, size), keys.id("eom", none, size)));
-        stops.remove(SpecialIds.NONE);
-        stops.addAll(StopTokens.of(vocabulary));
-        AddedEnds added = AddedEnds.of(keys.flag("add_bos_token", addsBegin), keys.flag("add_eos_token", false));
-        return new SpecialIds(begin, end, unknown, keys.id("padding", none, size), stops, added);
+        stopTokens.remove(SpecialIds.NONE);
+        stopTokens.addAll(StopTokens.of(vocabulary));
+        AddedSpecialTokens added = AddedSpecialTokens.of(keys.flag("add_bos_token", addsBegin), keys.flag("add_eos_token", false));
+        return new SpecialIds(begin, end, unknown, keys.id("padding", none, size), stopTokens, added);
     }
 }

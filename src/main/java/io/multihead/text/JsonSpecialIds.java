@@ -2,7 +2,7 @@ package io.multihead.text;
 
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
-import io.multihead.text.SpecialIds.AddedEnds;
+import io.multihead.text.SpecialIds.AddedSpecialTokens;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -24,19 +24,19 @@ final class JsonSpecialIds {
 
     /** Reads the ids beside that of the unknown token. */
     static SpecialIds read(
-            JsonObject file, @Nullable JsonObject config, Vocabulary vocabulary, int unknown, Set<Integer> stops) {
-        return new JsonSpecialIds(vocabulary, config).read(file, unknown, stops);
+            JsonObject file, @Nullable JsonObject config, Vocabulary vocabulary, int unknown, Set<Integer> stopTokens) {
+        return new JsonSpecialIds(vocabulary, config).read(file, unknown, stopTokens);
     }
 
-    private SpecialIds read(JsonObject file, int unknown, Set<Integer> stops) {
+    private SpecialIds read(JsonObject file, int unknown, Set<Integer> stopTokens) {
         int begin = named("bos_token");
         int end = named("eos_token");
-        Set<Integer> all = new LinkedHashSet<>(stops);
+        Set<Integer> all = new LinkedHashSet<>(stopTokens);
         all.addAll(StopTokens.of(vocabulary));
         if (end != SpecialIds.NONE) {
             all.add(end);
         }
-        AddedEnds added = AddedEnds.of(flag("add_bos_token", begin), flag("add_eos_token", end));
+        AddedSpecialTokens added = AddedSpecialTokens.of(flag("add_bos_token", begin), flag("add_eos_token", end));
         for (JsonObject part : file.parts("post_processor", "processors")) {
             switch (part.text("type")) {
                 case "ByteLevel" -> {}
@@ -44,12 +44,12 @@ final class JsonSpecialIds {
                     int[] ends = template(part);
                     begin = ends[0] == SpecialIds.NONE ? begin : ends[0];
                     end = ends[1] == SpecialIds.NONE ? end : ends[1];
-                    added = AddedEnds.of(ends[0] != SpecialIds.NONE, ends[1] != SpecialIds.NONE);
+                    added = AddedSpecialTokens.of(ends[0] != SpecialIds.NONE, ends[1] != SpecialIds.NONE);
                 }
                 case "RobertaProcessing" -> {
                     begin = pair(part, "cls");
                     end = pair(part, "sep");
-                    added = AddedEnds.BOTH;
+                    added = AddedSpecialTokens.BOTH;
                 }
                 default -> throw part.fail("type", "ByteLevel, TemplateProcessing or RobertaProcessing");
             }

@@ -39,10 +39,10 @@ final class MergesJson {
     }
 
     /** Reads a tokenizer; {@code config} is its {@code tokenizer_config.json}. */
-    static Tokenizer parse(JsonObject file, @Nullable JsonObject config, Set<Integer> stops) {
+    static Tokenizer parse(JsonObject file, @Nullable JsonObject config, Set<Integer> stopTokens) {
         MergesJson json = new MergesJson(file);
         int unknown = JsonSpecialIds.find(json.vocabulary, json.model.find("unk_token"));
-        SpecialIds special = JsonSpecialIds.read(json.file, config, json.vocabulary, unknown, stops);
+        SpecialIds special = JsonSpecialIds.read(json.file, config, json.vocabulary, unknown, stopTokens);
         return json.overBytes ? json.bytePairs(special) : json.sentencePiece(special);
     }
 

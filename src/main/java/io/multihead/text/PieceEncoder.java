@@ -41,7 +41,7 @@ final class PieceEncoder extends EndedTokenizer {
     /** Returns the tokenizer that a {@code tokenizer.json} describes, and perhaps a {@code tokenizer_config.json}. */
     static PieceEncoder of(PieceTokenizer tokenizer, JsonObject file, @Nullable JsonObject config) {
         SpecialIds special = tokenizer.specialIds();
-        if (special.added() != SpecialIds.AddedEnds.BOTH) {
+        if (special.added() != SpecialIds.AddedSpecialTokens.BOTH) {
             throw Checks.fail(
                     "tokens around a text", String.valueOf(special.added()), "expected one before it and one after it");
         }

@@ -4,7 +4,7 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.ProtoReader;
 import io.multihead.internal.text.unigram.CharacterMap;
 import io.multihead.text.SentencePieceTokenizer.SpacePrefix;
-import io.multihead.text.SpecialIds.AddedEnds;
+import io.multihead.text.SpecialIds.AddedSpecialTokens;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -43,8 +43,8 @@ final class SentencePieceModel {
         in = new ProtoReader("tokenizer.model", new ByteArrayInputStream(file));
     }
 
-    static Tokenizer parse(byte[] file, AddedEnds added, Set<Integer> moreStops) {
-        return read(file).tokenizer(added, moreStops);
+    static Tokenizer parse(byte[] file, AddedSpecialTokens added, Set<Integer> moreStopTokens) {
+        return read(file).tokenizer(added, moreStopTokens);
     }
 
     private static SentencePieceModel read(byte[] file) {
@@ -140,9 +140,9 @@ final class SentencePieceModel {
         return new SentencePieceUnigram(tokens, types, all, characters, prefixed, collapses, byteFallback);
     }
 
-    private Tokenizer tokenizer(AddedEnds added, Set<Integer> moreStops) {
+    private Tokenizer tokenizer(AddedSpecialTokens added, Set<Integer> moreStopTokens) {
         if (modelType == UNIGRAM) {
-            return unigram().tokenizer(special(Vocabulary.of(tokens, types), added, moreStops));
+            return unigram().tokenizer(special(Vocabulary.of(tokens, types), added, moreStopTokens));
         }
         require(modelType == BPE, "model_type", "UNIGRAM (1) or BPE (2)");
         require(map.length == 0, "precompiled_charsmap", "none beside BPE");
@@ -161,18 +161,18 @@ final class SentencePieceModel {
         }
         Vocabulary vocabulary = Vocabulary.of(tokens, types).withScores(Arrays.copyOf(scores, tokens.size()));
         return SentencePieceTokenizer.of(
-                vocabulary, special(vocabulary, added, moreStops), prefixed ? SpacePrefix.FIRST : SpacePrefix.NONE);
+                vocabulary, special(vocabulary, added, moreStopTokens), prefixed ? SpacePrefix.FIRST : SpacePrefix.NONE);
     }
 
-    private SpecialIds special(Vocabulary vocabulary, AddedEnds added, Set<Integer> moreStops) {
+    private SpecialIds special(Vocabulary vocabulary, AddedSpecialTokens added, Set<Integer> moreStopTokens) {
         int end = id(2, "eos_id");
-        Set<Integer> stops = StopTokens.of(vocabulary);
+        Set<Integer> stopTokens = StopTokens.of(vocabulary);
         if (end != SpecialIds.NONE) {
-            stops.add(end);
+            stopTokens.add(end);
         }
         SpecialIds special =
-                new SpecialIds(id(1, "bos_id"), end, id(0, "unk_id"), id(3, "pad_id"), stops, AddedEnds.NEITHER);
-        return special.withAdded(added).withStops(moreStops);
+                new SpecialIds(id(1, "bos_id"), end, id(0, "unk_id"), id(3, "pad_id"), stopTokens, AddedSpecialTokens.NEITHER);
+        return special.withAdded(added).withStopTokens(moreStopTokens);
     }
 
     /** Returns an id; one that does not exist is -1, which is written as 2^64 - 1. */

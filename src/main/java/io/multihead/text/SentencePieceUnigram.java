@@ -5,7 +5,7 @@ import io.multihead.internal.text.unigram.CharacterMap;
 import io.multihead.internal.text.unigram.PieceArray;
 import io.multihead.internal.text.unigram.SentenceNormalizer;
 import io.multihead.internal.text.unigram.UnigramPieces;
-import io.multihead.text.SpecialIds.AddedEnds;
+import io.multihead.text.SpecialIds.AddedSpecialTokens;
 import io.multihead.text.UnigramTokenizer.Division;
 import io.multihead.text.UnigramTokenizer.Prefix;
 import io.multihead.text.UnigramTokenizer.Rules;
@@ -131,7 +131,7 @@ record SentencePieceUnigram(
             found.add(new AddedTokens.Token(names.get(id), id, false, false, false));
         }
         found.add(new AddedTokens.Token("<mask>", mask, false, true, false));
-        SpecialIds special = new SpecialIds(0, 2, 3, 1, Set.of(2), AddedEnds.BOTH);
+        SpecialIds special = new SpecialIds(0, 2, 3, 1, Set.of(2), AddedSpecialTokens.BOTH);
         return tokenizer(names, kinds, mask, all, special, found);
     }
 }

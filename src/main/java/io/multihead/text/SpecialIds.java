@@ -11,18 +11,18 @@ import java.util.Set;
  * @param end ends a text (EOS)
  * @param unknown stands for text without a token
  * @param padding fills rows of a batch
- * @param stops all tokens that end a generated text, among them the ends of text, of turn and of message
+ * @param stopTokens all tokens that end a generated text, among them the ends of text, of turn and of message
  * @param added which of {@code begin} and {@code end} the model's file puts around every text
  */
-public record SpecialIds(int begin, int end, int unknown, int padding, Set<Integer> stops, AddedEnds added) {
+public record SpecialIds(int begin, int end, int unknown, int padding, Set<Integer> stopTokens, AddedSpecialTokens added) {
     /** No token. */
     public static final int NONE = -1;
 
     /** No special tokens. */
-    public static final SpecialIds ABSENT = new SpecialIds(NONE, NONE, NONE, NONE, Set.of(), AddedEnds.NEITHER);
+    public static final SpecialIds ABSENT = new SpecialIds(NONE, NONE, NONE, NONE, Set.of(), AddedSpecialTokens.NEITHER);
 
     /** Which tokens are put around every text. */
-    public enum AddedEnds {
+    public enum AddedSpecialTokens {
         /** None. */
         NEITHER,
         /** The token that begins a text. */
@@ -39,7 +39,7 @@ public record SpecialIds(int begin, int end, int unknown, int padding, Set<Integ
          * @param end whether the last token is added
          * @return the value
          */
-        public static AddedEnds of(boolean begin, boolean end) {
+        public static AddedSpecialTokens of(boolean begin, boolean end) {
             if (begin) {
                 return end ? BOTH : BEGIN;
             }
@@ -75,9 +75,9 @@ public record SpecialIds(int begin, int end, int unknown, int padding, Set<Integ
         Checks.atLeast(end, NONE, "end");
         Checks.atLeast(unknown, NONE, "unknown");
         Checks.atLeast(padding, NONE, "padding");
-        stops = Set.copyOf(Checks.notNull(stops, "stops"));
-        for (int stop : stops) {
-            Checks.atLeast(stop, 0, "stops");
+        stopTokens = Set.copyOf(Checks.notNull(stopTokens, "stopTokens"));
+        for (int stop : stopTokens) {
+            Checks.atLeast(stop, 0, "stopTokens");
         }
         if (Checks.notNull(added, "added").begin() && begin == NONE) {
             throw Checks.fail("begin", "no token", "expected one, which is added to every text");
@@ -93,8 +93,8 @@ public record SpecialIds(int begin, int end, int unknown, int padding, Set<Integ
      * @param other which tokens
      * @return the ids
      */
-    public SpecialIds withAdded(AddedEnds other) {
-        return new SpecialIds(begin, end, unknown, padding, stops, other);
+    public SpecialIds withAdded(AddedSpecialTokens other) {
+        return new SpecialIds(begin, end, unknown, padding, stopTokens, other);
     }
 
     /**
@@ -103,8 +103,8 @@ public record SpecialIds(int begin, int end, int unknown, int padding, Set<Integ
      * @param more their ids
      * @return the ids
      */
-    public SpecialIds withStops(Set<Integer> more) {
-        Set<Integer> all = new LinkedHashSet<>(stops);
+    public SpecialIds withStopTokens(Set<Integer> more) {
+        Set<Integer> all = new LinkedHashSet<>(stopTokens);
         all.addAll(Checks.notNull(more, "more"));
         return new SpecialIds(begin, end, unknown, padding, all, added);
     }
@@ -114,7 +114,7 @@ public record SpecialIds(int begin, int end, int unknown, int padding, Set<Integ
         require(end, vocabularySize, "end");
         require(unknown, vocabularySize, "unknown");
         require(padding, vocabularySize, "padding");
-        stops.forEach(stop -> require(stop, vocabularySize, "stops (eos_token_id)"));
+        stopTokens.forEach(stop -> require(stop, vocabularySize, "stopTokens (eos_token_id)"));
     }
 
     private static void require(int id, int vocabularySize, String name) {

@@ -127,10 +127,10 @@ public interface Tokenizer {
      * Returns whether a token ends a generated text.
      *
      * @param id an id
-     * @return whether it is one of {@link SpecialIds#stops}
+     * @return whether it is one of {@link SpecialIds#stopTokens}
      */
-    default boolean stops(int id) {
-        return specialIds().stops().contains(id);
+    default boolean isStopToken(int id) {
+        return specialIds().stopTokens().contains(id);
     }
 
     /**

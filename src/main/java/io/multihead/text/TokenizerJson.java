@@ -28,10 +28,10 @@ final class TokenizerJson {
     }
 
     /** Returns the tokenizer of a language model. */
-    Tokenizer tokenizer(@Nullable JsonObject config, Set<Integer> stops) {
+    Tokenizer tokenizer(@Nullable JsonObject config, Set<Integer> stopTokens) {
         return switch (file.object("model").text("type")) {
-            case "BPE" -> MergesJson.parse(file, config, stops);
-            case "Unigram" -> UnigramJson.parse(file, config, stops);
+            case "BPE" -> MergesJson.parse(file, config, stopTokens);
+            case "Unigram" -> UnigramJson.parse(file, config, stopTokens);
             default -> throw fail("BPE or Unigram, or WordPiece for an encoder");
         };
     }

@@ -7,7 +7,7 @@ import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.internal.text.wordpiece.PairTemplate;
 import io.multihead.internal.text.wordpiece.WordPieceFiles;
-import io.multihead.text.SpecialIds.AddedEnds;
+import io.multihead.text.SpecialIds.AddedSpecialTokens;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -119,7 +119,7 @@ public final class Tokenizers {
      * @throws IllegalArgumentException if the file is malformed, has another model, or is BPE that normalizes text; the message names it
      */
     public static Tokenizer ofSentencePieceModel(byte[] file) {
-        return SentencePieceModel.parse(Checks.notNull(file, "file"), AddedEnds.NEITHER, Set.of());
+        return SentencePieceModel.parse(Checks.notNull(file, "file"), AddedSpecialTokens.NEITHER, Set.of());
     }
 
     /**
@@ -135,13 +135,13 @@ public final class Tokenizers {
     public static Tokenizer load(Path folder) throws IOException {
         Path json = Checks.notNull(folder, "folder").resolve("tokenizer.json");
         JsonObject config = object(folder, CONFIG);
-        Set<Integer> stops = stops(folder);
+        Set<Integer> stopTokens = stopTokens(folder);
         if (!Files.exists(json) && Files.exists(folder.resolve("tokenizer.model"))) {
             Path model = folder.resolve("tokenizer.model");
-            AddedEnds added = Checks.in(folder.resolve(CONFIG + ".json"), () -> addedEnds(config));
-            return Checks.in(model, () -> SentencePieceModel.parse(FileMemory.bytes(model), added, stops));
+            AddedSpecialTokens added = Checks.in(folder.resolve(CONFIG + ".json"), () -> addedTokens(config));
+            return Checks.in(model, () -> SentencePieceModel.parse(FileMemory.bytes(model), added, stopTokens));
         }
-        return Checks.in(json, () -> json(FileMemory.bytes(json)).tokenizer(config, stops));
+        return Checks.in(json, () -> json(FileMemory.bytes(json)).tokenizer(config, stopTokens));
     }
 
     /**
@@ -198,30 +198,30 @@ public final class Tokenizers {
     }
 
     /** Returns the ends of {@code generation_config.json}, or where it has none, those of {@code config.json}, as transformers does. */
-    private static Set<Integer> stops(Path folder) throws IOException {
+    private static Set<Integer> stopTokens(Path folder) throws IOException {
         for (String name : List.of("generation_config", "config")) {
             JsonObject file = object(folder, name);
             if (file != null && file.has(ENDS)) {
-                return Checks.in(folder.resolve(name + ".json"), () -> stops(file));
+                return Checks.in(folder.resolve(name + ".json"), () -> stopTokens(file));
             }
         }
         return Set.of();
     }
 
-    private static Set<Integer> stops(JsonObject file) {
-        Set<Integer> stops = new LinkedHashSet<>();
+    private static Set<Integer> stopTokens(JsonObject file) {
+        Set<Integer> stopTokens = new LinkedHashSet<>();
         boolean several = file.get(ENDS) instanceof List<?>;
         for (Object id : several ? file.array(ENDS) : List.of(file.get(ENDS))) {
             if (!(id instanceof Long number) || number < 0 || number > Integer.MAX_VALUE) {
                 throw file.fail(ENDS, "ids");
             }
-            stops.add(number.intValue());
+            stopTokens.add(number.intValue());
         }
-        return stops;
+        return stopTokens;
     }
 
-    private static AddedEnds addedEnds(@Nullable JsonObject config) {
-        return AddedEnds.of(
+    private static AddedSpecialTokens addedTokens(@Nullable JsonObject config) {
+        return AddedSpecialTokens.of(
                 config == null || config.flag("add_bos_token", true),
                 config != null && config.flag("add_eos_token", false));
     }

@@ -63,8 +63,8 @@ final class UnigramJson {
     }
 
     /** Reads a tokenizer; {@code config} is its {@code tokenizer_config.json}. */
-    static UnigramTokenizer parse(JsonObject file, @Nullable JsonObject config, Set<Integer> stops) {
-        return new UnigramJson(file).tokenizer(config, stops);
+    static UnigramTokenizer parse(JsonObject file, @Nullable JsonObject config, Set<Integer> stopTokens) {
+        return new UnigramJson(file).tokenizer(config, stopTokens);
     }
 
     private void readPiece(int id, @Nullable Object element) {
@@ -112,9 +112,9 @@ final class UnigramJson {
         }
     }
 
-    private UnigramTokenizer tokenizer(@Nullable JsonObject config, Set<Integer> stops) {
+    private UnigramTokenizer tokenizer(@Nullable JsonObject config, Set<Integer> stopTokens) {
         Vocabulary vocabulary = Vocabulary.of(texts, types).withAddedFrom(scores.length);
-        SpecialIds special = JsonSpecialIds.read(file, config, vocabulary, unknown, stops);
+        SpecialIds special = JsonSpecialIds.read(file, config, vocabulary, unknown, stopTokens);
         double lowest = 0;
         for (int id = 0; id < scores.length; id++) {
             lowest = id == 0 ? scores[0] : Math.min(lowest, scores[id]);

@@ -135,8 +135,8 @@ abstract class ParameterLoop implements Optimizer {
 
         @Override
         protected void rows(long first, long end, Workspace scratch) {
-            float[] p = scratch.floats(VALUES, RowView.room(length));
-            float[] g = scratch.floats(GRADIENT, RowView.room(length));
+            float[] p = scratch.floats(VALUES, RowView.bufferLength(length));
+            float[] g = scratch.floats(GRADIENT, RowView.bufferLength(length));
             for (long row = first; row < end; row++) {
                 values.read(scratch.packer(), row, p);
                 gradient.read(scratch.packer(), row, g);

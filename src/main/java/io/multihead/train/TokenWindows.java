@@ -153,8 +153,8 @@ public final class TokenWindows {
      * @throws IllegalArgumentException if the model does not take these ids, or a gradient does not fit
      */
     public double learn(Compute cpu, Layer model, Map<String, Tensor> gradients, long seed) {
-        Tensor logits = room(model);
-        Tensor upstream = room(model);
+        Tensor logits = logits(model);
+        Tensor upstream = logits(model);
         try (Pass pass = model.record(cpu, ids, logits, seed)) {
             double loss = CrossEntropy.of().lossAndGradient(cpu, logits, targets, upstream);
             pass.backward(upstream, null, gradients);
@@ -171,12 +171,12 @@ public final class TokenWindows {
      * @throws IllegalArgumentException if the model does not take these ids
      */
     public double loss(Compute cpu, Layer model) {
-        Tensor logits = room(model);
+        Tensor logits = logits(model);
         model.forward(cpu, ids, logits);
         return CrossEntropy.of().forward(cpu, logits, targets);
     }
 
-    private Tensor room(Layer model) {
+    private Tensor logits(Layer model) {
         Shape shape = Checks.notNull(model, "model").outputShape(ids.shape());
         return Tensor.of(new float[Checks.fitsInt(shape.elements(), "logits")], shape.toArray());
     }

@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import io.multihead.text.SentencePieceTokenizer;
 import io.multihead.text.SentencePieceTokenizer.SpacePrefix;
 import io.multihead.text.SpecialIds;
-import io.multihead.text.SpecialIds.AddedEnds;
+import io.multihead.text.SpecialIds.AddedSpecialTokens;
 import io.multihead.text.TokenType;
 import io.multihead.text.Tokenizer;
 import io.multihead.text.Vocabulary;
@@ -32,7 +32,7 @@ class ChunkBordersTest {
         int none = SpecialIds.NONE;
         return SentencePieceTokenizer.of(
                 Vocabulary.of(tokens, types).withScores(new float[tokens.size()]),
-                new SpecialIds(none, none, none, none, Set.of(), AddedEnds.NEITHER),
+                new SpecialIds(none, none, none, none, Set.of(), AddedSpecialTokens.NEITHER),
                 prefix);
     }
 

@@ -126,7 +126,7 @@ class SessionCancelTest {
         assertArrayEquals(whole, session.tokens());
     }
 
-    /** What may be the beginning of a stop text comes with the end. */
+    /** What may be the beginning of a stop sequence comes with the end. */
     @Test
     void aTimeoutReleasesWhatWasHeldBack() {
         String text;
@@ -135,7 +135,7 @@ class SessionCancelTest {
         }
         try (Session session = sessions.open().append(prompt(5))) {
             GenerationOptions options =
-                    OPTIONS.withTimeout(Duration.ofSeconds(2)).withStops(text + "\u0000\u0000");
+                    OPTIONS.withTimeout(Duration.ofSeconds(2)).withStopSequences(text + "\u0000\u0000");
             GeneratedText held = session.generate(options, token -> {
                 if (session.length() == 7) {
                     sleep(Duration.ofSeconds(2));

@@ -111,13 +111,14 @@ class SessionTest {
         StringBuilder streamed = new StringBuilder();
         GeneratedText text = sessions.open()
                 .append("abc")
-                .generate(DRAWN.withStops("no such text", stop), token -> streamed.append(token.text()) != null);
-        assertEquals(FinishReason.STOP_TEXT, text.finish());
+                .generate(
+                        DRAWN.withStopSequences("no such text", stop), token -> streamed.append(token.text()) != null);
+        assertEquals(FinishReason.STOP_SEQUENCE, text.finish());
         assertEquals(whole.substring(0, whole.indexOf(stop)), text.text());
         assertEquals(text.text(), streamed.toString());
     }
 
-    /** A stop text of one letter waits for a longer one, which does not come before the text has all its tokens. */
+    /** A stop sequence of one letter waits for a longer one, which does not come before the text has all its tokens. */
     @Test
     void aStopTextThatWaitsEndsTheTextWhereItEndsAnyway() {
         List<String> heard = new ArrayList<>();
@@ -139,9 +140,9 @@ class SessionTest {
         GeneratedText text = sessions.open()
                 .append("abc")
                 .generate(
-                        DRAWN.withMaxTokens(tokens).withStops(stop, longer),
+                        DRAWN.withMaxTokens(tokens).withStopSequences(stop, longer),
                         token -> streamed.append(token.text()) != null);
-        assertEquals(FinishReason.STOP_TEXT, text.finish());
+        assertEquals(FinishReason.STOP_SEQUENCE, text.finish());
         assertEquals(whole.substring(0, at), text.text());
         assertEquals(text.text(), streamed.toString());
         assertEquals(tokens, text.tokens().size());
@@ -236,7 +237,7 @@ class SessionTest {
         String whole = sessions.open().append("abc").generate(DRAWN).text();
         GeneratedText text = sessions.open()
                 .append("abc")
-                .generate(DRAWN.withStops(whole.substring(0, 1) + "\u0000\u0000"), token -> false);
+                .generate(DRAWN.withStopSequences(whole.substring(0, 1) + "\u0000\u0000"), token -> false);
         assertEquals(FinishReason.CANCELLED, text.finish());
         assertEquals(1, text.tokens().size());
         assertTrue(whole.startsWith(text.text()) && !text.text().isEmpty(), text.text());

@@ -118,7 +118,8 @@ class TextDivisionTest {
             assertEquals("", text.text());
             Session stopped = sessions.open().append(0xa9);
             assertEquals(
-                    "\ud83d\ude00", stopped.generate(options.withStops("!")).text());
+                    "\ud83d\ude00",
+                    stopped.generate(options.withStopSequences("!")).text());
             assertEquals(
                     "\u00e9" + TEXT, stopped.generate(options.withMaxTokens(9)).text());
         }
@@ -142,11 +143,11 @@ class TextDivisionTest {
     }
 
     /**
-     * A stop text ends the text at the same token, wherever a call ends within it. What an earlier call has given is the text, and at most the
-     * begin of the stop text.
+     * A stop sequence ends the text at the same token, wherever a call ends within it. What an earlier call has given is the text, and at most the
+     * begin of the stop sequence.
      */
     @Test
-    void stopTextsAreFoundOverBordersOfCalls() {
+    void stopSequencesAreFoundOverBordersOfCalls() {
         GenerationOptions options = GenerationOptions.DEFAULT.withMaxTokens(21);
         String all = TEXT.repeat(3);
         int within = 0;
@@ -155,7 +156,7 @@ class TextDivisionTest {
             for (int from = 0; from < TEXT.length(); from++) {
                 for (int length = 1; length < 7; length++) {
                     String stop = all.substring(from, from + length);
-                    GenerationOptions stopped = options.withStops(stop);
+                    GenerationOptions stopped = options.withStopSequences(stop);
                     Session whole = sessions.open().append(0xa9);
                     GeneratedText expected = whole.generate(stopped);
                     for (int first = 1; first < expected.tokens().size(); first++) {
@@ -176,18 +177,19 @@ class TextDivisionTest {
                 }
             }
         }
-        assertTrue(within > 20, within + " calls end within a stop text");
+        assertTrue(within > 20, within + " calls end within a stop sequence");
     }
 
-    /** What comes after a stop text begins no stop text within it, and neither does what comes after a new prompt. */
+    /** What comes after a stop sequence begins no stop sequence within it, and neither does what comes after a new prompt. */
     @Test
-    void stopTextsBeginAnewAfterOneThatWasFoundAndAfterAPrompt() {
-        GenerationOptions options = GenerationOptions.DEFAULT.withMaxTokens(10).withStops("aaa");
+    void stopSequencesBeginAnewAfterOneThatWasFoundAndAfterAPrompt() {
+        GenerationOptions options = GenerationOptions.DEFAULT.withMaxTokens(10).withStopSequences("aaa");
         try (LanguageModel model = saying('a');
                 Sessions sessions = model.sessions(SessionOptions.DEFAULT)) {
             Session session = sessions.open().append('a');
             for (int i = 0; i < 3; i++) {
-                assertEquals(FinishReason.STOP_TEXT, session.generate(options).finish());
+                assertEquals(
+                        FinishReason.STOP_SEQUENCE, session.generate(options).finish());
                 assertEquals(1 + 3 * (i + 1), session.length());
             }
             session.generate(options.withMaxTokens(2));
@@ -244,7 +246,7 @@ class TextDivisionTest {
                 }
             }
             assertTrue(inside > 5, inside + " texts end within a character");
-            assertEquals(Set.of(TinyDecoder.END), tokenizer.specialIds().stops());
+            assertEquals(Set.of(TinyDecoder.END), tokenizer.specialIds().stopTokens());
         }
     }
 }

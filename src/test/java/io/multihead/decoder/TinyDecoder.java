@@ -16,7 +16,7 @@ import io.multihead.tensor.Tensor;
 import io.multihead.text.SentencePieceTokenizer;
 import io.multihead.text.SentencePieceTokenizer.SpacePrefix;
 import io.multihead.text.SpecialIds;
-import io.multihead.text.SpecialIds.AddedEnds;
+import io.multihead.text.SpecialIds.AddedSpecialTokens;
 import io.multihead.text.TokenType;
 import io.multihead.text.Tokenizer;
 import io.multihead.text.Vocabulary;
@@ -116,7 +116,8 @@ final class TinyDecoder {
         types.addAll(List.of(TokenType.CONTROL, TokenType.CONTROL));
         tokens.addAll(controls);
         controls.forEach(control -> types.add(TokenType.CONTROL));
-        SpecialIds special = new SpecialIds(BEGIN, END, SpecialIds.NONE, SpecialIds.NONE, stops, AddedEnds.BEGIN);
+        SpecialIds special =
+                new SpecialIds(BEGIN, END, SpecialIds.NONE, SpecialIds.NONE, stops, AddedSpecialTokens.BEGIN);
         return SentencePieceTokenizer.of(
                 Vocabulary.of(tokens, types).withScores(new float[tokens.size()]), special, SpacePrefix.NONE);
     }

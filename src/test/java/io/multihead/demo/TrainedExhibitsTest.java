@@ -110,10 +110,8 @@ class TrainedExhibitsTest {
             }
         }
         // The cosine of two vectors of length 1 changes by no more than the length of a change. Weights of 0 and their
-        // absence are summed
-        // in another order: elements that differ by the 1e-6 promised beside another encoder in f32 would give
-        // sqrt(384) times that, of
-        // which half is allowed. Measured: 6e-9.
+        // absence are summed in another order: elements that differ by the 1e-6 promised beside another encoder in f32
+        // would give sqrt(384) times that, of which half is allowed. Measured: 6e-9.
         assertEquals(mean, cosine, 1e-5);
         masked.moveTo(kept);
         assertEquals(cosine, masked.cosine(kept), 0, "from states that were kept");

@@ -162,19 +162,19 @@ class GoldenEncoderTest {
         TokenBatch batch = batch(encoder);
         Buffers buffers = model.transformer.buffers(512);
         float[] rows = new float[batch.sequences() * GoldenEncoder.DIM];
-        double[] room = new double[GoldenEncoder.DIM];
+        double[] buffer = new double[GoldenEncoder.DIM];
         double[] logits = new double[batch.sequences() * GoldenEncoder.LABELS];
         int[] read = batch.firstRows();
         try (Compute cpu = Compute.threads(2)) {
             model.transformer.forward(cpu, batch, buffers);
             if (model.head().ofMean()) {
-                ClassificationHead.writeMeans(batch, buffers, room);
+                ClassificationHead.writeMeans(batch, buffers, buffer);
                 read = new int[] {0, 1, 2};
             }
             model.transformer.logits(cpu, read, Tensor.of(rows, batch.sequences(), GoldenEncoder.DIM), buffers);
         }
         for (int text = 0; text < batch.sequences(); text++) {
-            model.head().logits(rows, text * GoldenEncoder.DIM, room, logits, text * GoldenEncoder.LABELS);
+            model.head().logits(rows, text * GoldenEncoder.DIM, buffer, logits, text * GoldenEncoder.LABELS);
         }
         return logits;
     }

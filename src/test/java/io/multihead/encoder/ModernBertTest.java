@@ -221,8 +221,7 @@ class ModernBertTest {
                     double[] expected = reference.logits(!newer, pair("ab c", passages.get(i), reranker));
                     for (int label = 0; label < labels; label++) {
                         // an error E of a state is 30 x 0.4 E after the layer; the normalisation divides by a deviation
-                        // of 2, and the
-                        // last layer has 30 x 0.4 of what is left
+                        // of 2, and the last layer has 30 x 0.4 of what is left
                         assertEquals(expected[label], actual[i][label], 80 * TOLERANCE, "pair " + i);
                     }
                 }

@@ -118,8 +118,7 @@ class XlmRTest {
                     sum += Math.tanh(dense[j]) * values(weights, "classifier.out_proj.weight")[j];
                 }
                 // an error E of the state is 21 x 0.4 E after a layer, 21 x 0.4 times that in the sum, and a quarter of
-                // it at most
-                // after the logistic function: 18 E, for states of up to 5
+                // it at most after the logistic function: 18 E, for states of up to 5
                 assertEquals(1 / (1 + Math.exp(-sum)), scores[i], 100 * SentenceEncoderTest.TOLERANCE, "pair " + i);
             }
             double spread = Arrays.stream(scores).max().getAsDouble()

@@ -40,7 +40,7 @@ final class GrammarWalk {
             int token = choose(mask);
             filter.accept(token);
             tokens.add(token);
-            ended = tokenizer.stops(token);
+            ended = tokenizer.isStopToken(token);
             if (!ended) {
                 bytes.writeBytes(tokenizer.pieceBytes(token));
             }
@@ -52,7 +52,7 @@ final class GrammarWalk {
         if (mask.count() == 0) {
             throw new AssertionError("nothing is allowed after " + text());
         }
-        for (int stop : vocabulary.tokenizer().specialIds().stops()) {
+        for (int stop : vocabulary.tokenizer().specialIds().stopTokens()) {
             if (mask.allows(stop) && random.nextBoolean()) {
                 return stop;
             }
@@ -94,7 +94,7 @@ final class GrammarWalk {
         }
         TokenMask mask = new TokenMask(vocabulary.size());
         filter.restrict(mask);
-        boolean ends = vocabulary.tokenizer().specialIds().stops().stream().anyMatch(mask::allows);
+        boolean ends = vocabulary.tokenizer().specialIds().stopTokens().stream().anyMatch(mask::allows);
         return ends ? "" : "no end after " + done;
     }
 }

@@ -60,7 +60,12 @@ final class PlainVocabulary implements Tokenizer {
     @Override
     public SpecialIds specialIds() {
         return new SpecialIds(
-                SpecialIds.NONE, END, SpecialIds.NONE, SpecialIds.NONE, Set.of(END), SpecialIds.AddedEnds.NEITHER);
+                SpecialIds.NONE,
+                END,
+                SpecialIds.NONE,
+                SpecialIds.NONE,
+                Set.of(END),
+                SpecialIds.AddedSpecialTokens.NEITHER);
     }
 
     @Override

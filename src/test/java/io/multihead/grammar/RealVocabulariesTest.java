@@ -24,7 +24,7 @@ class RealVocabulariesTest {
     void textsAreValidAndExamplesAreAllowed(String file) throws Exception {
         TokenVocabulary vocabulary = new TokenVocabulary(SharedModels.tokenizer(file));
         SpecialIds special = vocabulary.tokenizer().specialIds();
-        assertTrue(!special.stops().isEmpty(), "no token ends a text");
+        assertTrue(!special.stopTokens().isEmpty(), "no token ends a text");
         int schemas = (int) Math.max(25, 300 * Tries.factor());
         int ended = 0;
         for (int seed = 10_000; seed < 10_000 + schemas; seed++) {

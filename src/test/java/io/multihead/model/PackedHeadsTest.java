@@ -144,7 +144,7 @@ class PackedHeadsTest {
         SelfAttention whole = all.attention(WeightFormat.Q4_K, false);
         String reason =
                 "; expected heads of 64 elements that together fill whole blocks of 256 in their order, as the output projection has in "
-                        + "Q4_K, or a part that withWideOutput returned";
+                        + "Q4_K, or a part that withF32Output returned";
         assertRefused("heads: [5]" + reason, () -> whole.keepHeads(arena, 5));
         assertRefused("heads: [3, 2, 1, 0]" + reason, () -> whole.keepHeads(arena, KEPT));
         int[] last = {4, 5, 6, 7};
@@ -158,7 +158,7 @@ class PackedHeadsTest {
         Tensor rows = Numbers.select(output.transpose(0, 1), 0, elements(KEPT, valueDim));
         SelfAttention wide = some.attention(
                 some.projections(WeightFormat.Q4_K, false), PackedLinear.of(pack(rows, WeightFormat.F32)));
-        assertArrayEquals(states(wide), states(whole.withWideOutput(arena).keepHeads(arena, KEPT)));
+        assertArrayEquals(states(wide), states(whole.withF32Output(arena).keepHeads(arena, KEPT)));
     }
 
     private static void assertRefused(String message, Runnable call) {

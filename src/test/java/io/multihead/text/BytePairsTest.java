@@ -47,7 +47,7 @@ class BytePairsTest {
         assertEquals(text, tokenizer.decode(ids));
         String other = "Füchse \u4e16\u754c \ud83e\udd8a <|endoftext|>";
         assertEquals(other, tokenizer.decode(tokenizer.encode(other)));
-        assertTrue(tokenizer.stops(256));
+        assertTrue(tokenizer.isStopToken(256));
     }
 
     @Test
@@ -66,7 +66,7 @@ class BytePairsTest {
                 assertArrayEquals(ids, ofFile.encode(some), some);
                 assertEquals(some, ofFolder.decode(ids));
             }
-            assertTrue(ofFolder.stops(256) && ofFile.stops(256));
+            assertTrue(ofFolder.isStopToken(256) && ofFile.isStopToken(256));
             assertEquals(256, ofFolder.specialIds().end());
         }
         assertEquals(

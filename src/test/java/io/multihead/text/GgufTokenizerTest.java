@@ -46,7 +46,7 @@ class GgufTokenizerTest {
             Tokenizer tokenizer = Tokenizers.of(GgufFixture.of(keys));
             assertArrayEquals(new int[] {3, 4 + 10, 3}, tokenizer.encode("a\na"));
             assertEquals("a\na", tokenizer.decode(1, 3, 4 + 10, 3, 2, 0));
-            assertEquals(Set.of(2), tokenizer.specialIds().stops());
+            assertEquals(Set.of(2), tokenizer.specialIds().stopTokens());
             keys.put("tokenizer.ggml.token_type", types);
         }
         keys.put("tokenizer.ggml.tokens", tokens.subList(0, 100));

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.format.Gguf;
-import io.multihead.text.SpecialIds.AddedEnds;
+import io.multihead.text.SpecialIds.AddedSpecialTokens;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -47,7 +47,9 @@ class SentencePieceModelTest {
     void aFileSaysWhichTokensAreSpecial() throws IOException {
         byte[] trainer = message(2, join(integer(3, 2), integer(41, 2), integer(42, 1), integer(43, -1)));
         Tokenizer tokenizer = Tokenizers.ofSentencePieceModel(join(pieces(), trainer, PLAIN));
-        assertEquals(new SpecialIds(2, 1, 0, SpecialIds.NONE, Set.of(1), AddedEnds.NEITHER), tokenizer.specialIds());
+        assertEquals(
+                new SpecialIds(2, 1, 0, SpecialIds.NONE, Set.of(1), AddedSpecialTokens.NEITHER),
+                tokenizer.specialIds());
         assertArrayEquals(new int[] {5, 3, 4}, tokenizer.encode("a\n\na"));
         assertArrayEquals(new int[] {4}, without(integer(3, 0)).encode("a"));
         Files.write(folder.resolve("tokenizer.model"), join(pieces(), trainer, PLAIN));
@@ -61,7 +63,7 @@ class SentencePieceModelTest {
     @Test
     void endsOfAFolderStandBesideThoseOfTheModel() throws IOException {
         Files.write(folder.resolve("tokenizer.model"), join(pieces(), BPE, PLAIN));
-        Set<Integer> own = Tokenizers.load(folder).specialIds().stops();
+        Set<Integer> own = Tokenizers.load(folder).specialIds().stopTokens();
         assertTrue(!own.contains(4) && !own.contains(5), own + " end texts");
         Files.writeString(folder.resolve("config.json"), "{\"eos_token_id\": 5}");
         assertStops(own, 5);
@@ -72,13 +74,13 @@ class SentencePieceModelTest {
         Files.writeString(folder.resolve("generation_config.json"), "{\"eos_token_id\": [4, \"5\"]}");
         assertLoadFails("generation_config.json: generation_config.eos_token_id: [4, 5]; expected ids");
         Files.writeString(folder.resolve("generation_config.json"), "{\"eos_token_id\": 90}");
-        assertLoadFails("stops (eos_token_id): 90; expected 0 to 5");
+        assertLoadFails("stopTokens (eos_token_id): 90; expected 0 to 5");
     }
 
     private void assertStops(Set<Integer> own, int more) throws IOException {
         Set<Integer> expected = new HashSet<>(own);
         expected.add(more);
-        assertEquals(expected, Tokenizers.load(folder).specialIds().stops());
+        assertEquals(expected, Tokenizers.load(folder).specialIds().stopTokens());
     }
 
     private void assertLoadFails(String end) {

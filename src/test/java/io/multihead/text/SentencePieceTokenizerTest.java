@@ -10,7 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.multihead.text.SentencePieceTokenizer.SpacePrefix;
-import io.multihead.text.SpecialIds.AddedEnds;
+import io.multihead.text.SpecialIds.AddedSpecialTokens;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 class SentencePieceTokenizerTest {
     private static final String STORIES = "stories260K/stories260K.f32.gguf";
     private static final Vocabulary VOCABULARY = vocabulary();
-    private static final SpecialIds IDS = new SpecialIds(1, 2, 0, SpecialIds.NONE, Set.of(2), AddedEnds.BEGIN);
+    private static final SpecialIds IDS = new SpecialIds(1, 2, 0, SpecialIds.NONE, Set.of(2), AddedSpecialTokens.BEGIN);
 
     @Test
     void idsOfLlama2AreThoseOfLlamaCpp() {
@@ -83,8 +83,8 @@ class SentencePieceTokenizerTest {
         assertEquals("a<ba", tokenizer.decode(5, 4, 0, 6, 5));
         assertEquals("aba", tokenizer.decode(5, 1, 6, 5));
         assertEquals("<s>", new String(tokenizer.pieceBytes(1), StandardCharsets.UTF_8));
-        assertTrue(tokenizer.isControl(0) && tokenizer.isControl(1) && tokenizer.stops(2));
-        assertFalse(tokenizer.isControl(5) || tokenizer.stops(1));
+        assertTrue(tokenizer.isControl(0) && tokenizer.isControl(1) && tokenizer.isStopToken(2));
+        assertFalse(tokenizer.isControl(5) || tokenizer.isStopToken(1));
     }
 
     @Test
@@ -149,7 +149,9 @@ class SentencePieceTokenizerTest {
                 letters,
                 SpecialIds.ABSENT);
         assertMessage(
-                "begin: 1000; expected 0 to 1", letters, new SpecialIds(1000, -1, 0, -1, Set.of(), AddedEnds.BEGIN));
+                "begin: 1000; expected 0 to 1",
+                letters,
+                new SpecialIds(1000, -1, 0, -1, Set.of(), AddedSpecialTokens.BEGIN));
     }
 
     private static void assertMessage(String message, Vocabulary vocabulary, SpecialIds special) {

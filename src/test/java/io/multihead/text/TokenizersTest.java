@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.internal.text.pairs.ByteAlphabet;
-import io.multihead.text.SpecialIds.AddedEnds;
+import io.multihead.text.SpecialIds.AddedSpecialTokens;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -81,8 +81,8 @@ class TokenizersTest {
         assertArrayEquals(
                 tokenizer.encode("ab"),
                 read(BYTES.replace("[\"a\", \"b\"]", "\"a b\"")).encode("ab"));
-        assertEquals(AddedEnds.END, tokenizer.specialIds().added());
-        assertEquals(Set.of(END), tokenizer.specialIds().stops());
+        assertEquals(AddedSpecialTokens.END, tokenizer.specialIds().added());
+        assertEquals(Set.of(END), tokenizer.specialIds().stopTokens());
     }
 
     @Test
@@ -334,7 +334,7 @@ class TokenizersTest {
                 {"bos_token": {"content": "<s>"}, "eos_token": "b", "pad_token": null, "add_bos_token": true}""");
         Files.writeString(folder.resolve("generation_config.json"), "{\"eos_token_id\": [4, 6]}");
         SpecialIds special = Tokenizers.load(folder).specialIds();
-        assertEquals(new SpecialIds(1, 4, 0, SpecialIds.NONE, Set.of(4, 6), AddedEnds.BEGIN), special);
+        assertEquals(new SpecialIds(1, 4, 0, SpecialIds.NONE, Set.of(4, 6), AddedSpecialTokens.BEGIN), special);
         Files.writeString(folder.resolve("tokenizer_config.json"), "{\"eos_token\": \"</s>\"}");
         String message = assertThrows(IllegalArgumentException.class, () -> Tokenizers.load(folder))
                 .getMessage();

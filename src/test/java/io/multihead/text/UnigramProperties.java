@@ -202,7 +202,7 @@ class UnigramProperties {
         float lowest = (float) Arrays.stream(scores).skip(4).min().getAsDouble();
         CharacterMap map = CharacterMap.of(UnigramFixture.map(UnigramFixture.CHARACTERS), "map");
         Tokenizer tokenizer = new SentencePieceUnigram(pieces, types, floats, map, true, true, false)
-                .tokenizer(new SpecialIds(0, 2, 3, 1, Set.of(2), SpecialIds.AddedEnds.BOTH));
+                .tokenizer(new SpecialIds(0, 2, 3, 1, Set.of(2), SpecialIds.AddedSpecialTokens.BOTH));
         String normal = PlainUnigram.bySequences(wellFormed(text), UnigramFixture.CHARACTERS);
         List<Integer> expected = PlainUnigram.divide(normal, pieces, scores, (float) (lowest - PENALTY), true);
         assertEquals(expected, Arrays.stream(tokenizer.encode(text)).boxed().toList());

@@ -96,7 +96,7 @@ class LlamaLayersTest {
             try (LanguageModel loaded = LanguageModel.load(CPU, folder)) {
                 assertArrayEquals(before, logits(loaded, ids()));
                 assertEquals(100, loaded.contextTokens());
-                assertTrue(loaded.tokenizer().stops(256));
+                assertTrue(loaded.tokenizer().isStopToken(256));
             }
             LlamaLayers again = LlamaLayers.load(arena, folder);
             assertSame(model, again);

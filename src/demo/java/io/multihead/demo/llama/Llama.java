@@ -118,7 +118,6 @@ public final class Llama {
         return drawn.get(name);
     }
 
-    /** Sizes. */
     public Config config() {
         return config;
     }

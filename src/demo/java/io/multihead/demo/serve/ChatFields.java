@@ -64,7 +64,6 @@ record ChatFields(ChatPrompt prompt, List<ToolDefinition> callable, boolean requ
         });
     }
 
-    /** Reads the function of what must be one. */
     private static <T> T function(Fields fields, Function<Fields, T> reader) {
         if (!fields.text("type").equals("function")) {
             throw fields.wrong("type", "expected function");

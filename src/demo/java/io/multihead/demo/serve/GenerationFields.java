@@ -66,13 +66,12 @@ record GenerationFields(GenerationOptions options, int texts, boolean streams, b
         GenerationOptions options = GenerationOptions.DEFAULT
                 .withSampling(sampling)
                 .withMaxTokens((int) Math.min(most, mostTokens))
-                .withStops(stops.toArray(String[]::new))
+                .withStopSequences(stops.toArray(String[]::new))
                 .withTimeout(timeout)
                 .withConstraint(constraint(fields, vocabulary));
         return new GenerationFields(options, (int) fields.integer("n", 1, MOST_TEXTS, 1), streams, usage);
     }
 
-    /** Returns the options of one of the texts. */
     GenerationOptions options(int text) {
         Sampling sampling = options.sampling();
         return options.withSampling(sampling.withSeed(sampling.seed() + text));

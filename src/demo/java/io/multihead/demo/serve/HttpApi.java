@@ -74,7 +74,6 @@ final class HttpApi implements AutoCloseable {
         get("/v1/models", this::list);
     }
 
-    /** Adds a name to the list of models. */
     void model(String name) {
         models.add(name);
     }
@@ -89,7 +88,6 @@ final class HttpApi implements AutoCloseable {
         add("GET", path, (fields, exchange) -> answer.get());
     }
 
-    /** Adds a route of a text. */
     void text(String path, Supplier<String> text) {
         add("GET", path, (fields, exchange) -> {
             reply(exchange, path, 200, "text/plain; charset=utf-8", text.get());

@@ -103,7 +103,7 @@ final class TextApi {
             int[] prompt, GeneratedText text, @Nullable ModelAnswer answer) {
         String finish() {
             return switch (text.finish()) {
-                case END_TOKEN, STOP_TEXT, CANCELLED ->
+                case END_TOKEN, STOP_SEQUENCE, CANCELLED ->
                     answer == null || answer.toolCalls().isEmpty() ? "stop" : "tool_calls";
                 case MAX_TOKENS, CONTEXT_FULL, TIMEOUT -> "length";
             };

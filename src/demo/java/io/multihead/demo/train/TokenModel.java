@@ -133,7 +133,6 @@ public final class TokenModel implements Trainable {
         return new TokenModel(this, other, blocks);
     }
 
-    /** Sizes. */
     public Config config() {
         return config;
     }

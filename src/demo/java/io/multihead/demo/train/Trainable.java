@@ -9,7 +9,6 @@ public interface Trainable {
     /** Returns a description that must be that of a checkpoint. */
     String architecture();
 
-    /** Returns the threads that it computes with. */
     Compute cpu();
 
     /** Returns all parameters by name, trained in place. */

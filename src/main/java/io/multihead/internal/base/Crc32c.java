@@ -9,16 +9,16 @@ public final class Crc32c {
     private static final int CHUNK = 1 << 16;
 
     private final CRC32C crc = new CRC32C();
-    private final byte[] room = new byte[CHUNK];
+    private final byte[] buffer = new byte[CHUNK];
 
     /** Returns the checksum of {@code bytes} bytes from {@code offset} on. */
     public int of(MemorySegment memory, long offset, long bytes) {
-        MemorySegment array = MemorySegment.ofArray(room);
+        MemorySegment array = MemorySegment.ofArray(buffer);
         crc.reset();
         for (long at = 0; at < bytes; at += CHUNK) {
             int count = (int) Math.min(CHUNK, bytes - at);
             MemorySegment.copy(memory, offset + at, array, 0, count);
-            crc.update(room, 0, count);
+            crc.update(buffer, 0, count);
         }
         return (int) crc.getValue();
     }

@@ -7,7 +7,7 @@ import static io.multihead.internal.kernel.Lanes.ROW_STEP;
 
 import io.multihead.internal.kernel.BlockScales;
 import io.multihead.internal.kernel.BlockTiles;
-import io.multihead.internal.kernel.Fields;
+import io.multihead.internal.kernel.BitFields;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.MicroKernel;
 import io.multihead.internal.kernel.NibbleTiles;
@@ -183,7 +183,7 @@ final class BlockKernel {
             roundedTile(row, column, to, t0, stride);
             return;
         }
-        Fields kernel = format.fields();
+        BitFields kernel = format.fields();
         if (row + 1 == m) {
             kernel.tile1(left.prepared(), left.first() + row, panels, fields, scales, column, k, to, t0);
         } else {
@@ -199,9 +199,9 @@ final class BlockKernel {
         }
     }
 
-    private void finish(int column, int apart, float[] to, int t0, int stride) {
-        if (format.scales().hasMinima()) {
-            Fields.addMinima(left.prepared(), left.first(), scales, column, k, to, t0, stride, m, apart);
+    private void finish(int column, int vectorStride, float[] to, int t0, int stride) {
+        if (format.scales().hasMins()) {
+            BitFields.addMins(left.prepared(), left.first(), scales, column, k, to, t0, stride, m, vectorStride);
         }
     }
 }

@@ -9,7 +9,7 @@ import static io.multihead.internal.kernel.Lanes.ROW_STEP;
 import io.multihead.internal.base.WarmUp;
 import io.multihead.internal.kernel.BlockScales;
 import io.multihead.internal.kernel.BlockTiles;
-import io.multihead.internal.kernel.Fields;
+import io.multihead.internal.kernel.BitFields;
 import io.multihead.internal.kernel.MicroKernel;
 import io.multihead.internal.kernel.NibbleTiles;
 import io.multihead.internal.layout.BlockPanels;
@@ -84,23 +84,23 @@ final class BlockWarmUps {
 
     /** Operands of a trial. */
     private abstract static class Trial implements WarmUp.Trial {
-        static final int DEPTH = 2 * Fields.ROWS;
+        static final int DEPTH = 2 * BitFields.ROWS;
         final BlockPanels format;
-        final Fields.Rows rows = new Fields.Rows();
+        final BitFields.Rows rows = new BitFields.Rows();
         final float[] scales = new float[BlockScales.FLOATS_OF_PANEL];
         final float[] c = new float[ROW_STEP * PANEL];
         final MemorySegment panels;
 
         Trial(BlockPanels format) {
             this.format = format;
-            rows.set(new float[ROW_STEP * ROW], new float[ROW_STEP * Fields.SUMS]);
-            panels = PanelMemory.segment(Arena.ofAuto(), 2L * Fields.ROWS * PANEL);
+            rows.set(new float[ROW_STEP * ROW], new float[ROW_STEP * BitFields.SUMS]);
+            panels = PanelMemory.segment(Arena.ofAuto(), 2L * BitFields.ROWS * PANEL);
         }
 
-        /** Adds the minima of some rows, or of none. */
-        final void minima(int lengthFactor, int count, int apart) {
-            if (format.scales().hasMinima()) {
-                Fields.addMinima(rows, 0, scales, 0, DEPTH, c, 0, PANEL, lengthFactor * count, apart);
+        /** Adds the mins of some rows, or of none. */
+        final void mins(int lengthFactor, int count, int vectorStride) {
+            if (format.scales().hasMins()) {
+                BitFields.addMins(rows, 0, scales, 0, DEPTH, c, 0, PANEL, lengthFactor * count, vectorStride);
             }
         }
     }
@@ -119,7 +119,7 @@ final class BlockWarmUps {
         public void run(int lengthFactor, int calls) {
             for (int call = 0; call < calls; call++) {
                 format.fields().tile1(rows, 0, panels, 0, scales, 0, lengthFactor * DEPTH, c, 0);
-                minima(lengthFactor, 1, HALF);
+                mins(lengthFactor, 1, HALF);
             }
         }
     }
@@ -138,7 +138,7 @@ final class BlockWarmUps {
         public void run(int lengthFactor, int calls) {
             for (int call = 0; call < calls; call++) {
                 format.fields().tile4(rows, 0, panels, 0, scales, 0, lengthFactor * DEPTH, c, 0, PANEL);
-                minima(lengthFactor, MicroKernel.MR_SMALL, HALF);
+                mins(lengthFactor, MicroKernel.MR_SMALL, HALF);
             }
         }
     }
@@ -161,13 +161,13 @@ final class BlockWarmUps {
             for (int call = 0; call < calls; call++) {
                 format.fields().widen(panels, 0, lengthFactor * DEPTH, wide);
                 BlockTiles.tiles6(lengthFactor * BlockTiles.ROWS, rows, wide, scales, 0, chain, DEPTH, c, 0, PANEL);
-                minima(lengthFactor, BlockTiles.ROWS, COUNT);
+                mins(lengthFactor, BlockTiles.ROWS, COUNT);
             }
         }
     }
 
     private static final class RoundedTrial implements WarmUp.Trial {
-        private static final int DEPTH = 2 * Fields.ROWS;
+        private static final int DEPTH = 2 * BitFields.ROWS;
         private final int tileRows;
         private final NibbleTiles.Rows rows = new NibbleTiles.Rows();
         private final float[] scales = new float[BlockScales.FLOATS_OF_PANEL];
@@ -177,7 +177,7 @@ final class BlockWarmUps {
 
         RoundedTrial(int tileRows) {
             this.tileRows = tileRows;
-            rows.set(new int[ROW_STEP * NibbleTiles.Rows.INTS], new float[ROW_STEP * Fields.SUMS]);
+            rows.set(new int[ROW_STEP * NibbleTiles.Rows.INTS], new float[ROW_STEP * BitFields.SUMS]);
         }
 
         @Override

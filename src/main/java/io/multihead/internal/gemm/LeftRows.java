@@ -4,7 +4,7 @@ import static io.multihead.internal.gemm.Blocking.KC;
 import static io.multihead.internal.kernel.Lanes.ROW;
 import static io.multihead.internal.kernel.Lanes.ROW_STEP;
 
-import io.multihead.internal.kernel.Fields;
+import io.multihead.internal.kernel.BitFields;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.NibbleTiles;
 import io.multihead.internal.layout.BlockPanels;
@@ -15,7 +15,7 @@ import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Rows of A as one thread reads them, a depth block at a time, and for quantised B prepares them ({@link Fields#prepare}) or rounds them
+ * Rows of A as one thread reads them, a depth block at a time, and for quantised B prepares them ({@link BitFields#prepare}) or rounds them
  * ({@link NibbleTiles.Rows}).
  *
  * <p>Tasks of other columns, and of other weights of a group, need the same rows. So prepared rows of a batch are kept if they fit, one depth
@@ -29,7 +29,7 @@ final class LeftRows {
 
     private final Scratch memory;
     private final StridedBlock block = new StridedBlock();
-    private final Fields.Rows prepared = new Fields.Rows();
+    private final BitFields.Rows prepared = new BitFields.Rows();
     private final NibbleTiles.Rows rounded = new NibbleTiles.Rows();
     private float[] rows = {};
     private float[] sums = {};
@@ -74,7 +74,7 @@ final class LeftRows {
         int count = keeps ? (int) blocks * keptRows : together;
         rows = memory.atLeast(rows, (isRounded ? together : count) * ROW);
         if (format != null) {
-            sums = memory.atLeast(sums, count * Fields.SUMS);
+            sums = memory.atLeast(sums, count * BitFields.SUMS);
             ints = memory.atLeast(ints, isRounded ? count * NibbleTiles.Rows.INTS : 0);
         }
         keptCall = p.call;
@@ -111,7 +111,7 @@ final class LeftRows {
         if (isRounded) {
             rounded.prepare(rows, first, count, kc, format.fields().offset());
         } else {
-            format.fields().prepare(prepared, first, count, kc, format.scales().hasMinima());
+            format.fields().prepare(prepared, first, count, kc, format.scales().hasMins());
         }
         if (keptRows > 0 && pc + kc == p.k) {
             kept.set((int) from, (int) to);
@@ -139,7 +139,7 @@ final class LeftRows {
     }
 
     /** Returns the rows with their sums, those of rounded rows too. */
-    Fields.Rows prepared() {
+    BitFields.Rows prepared() {
         return prepared;
     }
 

@@ -61,7 +61,7 @@ public final class LoopNest {
 
     private float[] before = new float[0];
     private float[] addend = new float[0];
-    private float[] room = new float[0];
+    private float[] buffer = new float[0];
     private int ldc;
 
     /** Allocates its buffers from {@code memory} on first use. */
@@ -141,7 +141,7 @@ public final class LoopNest {
             before = memory.atLeast(before, padded);
         }
         if (p.function() != null) {
-            room = memory.atLeast(room, ActivationOps.room(padded));
+            buffer = memory.atLeast(buffer, ActivationOps.bufferLength(padded));
         }
     }
 
@@ -208,7 +208,7 @@ public final class LoopNest {
                 RowOps.add(sums, at, padded, addend, 0);
             }
             if (function != null) {
-                function.apply(sums, at, padded, room);
+                function.apply(sums, at, padded, buffer);
             }
         }
         packer.write(sums, first * ldc, ldc, m, n, block.matrix(p.c(), start, ic + first, jc));

@@ -48,7 +48,7 @@ public final class MacroKernel {
     private int c0;
     private int ldc;
     /** Columns from a tile's first vector to its second. */
-    private int apart;
+    private int vectorStride;
 
     /** Creates a macro-kernel without operands. */
     public MacroKernel(Scratch memory) {
@@ -107,15 +107,15 @@ public final class MacroKernel {
         }
         boolean isPaired = m == 1 && k >= PAIR_DEPTH && b.format() == PanelFormat.F32 && TileWarmUps.ONE_ROW.isOver();
         int paired = isPaired ? multiplyPairs(n, k, addToC) : 0;
-        apart = apart(m, b.format());
+        vectorStride = vectorStride(m, b.format());
         // loop 2: two vectors of each panel of NR columns
-        for (int jr = paired; jr < n; jr = Lanes.nextTile(jr, apart)) {
+        for (int jr = paired; jr < n; jr = Lanes.nextTile(jr, vectorStride)) {
             long panel = b.tileOffset(jr);
             if (addToC) {
                 for (int ir = 0; ir < m; ir += SUM_ROWS) {
                     int rows = Math.min(SUM_ROWS, m - ir);
                     tiles(rows, a0 + ir * ROW, panel, k, MicroKernel.MAX_CHAIN, sum, 0, PANEL);
-                    TileSums.add(sum, c, c0 + ir * ldc + jr, ldc, rows, apart);
+                    TileSums.add(sum, c, c0 + ir * ldc + jr, ldc, rows, vectorStride);
                 }
             } else {
                 tiles(m, a0, panel, k, MicroKernel.MAX_CHAIN, c, c0 + jr, ldc);
@@ -160,14 +160,14 @@ public final class MacroKernel {
 
     /** The same where columns of B have scales: chains of {@link Int8Panels#BLOCK}, each scaled once. */
     private void multiplyScaled(int m, int n, int k, boolean addToC) {
-        apart = apart(m, b.format());
-        for (int jr = 0; jr < n; jr = Lanes.nextTile(jr, apart)) {
+        vectorStride = vectorStride(m, b.format());
+        for (int jr = 0; jr < n; jr = Lanes.nextTile(jr, vectorStride)) {
             for (int ir = 0; ir < m; ir += SUM_ROWS) {
                 int rows = Math.min(SUM_ROWS, m - ir);
                 int at = c0 + ir * ldc + jr;
                 if (addToC) {
                     scaledTiles(rows, a0 + ir * ROW, jr, k, sum, 0, PANEL);
-                    TileSums.add(sum, c, at, ldc, rows, apart);
+                    TileSums.add(sum, c, at, ldc, rows, vectorStride);
                 } else {
                     scaledTiles(rows, a0 + ir * ROW, jr, k, c, at, ldc);
                 }
@@ -182,12 +182,12 @@ public final class MacroKernel {
             Int8Panels.tile4Blocks(a, from, b.segment(), panel, b.scales(), scaleAt, k, to, at, stride);
             return;
         }
-        TileSums.zero(to, at, stride, m, apart);
+        TileSums.zero(to, at, stride, m, vectorStride);
         for (int pc = 0; pc < k; pc += Int8Panels.BLOCK) {
             int depth = Math.min(Int8Panels.BLOCK, k - pc);
             tiles(m, from + pc, panel + b.format().offset(pc * PANEL), depth, Int8Panels.BLOCK, part, 0, PANEL);
             int block = scaleAt + pc / Int8Panels.BLOCK * Int8Panels.SCALES_APART;
-            TileSums.addScaled(part, b.scales(), block, to, at, stride, m, apart);
+            TileSums.addScaled(part, b.scales(), block, to, at, stride, m, vectorStride);
         }
     }
 
@@ -202,12 +202,12 @@ public final class MacroKernel {
      * @param compensation distance in floats from an element of C to its compensation term
      */
     public void addCompensated(int m, int n, int k, int chain, int compensation) {
-        apart = apart(m, (segments == null ? b : segments.get(0)).format());
+        vectorStride = vectorStride(m, (segments == null ? b : segments.get(0)).format());
         if (segments != null && m <= FEW_ROWS) {
             addInMemoryOrder(segments, m, n, k, compensation);
             return;
         }
-        for (int jr = 0; jr < n; jr = Lanes.nextTile(jr, apart)) {
+        for (int jr = 0; jr < n; jr = Lanes.nextTile(jr, vectorStride)) {
             for (int ir = 0; ir < m; ir += SUM_ROWS) {
                 int rows = Math.min(SUM_ROWS, m - ir);
                 if (segments == null) {
@@ -217,7 +217,7 @@ public final class MacroKernel {
                         addChain(segments, rows, a0 + ir * ROW, jr, pc, k, sum, 0);
                     }
                 }
-                TileSums.addCompensated(sum, 0, c, c0 + ir * ldc + jr, ldc, compensation, rows, apart);
+                TileSums.addCompensated(sum, 0, c, c0 + ir * ldc + jr, ldc, compensation, rows, vectorStride);
             }
         }
     }
@@ -230,12 +230,12 @@ public final class MacroKernel {
         int step = FEW_ROWS * PANEL;
         sums = memory.atLeast(sums, Math.ceilDiv(n, PANEL) * step);
         for (int pc = 0; pc < k; pc += CHAIN) {
-            for (int jr = 0; jr < n; jr = Lanes.nextTile(jr, apart)) {
+            for (int jr = 0; jr < n; jr = Lanes.nextTile(jr, vectorStride)) {
                 addChain(panels, m, a0, jr, pc, k, sums, jr / PANEL * step + jr % PANEL);
             }
         }
-        for (int jr = 0; jr < n; jr = Lanes.nextTile(jr, apart)) {
-            TileSums.addCompensated(sums, jr / PANEL * step + jr % PANEL, c, c0 + jr, ldc, compensation, m, apart);
+        for (int jr = 0; jr < n; jr = Lanes.nextTile(jr, vectorStride)) {
+            TileSums.addCompensated(sums, jr / PANEL * step + jr % PANEL, c, c0 + jr, ldc, compensation, m, vectorStride);
         }
     }
 
@@ -248,7 +248,7 @@ public final class MacroKernel {
             tiles(m, from, panel, kc, CHAIN, to, at, PANEL);
         } else {
             tiles(m, from + pc, panel, kc, CHAIN, part, 0, PANEL);
-            TileSums.add(part, to, at, PANEL, m, apart);
+            TileSums.add(part, to, at, PANEL, m, vectorStride);
         }
     }
 
@@ -276,7 +276,7 @@ public final class MacroKernel {
      * multiple of {@link Lanes#ROW_STEP}.
      */
     private int tileRows(int rows) {
-        if (rows == 1 && apart == HALF) {
+        if (rows == 1 && vectorStride == HALF) {
             return 1;
         }
         return inTilesOfFour(rows) || b.format() != PanelFormat.F32 ? MR_SMALL : MR;
@@ -292,7 +292,7 @@ public final class MacroKernel {
      * tiles of four rows, which are bound by memory, read both lines at once: 8 rows by 4096 x 4096 take 5.8 instead of 7.2 to 8.4 ms, by
      * matrices in the cache up to 5 % longer (Zen 3).
      */
-    private static int apart(int m, PanelFormat format) {
+    private static int vectorStride(int m, PanelFormat format) {
         boolean isBoundByMemory = m <= 2 * MR_SMALL && inTilesOfFour(m);
         return isBoundByMemory || format != PanelFormat.F32 ? HALF : COUNT;
     }
@@ -305,8 +305,8 @@ public final class MacroKernel {
         } else if (format == PanelFormat.INT8) {
             Int8Panels.tile4Unscaled(a, from, b.segment(), panel, k, to, t0, stride);
         } else if (!TileWarmUps.of(format, mr).isOver()) {
-            scalarTile.read(format, b.segment(), panel, k, apart);
-            scalarTile.multiply(a, from, k, chain, mr, to, t0, stride, apart);
+            scalarTile.read(format, b.segment(), panel, k, vectorStride);
+            scalarTile.multiply(a, from, k, chain, mr, to, t0, stride, vectorStride);
         } else if (format == PanelFormat.F32) {
             floatTile(mr, from, panel, k, chain, to, t0, stride);
         } else if (mr == 1) {
@@ -322,7 +322,7 @@ public final class MacroKernel {
         } else if (mr == 1) {
             MicroKernel.tile1(a, from, b.segment(), panel, k, chain, to, t0);
         } else {
-            MicroKernel.tile4(a, from, b.segment(), panel, k, chain, to, t0, stride, apart);
+            MicroKernel.tile4(a, from, b.segment(), panel, k, chain, to, t0, stride, vectorStride);
         }
     }
 

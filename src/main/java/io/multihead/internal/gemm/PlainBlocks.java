@@ -3,7 +3,7 @@ package io.multihead.internal.gemm;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import io.multihead.internal.kernel.BlockScales;
-import io.multihead.internal.kernel.Fields;
+import io.multihead.internal.kernel.BitFields;
 import io.multihead.internal.kernel.MicroKernel;
 import io.multihead.internal.kernel.NibbleTiles;
 import io.multihead.internal.layout.BlockPanels;
@@ -57,7 +57,7 @@ final class PlainBlocks {
         scales = memory.atLeast(scales, BlockScales.FLOATS_OF_PANEL);
         read(of, panels, at, rows, true, scales);
         of.fields().widen(words, of.scaleWords(rows), rows, to);
-        of.fields().unpack(to, scales, rows, of.scales().hasMinima());
+        of.fields().unpack(to, scales, rows, of.scales().hasMins());
     }
 
     private void readWords(MemorySegment panels, long at, int count) {
@@ -66,9 +66,9 @@ final class PlainBlocks {
     }
 
     /** Multiplies one row by the panel. */
-    void multiply(Fields.Rows a, int row, float[] to, int t0) {
+    void multiply(BitFields.Rows a, int row, float[] to, int t0) {
         format.fields().multiplyPlain(a, row, wide, scales, depth, to, t0);
-        addMinima(a, row, to, t0);
+        addMins(a, row, to, t0);
     }
 
     /**
@@ -76,14 +76,14 @@ final class PlainBlocks {
      *
      * @param a has the sums of the row
      */
-    void multiply(NibbleTiles.Rows rounded, Fields.Rows a, int row, float[] to, int t0) {
+    void multiply(NibbleTiles.Rows rounded, BitFields.Rows a, int row, float[] to, int t0) {
         NibbleTiles.multiplyPlain(rounded, row, words, format.scaleWords(depth), scales, depth, to, t0);
-        addMinima(a, row, to, t0);
+        addMins(a, row, to, t0);
     }
 
-    private void addMinima(Fields.Rows a, int row, float[] to, int t0) {
-        if (format.scales().hasMinima()) {
-            Fields.addMinimaPlain(a, row, scales, depth, to, t0);
+    private void addMins(BitFields.Rows a, int row, float[] to, int t0) {
+        if (format.scales().hasMins()) {
+            BitFields.addMinimaPlain(a, row, scales, depth, to, t0);
         }
     }
 }

@@ -9,7 +9,7 @@ public interface RowFunction {
      *
      * @param row the elements, from {@code at} on
      * @param length how many, a multiple of 32
-     * @param room anything, {@link ActivationOps#room} floats for the elements
+     * @param buffer anything, {@link ActivationOps#bufferLength} floats for the elements
      */
-    void apply(float[] row, int at, int length, float[] room);
+    void apply(float[] row, int at, int length, float[] buffer);
 }

@@ -30,14 +30,14 @@ final class ScalarTile {
     }
 
     /**
-     * Reads the columns of B for the next products: {@code depth} rows from {@code b0} on, a vector and the one {@code apart} from it.
+     * Reads the columns of B for the next products: {@code depth} rows from {@code b0} on, a vector and the one {@code vectorStride} from it.
      *
      * @param format F32, BF16 or F16
      */
-    void read(PanelFormat format, MemorySegment panels, long b0, int depth, int apart) {
+    void read(PanelFormat format, MemorySegment panels, long b0, int depth, int vectorStride) {
         buffer = memory.atLeast(buffer, MicroKernel.MAX_DEPTH * PANEL);
         if (format == PanelFormat.F32) {
-            int length = depth == 0 ? 0 : (depth - 1) * PANEL + apart + COUNT;
+            int length = depth == 0 ? 0 : (depth - 1) * PANEL + vectorStride + COUNT;
             MemorySegment.copy(panels, ValueLayout.JAVA_FLOAT, b0, buffer, 0, length);
         } else {
             int length = depth == 0 ? 0 : (depth - 1) * HALF + COUNT;
@@ -48,10 +48,10 @@ final class ScalarTile {
     }
 
     /** Computes C = A * B for {@code rows} rows of A and the B that was read, as {@link MicroKernel#tiles6} does for six. */
-    void multiply(float[] a, int a0, int depth, int chain, int rows, float[] c, int c0, int ldc, int apart) {
-        int width = apart + COUNT;
+    void multiply(float[] a, int a0, int depth, int chain, int rows, float[] c, int c0, int ldc, int vectorStride) {
+        int width = vectorStride + COUNT;
         for (int row = 0; row < rows; row++) {
-            for (int column = 0; column < width; column = column + COLUMNS == COUNT ? apart : column + COLUMNS) {
+            for (int column = 0; column < width; column = column + COLUMNS == COUNT ? vectorStride : column + COLUMNS) {
                 multiply(a, a0 + row * ROW, buffer, column, depth, chain, c, c0 + row * ldc + column);
             }
         }

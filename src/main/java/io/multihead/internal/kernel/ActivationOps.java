@@ -52,7 +52,7 @@ public final class ActivationOps {
     private static final WarmUp GELU = new WarmUp(new WarmUp.Trial() {
         private static final int LENGTH = 8 * PANEL;
         private final float[] row = new float[LENGTH];
-        private final float[] room = new float[room(LENGTH)];
+        private final float[] buffer = new float[bufferLength(LENGTH)];
 
         @Override
         public int operations() {
@@ -63,8 +63,8 @@ public final class ActivationOps {
         public void run(int lengthFactor, int calls) {
             for (int call = 0; call < calls; call++) {
                 // without Exp, which has trials of its own
-                gauss(row, 0, lengthFactor * LENGTH, room);
-                geluOfGauss(row, 0, lengthFactor * LENGTH, room);
+                gauss(row, 0, lengthFactor * LENGTH, buffer);
+                geluOfGauss(row, 0, lengthFactor * LENGTH, buffer);
             }
         }
     });
@@ -87,10 +87,10 @@ public final class ActivationOps {
         }
     }
 
-    /** {@code row = row Phi(row)} with the normal distribution's Phi; needs a buffer of {@link #room} floats. */
-    public static void gelu(float[] row, int at, int length, float[] room) {
+    /** {@code row = row Phi(row)} with the normal distribution's Phi; needs a buffer of {@link #bufferLength} floats. */
+    public static void gelu(float[] row, int at, int length, float[] buffer) {
         if (GELU.isOver()) {
-            geluVectors(row, at, length, room);
+            geluVectors(row, at, length, buffer);
         } else {
             geluScalars(row, at, length);
         }
@@ -121,40 +121,40 @@ public final class ActivationOps {
         return Math.fma(-t, e * p / q, x < 0f ? 0f : x);
     }
 
-    static void geluVectors(float[] row, int at, int length, float[] room) {
-        gauss(row, at, length, room);
-        Exp.shifted(room, 0, length, 1f, 0f, room, 2 * length, 0f);
-        geluOfGauss(row, at, length, room);
+    static void geluVectors(float[] row, int at, int length, float[] buffer) {
+        gauss(row, at, length, buffer);
+        Exp.shifted(buffer, 0, length, 1f, 0f, buffer, 2 * length, 0f);
+        geluOfGauss(row, at, length, buffer);
     }
 
     /** {@code dy *= Phi(x) + x phi(x)} with the normal distribution's Phi and density phi. */
-    public static void geluGradient(float[] x, float[] dy, int length, float[] room) {
-        gauss(x, 0, length, room);
-        Exp.shifted(room, 0, length, 1f, 0f, room, 2 * length, 0f);
-        geluGradientOfGauss(x, dy, length, room);
+    public static void geluGradient(float[] x, float[] dy, int length, float[] buffer) {
+        gauss(x, 0, length, buffer);
+        Exp.shifted(buffer, 0, length, 1f, 0f, buffer, 2 * length, 0f);
+        geluGradientOfGauss(x, dy, length, buffer);
     }
 
     /** {@code row = row / (1 + e^-w(row))}, the form with tanh. */
-    public static void geluTanh(float[] row, int at, int length, float[] room) {
-        logistic(row, at, length, room);
-        Exp.shifted(room, 0, length, 1f, 0f, room, 2 * length, 0f);
-        geluOfLogistic(row, at, length, room);
+    public static void geluTanh(float[] row, int at, int length, float[] buffer) {
+        logistic(row, at, length, buffer);
+        Exp.shifted(buffer, 0, length, 1f, 0f, buffer, 2 * length, 0f);
+        geluOfLogistic(row, at, length, buffer);
     }
 
     /** {@code dy *=} the derivative of the form with tanh. */
-    public static void geluTanhGradient(float[] x, float[] dy, int length, float[] room) {
-        logistic(x, 0, length, room);
-        Exp.shifted(room, 0, length, 1f, 0f, room, 2 * length, 0f);
-        geluGradientOfLogistic(x, dy, length, room);
+    public static void geluTanhGradient(float[] x, float[] dy, int length, float[] buffer) {
+        logistic(x, 0, length, buffer);
+        Exp.shifted(buffer, 0, length, 1f, 0f, buffer, 2 * length, 0f);
+        geluGradientOfLogistic(x, dy, length, buffer);
     }
 
     /** Returns the floats of buffer for a row: exponents, their rounding errors, and an unused output of {@link Exp#shifted}. */
-    public static int room(int length) {
+    public static int bufferLength(int length) {
         return 2 * length + PANEL;
     }
 
     /** Computes the exponent {@code -t^2/2} and its rounding error. */
-    private static void gauss(float[] x, int at, int length, float[] room) {
+    private static void gauss(float[] x, int at, int length, float[] buffer) {
         if (length == 0) { // see WarmUp.Trial
             return;
         }
@@ -162,13 +162,13 @@ public final class ActivationOps {
             FloatVector t = FloatVector.fromArray(FLOATS, x, at + i).abs();
             t = t.blend(ERF_LIMIT, t.compare(VectorOperators.GT, ERF_LIMIT));
             FloatVector square = t.mul(t);
-            square.mul(-0.5f).intoArray(room, i);
-            t.fma(t, square.neg()).mul(-0.5f).intoArray(room, length + i);
+            square.mul(-0.5f).intoArray(buffer, i);
+            t.fma(t, square.neg()).mul(-0.5f).intoArray(buffer, length + i);
         }
     }
 
     /** Computes the exponent {@code -w(t)}, {@code w = t (linear + cubic t^2)}, and its rounding error. */
-    private static void logistic(float[] x, int at, int length, float[] room) {
+    private static void logistic(float[] x, int at, int length, float[] buffer) {
         for (int i = 0; i < length; i += COUNT) {
             FloatVector t = FloatVector.fromArray(FLOATS, x, at + i).abs();
             t = t.blend(TANH_LIMIT, t.compare(VectorOperators.GT, TANH_LIMIT));
@@ -183,12 +183,12 @@ public final class ActivationOps {
             FloatVector part = sum.sub(cube);
             lost = cube.sub(sum.sub(part)).sub(part.sub(LINEAR_HIGH)).add(lost).add(LINEAR_LOW);
             FloatVector w = t.mul(sum);
-            w.neg().intoArray(room, i);
-            t.fma(lost, t.fma(sum, w.neg())).neg().intoArray(room, length + i);
+            w.neg().intoArray(buffer, i);
+            t.fma(lost, t.fma(sum, w.neg())).neg().intoArray(buffer, length + i);
         }
     }
 
-    private static void geluOfGauss(float[] row, int at, int length, float[] room) {
+    private static void geluOfGauss(float[] row, int at, int length, float[] buffer) {
         if (length == 0) { // see WarmUp.Trial
             return;
         }
@@ -205,14 +205,14 @@ public final class ActivationOps {
             q = q.fma(t, FloatVector.broadcast(FLOATS, Q2));
             q = q.fma(t, FloatVector.broadcast(FLOATS, Q1));
             q = q.fma(t, FloatVector.broadcast(FLOATS, 1f));
-            FloatVector e = FloatVector.fromArray(FLOATS, room, i);
-            e = e.fma(FloatVector.fromArray(FLOATS, room, length + i), e);
+            FloatVector e = FloatVector.fromArray(FLOATS, buffer, i);
+            e = e.fma(FloatVector.fromArray(FLOATS, buffer, length + i), e);
             FloatVector positive = x.blend(0f, x.compare(VectorOperators.LT, 0f));
             t.neg().fma(e.mul(p).div(q), positive).intoArray(row, at + i);
         }
     }
 
-    private static void geluGradientOfGauss(float[] x, float[] dy, int length, float[] room) {
+    private static void geluGradientOfGauss(float[] x, float[] dy, int length, float[] buffer) {
         for (int i = 0; i < length; i += COUNT) {
             FloatVector at = FloatVector.fromArray(FLOATS, x, i);
             FloatVector t = at.abs();
@@ -226,33 +226,33 @@ public final class ActivationOps {
             q = q.fma(t, FloatVector.broadcast(FLOATS, Q2));
             q = q.fma(t, FloatVector.broadcast(FLOATS, Q1));
             q = q.fma(t, FloatVector.broadcast(FLOATS, 1f));
-            FloatVector e = FloatVector.fromArray(FLOATS, room, i);
-            e = e.fma(FloatVector.fromArray(FLOATS, room, length + i), e);
+            FloatVector e = FloatVector.fromArray(FLOATS, buffer, i);
+            e = e.fma(FloatVector.fromArray(FLOATS, buffer, length + i), e);
             FloatVector c = t.mul(INVERSE_ROOT_TWO_PI).sub(p.div(q)).mul(e);
             FloatVector slope = FloatVector.zero(FLOATS).sub(c).blend(c.add(1f), at.compare(VectorOperators.GT, 0f));
             slope.mul(FloatVector.fromArray(FLOATS, dy, i)).intoArray(dy, i);
         }
     }
 
-    private static void geluOfLogistic(float[] row, int at, int length, float[] room) {
+    private static void geluOfLogistic(float[] row, int at, int length, float[] buffer) {
         for (int i = 0; i < length; i += COUNT) {
             FloatVector x = FloatVector.fromArray(FLOATS, row, at + i);
             FloatVector t = x.abs();
             t = t.blend(TANH_LIMIT, t.compare(VectorOperators.GT, TANH_LIMIT));
-            FloatVector e = FloatVector.fromArray(FLOATS, room, i);
-            e = e.fma(FloatVector.fromArray(FLOATS, room, length + i), e);
+            FloatVector e = FloatVector.fromArray(FLOATS, buffer, i);
+            e = e.fma(FloatVector.fromArray(FLOATS, buffer, length + i), e);
             FloatVector positive = x.blend(0f, x.compare(VectorOperators.LT, 0f));
             t.neg().fma(e.div(e.add(1f)), positive).intoArray(row, at + i);
         }
     }
 
-    private static void geluGradientOfLogistic(float[] x, float[] dy, int length, float[] room) {
+    private static void geluGradientOfLogistic(float[] x, float[] dy, int length, float[] buffer) {
         for (int i = 0; i < length; i += COUNT) {
             FloatVector at = FloatVector.fromArray(FLOATS, x, i);
             FloatVector t = at.abs();
             t = t.blend(TANH_LIMIT, t.compare(VectorOperators.GT, TANH_LIMIT));
-            FloatVector e = FloatVector.fromArray(FLOATS, room, i);
-            e = e.fma(FloatVector.fromArray(FLOATS, room, length + i), e);
+            FloatVector e = FloatVector.fromArray(FLOATS, buffer, i);
+            e = e.fma(FloatVector.fromArray(FLOATS, buffer, length + i), e);
             FloatVector d = FloatVector.broadcast(FLOATS, 1f).div(e.add(1f));
             FloatVector steep = t.mul(t)
                     .fma(FloatVector.broadcast(FLOATS, 3 * CUBIC_HIGH), FloatVector.broadcast(FLOATS, LINEAR_HIGH))

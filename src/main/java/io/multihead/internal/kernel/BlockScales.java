@@ -17,8 +17,8 @@ import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorOperators;
 
 /**
- * How the scales of quantised elements are stored in a panel, before all of its {@link Fields}. They are widened to f32 once for each
- * panel: {@code d} alone, or the product of {@code d} and a small integer, which f32 holds exactly; minima likewise, with their sign.
+ * How the scales of quantised elements are stored in a panel, before all of its {@link BitFields}. They are widened to f32 once for each
+ * panel: {@code d} alone, or the product of {@code d} and a small integer, which f32 holds exactly; mins likewise, with their sign.
  *
  * <p>An f16 of each column is stored as in {@link HalfPanels}; small integers of consecutive k of one column are the bytes of a word,
  * lowest first.
@@ -43,16 +43,16 @@ public final class BlockScales {
     });
 
     /** One f16 for each 32 rows: Q8_0, Q4_0, Q5_0 and IQ4_NL. */
-    public static final BlockScales HALVES = new BlockScales(HalfPanels.F16, 32, 0, false);
+    public static final BlockScales F16_SCALES = new BlockScales(HalfPanels.F16, 32, 0, false);
 
     /** Two f16 for each 32 rows, of which the second is their minimum: Q4_1 and Q5_1. */
-    public static final BlockScales HALVES_AND_MINIMA = new BlockScales(HalfPanels.F16, 32, 0, true);
+    public static final BlockScales F16_SCALES_AND_MINS = new BlockScales(HalfPanels.F16, 32, 0, true);
 
     /** Two f16 for each 256 rows, and for each 32 of them a scale and a minimum: Q4_K and Q5_K. */
-    public static final BlockScales MINIMA = new BlockScales(HalfPanels.F16, 256, 16, true);
+    public static final BlockScales MINS = new BlockScales(HalfPanels.F16, 256, 16, true);
 
     /** One f16 for each 256 rows, and a scale for each 16 of them: Q6_K. */
-    public static final BlockScales SIXTEENTHS = new BlockScales(HalfPanels.F16, 256, 16, false);
+    public static final BlockScales SIXTEEN_ROWS = new BlockScales(HalfPanels.F16, 256, 16, false);
 
     /** One f16 for each 256 rows, and a scale for each 32 of them: IQ4_XS. */
     public static final BlockScales EIGHTHS = new BlockScales(HalfPanels.F16, 256, 8, false);
@@ -63,10 +63,10 @@ public final class BlockScales {
     /** Floats of the scales of a panel: a row of 32 for each chain, then one for each minimum, then room for a row. */
     public static final int FLOATS_OF_PANEL = 49 * PANEL;
 
-    /** Index at which minima begin. */
-    static final int FIRST_MINIMUM = 32 * PANEL;
+    /** Index at which mins begin. */
+    static final int FIRST_MIN = 32 * PANEL;
 
-    private static final int ROOM = 48 * PANEL;
+    private static final int BUFFER = 48 * PANEL;
     /** Small integers of two words. */
     private static final int EIGHT = 8;
 
@@ -74,16 +74,16 @@ public final class BlockScales {
     private final HalfPanels format;
 
     private final int rows;
-    /** Small integers of a column: scales, then minima. */
+    /** Small integers of a column: scales, then mins. */
     private final int small;
 
-    private final boolean hasMinima;
+    private final boolean hasMins;
 
-    private BlockScales(HalfPanels format, int rows, int small, boolean hasMinima) {
+    private BlockScales(HalfPanels format, int rows, int small, boolean hasMins) {
         this.format = format;
         this.rows = rows;
         this.small = small;
-        this.hasMinima = hasMinima;
+        this.hasMins = hasMins;
     }
 
     /** Returns the rows of k that share an f16. */
@@ -98,16 +98,16 @@ public final class BlockScales {
 
     /** Returns the f16 of one column that so many rows have. */
     public int halves() {
-        return hasMinima ? 2 : 1;
+        return hasMins ? 2 : 1;
     }
 
     private int halfWords() {
         return halves() * HALF;
     }
 
-    /** Returns whether elements have minima. */
-    public boolean hasMinima() {
-        return hasMinima;
+    /** Returns whether elements have mins. */
+    public boolean hasMins() {
+        return hasMins;
     }
 
     /** Returns whether C2 has compiled what widens scales with vectors. */
@@ -118,20 +118,20 @@ public final class BlockScales {
     /** Widens the scales of a panel of {@code depth} rows, which begin at an offset in bytes. */
     public void widen(MemorySegment panels, long at, int depth, float[] to) {
         if (small == 0) {
-            long apart = words() * WORD;
-            format.widen(panels, at, apart, depth / rows, to, 0);
-            if (hasMinima) {
-                format.widen(panels, at + HALF * WORD, apart, depth / rows, to, FIRST_MINIMUM);
+            long rowStride = words() * WORD;
+            format.widen(panels, at, rowStride, depth / rows, to, 0);
+            if (hasMins) {
+                format.widen(panels, at + HALF * WORD, rowStride, depth / rows, to, FIRST_MIN);
             }
             return;
         }
         for (int block = 0; block < depth / rows; block++) {
             long d = at + (long) block * words() * WORD;
             long bytes = d + halfWords() * WORD;
-            int first = block * (hasMinima ? EIGHT : small) * PANEL;
+            int first = block * (hasMins ? EIGHT : small) * PANEL;
             eight(panels, d, 1f, bytes, PANEL, to, first);
-            if (hasMinima) {
-                eight(panels, d + HALF * WORD, -1f, bytes + EIGHT * PANEL, PANEL, to, FIRST_MINIMUM + first);
+            if (hasMins) {
+                eight(panels, d + HALF * WORD, -1f, bytes + EIGHT * PANEL, PANEL, to, FIRST_MIN + first);
             } else if (small > EIGHT) {
                 eight(panels, d, 1f, bytes + EIGHT * PANEL, PANEL, to, first + EIGHT * PANEL);
             }
@@ -174,22 +174,22 @@ public final class BlockScales {
 
     /** Widens the scales of a panel of {@code depth} rows without vectors, as the other method does. */
     public void widen(int[] words, int depth, float[] to) {
-        int scales = hasMinima ? small / 2 : small;
+        int scales = hasMins ? small / 2 : small;
         for (int block = 0; block < depth / rows; block++) {
             int at = block * words();
             if (small == 0) {
                 format.widen(words, at, 1, HALF, to, block * PANEL);
-                if (hasMinima) {
-                    format.widen(words, at + HALF, 1, HALF, to, FIRST_MINIMUM + block * PANEL);
+                if (hasMins) {
+                    format.widen(words, at + HALF, 1, HALF, to, FIRST_MIN + block * PANEL);
                 }
                 continue;
             }
-            HalfPanels.F16.widen(words, at, 1, HALF, to, ROOM);
+            HalfPanels.F16.widen(words, at, 1, HALF, to, BUFFER);
             multiply(words, at + halfWords(), scales, 1f, to, block * scales * PANEL);
-            if (hasMinima) {
-                HalfPanels.F16.widen(words, at + HALF, 1, HALF, to, ROOM);
+            if (hasMins) {
+                HalfPanels.F16.widen(words, at + HALF, 1, HALF, to, BUFFER);
                 int bytes = at + halfWords() + scales / 4 * PANEL;
-                multiply(words, bytes, scales, -1f, to, FIRST_MINIMUM + block * scales * PANEL);
+                multiply(words, bytes, scales, -1f, to, FIRST_MIN + block * scales * PANEL);
             }
         }
     }
@@ -199,7 +199,7 @@ public final class BlockScales {
             int down = 24 - 8 * (i % 4);
             for (int column = 0; column < PANEL; column++) {
                 int one = words[at + i / 4 * PANEL + column] << down >> 24;
-                to[t0 + i * PANEL + column] = one * (to[ROOM + column] * times);
+                to[t0 + i * PANEL + column] = one * (to[BUFFER + column] * times);
             }
         }
     }
@@ -209,13 +209,13 @@ public final class BlockScales {
      *
      * @param block number of the block of {@link #rows}
      * @param d bits of the scale, an f16 or a bf16
-     * @param dmin bits of the f16 scale of minima, where there are any
-     * @param bytes the small integers of the block: those of scales, then those of minima
+     * @param dmin bits of the f16 scale of mins, where there are any
+     * @param bytes the small integers of the block: those of scales, then those of mins
      */
     public void store(int block, int column, short d, short dmin, byte[] bytes, int[] to) {
         int at = block * words();
         storeHalf(d, column, to, at);
-        if (hasMinima) {
+        if (hasMins) {
             storeHalf(dmin, column, to, at + HALF);
         }
         int first = at + halfWords() + column;

@@ -2,8 +2,8 @@ package io.multihead.internal.kernel;
 
 import static io.multihead.internal.base.NativeMemory.ORDER;
 import static io.multihead.internal.base.NativeMemory.WORD;
-import static io.multihead.internal.kernel.Fields.SUMS;
-import static io.multihead.internal.kernel.Fields.WORDS;
+import static io.multihead.internal.kernel.BitFields.SUMS;
+import static io.multihead.internal.kernel.BitFields.WORDS;
 import static io.multihead.internal.kernel.Lanes.COUNT;
 import static io.multihead.internal.kernel.Lanes.FLOATS;
 import static io.multihead.internal.kernel.Lanes.PANEL;
@@ -14,7 +14,7 @@ import io.multihead.internal.base.NativeMemory;
 import java.lang.foreign.MemorySegment;
 import jdk.incubator.vector.FloatVector;
 
-/** Tiles of many rows over fields that {@link Fields#widen} has widened, with the bits of the tiles of few rows. */
+/** Tiles of many rows over fields that {@link BitFields#widen} has widened, with the bits of the tiles of few rows. */
 public final class BlockTiles {
     /** Rows of a tile. */
     public static final int ROWS = 6;
@@ -34,7 +34,7 @@ public final class BlockTiles {
      */
     public static void tiles6(
             int count,
-            Fields.Rows rows,
+            BitFields.Rows rows,
             MemorySegment fields,
             float[] scales,
             int column,

@@ -47,15 +47,15 @@ public final class Lanes {
         return (size + step - 1) / step * step;
     }
 
-    /** Returns where the tile after the one at {@code column} starts; a tile covers two vectors, {@code apart} columns apart. */
-    public static int nextTile(int column, int apart) {
+    /** Returns where the tile after the one at {@code column} starts; a tile covers two vectors, {@code vectorStride} columns apart. */
+    public static int nextTile(int column, int vectorStride) {
         int next = column + COUNT;
-        return next % apart == 0 ? next + apart : next;
+        return next % vectorStride == 0 ? next + vectorStride : next;
     }
 
-    /** Returns {@code apart}, the columns from a tile's first vector to its second, as a constant where it can be one thing alone. */
-    static int second(int apart) {
-        return COUNT == HALF ? HALF : apart;
+    /** Returns {@code vectorStride}, the columns from a tile's first vector to its second, as a constant where it can be one thing alone. */
+    static int second(int vectorStride) {
+        return COUNT == HALF ? HALF : vectorStride;
     }
 
     /** Linux and Windows say amd64, macOS says x86_64. */

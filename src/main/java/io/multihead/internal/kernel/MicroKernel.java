@@ -18,7 +18,7 @@ import jdk.incubator.vector.FloatVector;
  * first vector. A tile keeps two vectors of C per row in registers, next to each other or half a panel apart. Each element of C is a sum
  * of chains of fused multiply-adds in ascending {@code k}, whatever the tile's shape, its neighbours and the lane width.
  *
- * <p>Callers see to it that {@code depth} is at most {@link #MAX_DEPTH}, and that {@code apart}, the columns from a tile's first vector
+ * <p>Callers see to it that {@code depth} is at most {@link #MAX_DEPTH}, and that {@code vectorStride}, the columns from a tile's first vector
  * to its second, is {@link Lanes#COUNT} or {@link Lanes#HALF}. A tile reads all its rows of A and stores all its rows of C, whatever they
  * hold, so both must have room for whole tiles. Tiles without a parameter {@code chain} sum all of {@code depth} in one.
  *
@@ -218,7 +218,7 @@ public final class MicroKernel {
         }
     }
 
-    /** Computes C = A * B for one tile of four rows, whose vectors are {@code apart} columns apart: 8 accumulators and as many sums. */
+    /** Computes C = A * B for one tile of four rows, whose vectors are {@code vectorStride} columns apart: 8 accumulators and as many sums. */
     public static void tile4(
             float[] a,
             int a0,
@@ -229,9 +229,9 @@ public final class MicroKernel {
             float[] c,
             int c0,
             int ldc,
-            int apart) {
+            int vectorStride) {
         MemorySegment b = NativeMemory.known(panels);
-        int second = Lanes.second(apart);
+        int second = Lanes.second(vectorStride);
         long next = second * WORD;
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector s00 = zero, s01 = zero;

@@ -2,10 +2,10 @@ package io.multihead.internal.kernel;
 
 import static io.multihead.internal.base.NativeMemory.ORDER;
 import static io.multihead.internal.base.NativeMemory.WORD;
-import static io.multihead.internal.kernel.Fields.HALF_BYTES;
-import static io.multihead.internal.kernel.Fields.ROWS;
-import static io.multihead.internal.kernel.Fields.SUMS;
-import static io.multihead.internal.kernel.Fields.WORDS;
+import static io.multihead.internal.kernel.BitFields.HALF_BYTES;
+import static io.multihead.internal.kernel.BitFields.ROWS;
+import static io.multihead.internal.kernel.BitFields.SUMS;
+import static io.multihead.internal.kernel.BitFields.WORDS;
 import static io.multihead.internal.kernel.Lanes.COUNT;
 import static io.multihead.internal.kernel.Lanes.FLOATS;
 import static io.multihead.internal.kernel.Lanes.HALF;
@@ -27,7 +27,7 @@ import jdk.incubator.vector.VectorOperators;
 import jdk.incubator.vector.VectorSpecies;
 
 /**
- * Tiles of {@link Rows} by {@link Fields4}, by integer products as llama.cpp makes them. The sum of a block, of at most 16 products of
+ * Tiles of {@link Rows} by {@link BitFields4}, by integer products as llama.cpp makes them. The sum of a block, of at most 16 products of
  * 4 and 8 bits in each half of a word, fits 16 bits; it is exact, so its order changes nothing.
  *
  * <p>Methods of vectors are called on what an operation has made in the same turn of a loop, whose class C2 knows; so what a loop leaves is
@@ -47,7 +47,7 @@ public final class NibbleTiles {
 
     private NibbleTiles() {}
 
-    /** Multiplies one row by two vectors, half a panel apart, of one panel, as {@link Fields#tile1} does. */
+    /** Multiplies one row by two vectors, half a panel apart, of one panel, as {@link BitFields#tile1} does. */
     public static void tile1(
             Rows rows,
             int row,
@@ -301,7 +301,7 @@ public final class NibbleTiles {
         }
     }
 
-    /** Multiplies a row by all columns of one panel without vectors, with the bits of the tiles ({@link Fields#multiplyPlain}). */
+    /** Multiplies a row by all columns of one panel without vectors, with the bits of the tiles ({@link BitFields#multiplyPlain}). */
     public static void multiplyPlain(
             Rows rows, int row, int[] words, int w0, float[] scales, int depth, float[] c, int c0) {
         int a0 = row * Rows.INTS;
@@ -344,7 +344,7 @@ public final class NibbleTiles {
      */
     public static final class Rows {
         /** Ints of a row: a difference for each two elements, and what the sums of a block begin at. */
-        public static final int INTS = MicroKernel.MAX_DEPTH / 2 + MicroKernel.MAX_DEPTH / Fields.ROWS;
+        public static final int INTS = MicroKernel.MAX_DEPTH / 2 + MicroKernel.MAX_DEPTH / BitFields.ROWS;
 
         /** Index in the ints of a row of the first of those that sums begin at. */
         static final int STARTS = MicroKernel.MAX_DEPTH / 2;
@@ -378,7 +378,7 @@ public final class NibbleTiles {
          * Sets the memory that {@link #prepare} fills.
          *
          * @param newInts {@link #INTS} for each row of a tile
-         * @param newSums {@link Fields#SUMS} for each row of a tile: scales, then those times the sums of the integers
+         * @param newSums {@link BitFields#SUMS} for each row of a tile: scales, then those times the sums of the integers
          */
         public void set(int[] newInts, float[] newSums) {
             ints = newInts;
@@ -394,17 +394,17 @@ public final class NibbleTiles {
          */
         public void prepare(float[] a, int first, int count, int depth, int offset) {
             for (int row = first; row < first + count; row++) {
-                for (int block = 0; block < depth / Fields.ROWS; block++) {
-                    int from = (row - first) * ROW + block * Fields.ROWS;
+                for (int block = 0; block < depth / BitFields.ROWS; block++) {
+                    int from = (row - first) * ROW + block * BitFields.ROWS;
                     float largest = largest(a, from);
                     float inverse = MOST / largest;
                     // all integers are 0 where the inverse is not finite
                     boolean isZero = Float.isInfinite(inverse);
                     float scale = isZero ? 0f : largest / MOST;
-                    round(a, from, isZero ? 0f : inverse, row * INTS + block * Fields.ROWS / 2);
+                    round(a, from, isZero ? 0f : inverse, row * INTS + block * BitFields.ROWS / 2);
                     ints[row * INTS + STARTS + block] = -offset * sumOfHigh << 16 | -offset * sumOfLow & 0xffff;
-                    sums[row * Fields.SUMS + block] = scale;
-                    sums[row * Fields.SUMS + Fields.SUMS_OF_MINIMA + block] = scale * (sumOfLow + sumOfHigh);
+                    sums[row * BitFields.SUMS + block] = scale;
+                    sums[row * BitFields.SUMS + BitFields.SUMS_OF_MINS + block] = scale * (sumOfLow + sumOfHigh);
                 }
             }
         }
@@ -413,7 +413,7 @@ public final class NibbleTiles {
         private static float largest(float[] a, int at) {
             int first = 0;
             int second = 0;
-            for (int k = at; k < at + Fields.ROWS; k += 2) {
+            for (int k = at; k < at + BitFields.ROWS; k += 2) {
                 first = Math.max(first, Float.floatToRawIntBits(a[k]) & Integer.MAX_VALUE);
                 second = Math.max(second, Float.floatToRawIntBits(a[k + 1]) & Integer.MAX_VALUE);
             }
@@ -424,7 +424,7 @@ public final class NibbleTiles {
         private void round(float[] a, int from, float inverse, int at) {
             int lows = 0;
             int highs = 0;
-            for (int word = 0; word < Fields.ROWS / (2 * FOUR); word++) {
+            for (int word = 0; word < BitFields.ROWS / (2 * FOUR); word++) {
                 int lowBefore = 0;
                 int highBefore = 0;
                 for (int i = 0; i < FOUR; i++) {

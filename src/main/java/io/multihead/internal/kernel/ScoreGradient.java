@@ -30,7 +30,7 @@ public final class ScoreGradient {
      * @param rows per column, {@code stride} floats apart: log-sum-exp ({@link #NO_KEYS} for columns without keys), the
      *     rounding error of its conversion to f32, and D
      * @param q0 the first column
-     * @param room buffer of {@code length + 32} floats
+     * @param buffer buffer of {@code length + 32} floats
      */
     public static void of(
             float[] score,
@@ -41,10 +41,10 @@ public final class ScoreGradient {
             float[] rows,
             int stride,
             int q0,
-            float[] room) {
-        exponents(score, at, length, scale, rows, stride, q0, room);
-        Exp.shifted(score, at, length, 1f, 0f, room, length, 0f);
-        weigh(score, gradient, at, length, rows, q0 + 2 * stride, room);
+            float[] buffer) {
+        exponents(score, at, length, scale, rows, stride, q0, buffer);
+        Exp.shifted(score, at, length, 1f, 0f, buffer, length, 0f);
+        weigh(score, gradient, at, length, rows, q0 + 2 * stride, buffer);
     }
 
     /** {@code score = scale s - lse}, and its rounding error, which is minus infinity where the score is hidden. */
@@ -74,8 +74,8 @@ public final class ScoreGradient {
             p = lost.fma(p, p).blend(0f, hidden);
             p.intoArray(score, at + i);
             FloatVector mean = FloatVector.fromArray(FLOATS, rows, d0 + i);
-            FloatVector apart = FloatVector.fromArray(FLOATS, gradient, at + i).sub(mean);
-            apart.mul(p).blend(0f, hidden).intoArray(gradient, at + i);
+            FloatVector difference = FloatVector.fromArray(FLOATS, gradient, at + i).sub(mean);
+            difference.mul(p).blend(0f, hidden).intoArray(gradient, at + i);
         }
     }
 

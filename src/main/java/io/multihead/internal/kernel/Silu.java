@@ -24,43 +24,43 @@ public final class Silu {
 
     private Silu() {}
 
-    /** {@code row = row s(row)}; needs a buffer of {@link ActivationOps#room} floats. */
-    public static void apply(float[] row, int at, int length, float[] room) {
+    /** {@code row = row s(row)}; needs a buffer of {@link ActivationOps#bufferLength} floats. */
+    public static void apply(float[] row, int at, int length, float[] buffer) {
         if (WARM_UP.isOver()) {
-            vectors(row, at, length, room);
+            vectors(row, at, length, buffer);
         } else {
             scalars(row, at, length);
         }
     }
 
-    static void vectors(float[] row, int at, int length, float[] room) {
-        exponents(row, at, length, room);
-        Exp.shifted(room, 0, length, 1f, 0f, room, 2 * length, 0f);
-        ofExponentials(row, at, length, room);
+    static void vectors(float[] row, int at, int length, float[] buffer) {
+        exponents(row, at, length, buffer);
+        Exp.shifted(buffer, 0, length, 1f, 0f, buffer, 2 * length, 0f);
+        ofExponentials(row, at, length, buffer);
     }
 
-    /** {@code row = s(row)}; needs a buffer of {@link ActivationOps#room} floats. */
-    public static void sigmoid(float[] row, int at, int length, float[] room) {
+    /** {@code row = s(row)}; needs a buffer of {@link ActivationOps#bufferLength} floats. */
+    public static void sigmoid(float[] row, int at, int length, float[] buffer) {
         if (WARM_UP.isOver()) {
-            sigmoidVectors(row, at, length, room);
+            sigmoidVectors(row, at, length, buffer);
         } else {
             sigmoidScalars(row, at, length);
         }
     }
 
-    static void sigmoidVectors(float[] row, int at, int length, float[] room) {
-        exponents(row, at, length, room);
-        Exp.shifted(room, 0, length, 1f, 0f, room, 2 * length, 0f);
-        sigmoidsOfExponentials(row, at, length, room);
+    static void sigmoidVectors(float[] row, int at, int length, float[] buffer) {
+        exponents(row, at, length, buffer);
+        Exp.shifted(buffer, 0, length, 1f, 0f, buffer, 2 * length, 0f);
+        sigmoidsOfExponentials(row, at, length, buffer);
     }
 
-    private static void sigmoidsOfExponentials(float[] row, int at, int length, float[] room) {
+    private static void sigmoidsOfExponentials(float[] row, int at, int length, float[] buffer) {
         if (length == 0) { // see WarmUp.Trial
             return;
         }
         for (int i = 0; i < length; i += COUNT) {
             FloatVector x = FloatVector.fromArray(FLOATS, row, at + i);
-            FloatVector e = FloatVector.fromArray(FLOATS, room, i);
+            FloatVector e = FloatVector.fromArray(FLOATS, buffer, i);
             FloatVector over = e.blend(1f, x.compare(VectorOperators.GT, 0f));
             over.div(e.add(1f)).intoArray(row, at + i);
         }
@@ -75,13 +75,13 @@ public final class Silu {
     }
 
     /** {@code dy *= s(x) (1 + x (1 - s(x)))}. */
-    public static void gradient(float[] x, float[] dy, int length, float[] room) {
-        exponents(x, 0, length, room);
-        Exp.shifted(room, 0, length, 1f, 0f, room, 2 * length, 0f);
+    public static void gradient(float[] x, float[] dy, int length, float[] buffer) {
+        exponents(x, 0, length, buffer);
+        Exp.shifted(buffer, 0, length, 1f, 0f, buffer, 2 * length, 0f);
         for (int i = 0; i < length; i += COUNT) {
             FloatVector at = FloatVector.fromArray(FLOATS, x, i);
-            FloatVector e = FloatVector.fromArray(FLOATS, room, i);
-            FloatVector t = FloatVector.fromArray(FLOATS, room, length + i);
+            FloatVector e = FloatVector.fromArray(FLOATS, buffer, i);
+            FloatVector t = FloatVector.fromArray(FLOATS, buffer, length + i);
             FloatVector s = FloatVector.broadcast(FLOATS, 1f).div(e.add(1f));
             // s(-t) - t s(t) s(-t)
             FloatVector left = e.mul(s);
@@ -92,26 +92,26 @@ public final class Silu {
     }
 
     /** Computes -t, and t behind the row's length. */
-    private static void exponents(float[] x, int at, int length, float[] room) {
+    private static void exponents(float[] x, int at, int length, float[] buffer) {
         if (length == 0) { // see WarmUp.Trial
             return;
         }
         for (int i = 0; i < length; i += COUNT) {
             FloatVector t = FloatVector.fromArray(FLOATS, x, at + i).abs();
             t = t.blend(LIMIT, t.compare(VectorOperators.GT, LIMIT));
-            t.neg().intoArray(room, i);
-            t.intoArray(room, length + i);
+            t.neg().intoArray(buffer, i);
+            t.intoArray(buffer, length + i);
         }
     }
 
-    private static void ofExponentials(float[] row, int at, int length, float[] room) {
+    private static void ofExponentials(float[] row, int at, int length, float[] buffer) {
         if (length == 0) { // see WarmUp.Trial
             return;
         }
         for (int i = 0; i < length; i += COUNT) {
             FloatVector x = FloatVector.fromArray(FLOATS, row, at + i);
-            FloatVector e = FloatVector.fromArray(FLOATS, room, i);
-            FloatVector t = FloatVector.fromArray(FLOATS, room, length + i);
+            FloatVector e = FloatVector.fromArray(FLOATS, buffer, i);
+            FloatVector t = FloatVector.fromArray(FLOATS, buffer, length + i);
             FloatVector positive = x.blend(0f, x.compare(VectorOperators.LT, 0f));
             t.neg().fma(e.div(e.add(1f)), positive).intoArray(row, at + i);
         }
@@ -130,7 +130,7 @@ public final class Silu {
     private static final class Trial implements WarmUp.Trial {
         private static final int LENGTH = 8 * PANEL;
         private final float[] row = new float[LENGTH];
-        private final float[] room = new float[ActivationOps.room(LENGTH)];
+        private final float[] buffer = new float[ActivationOps.bufferLength(LENGTH)];
 
         @Override
         public int operations() {
@@ -141,9 +141,9 @@ public final class Silu {
         public void run(int lengthFactor, int calls) {
             for (int call = 0; call < calls; call++) {
                 // without Exp, which has trials of its own
-                exponents(row, 0, lengthFactor * LENGTH, room);
-                ofExponentials(row, 0, lengthFactor * LENGTH, room);
-                sigmoidsOfExponentials(row, 0, lengthFactor * LENGTH, room);
+                exponents(row, 0, lengthFactor * LENGTH, buffer);
+                ofExponentials(row, 0, lengthFactor * LENGTH, buffer);
+                sigmoidsOfExponentials(row, 0, lengthFactor * LENGTH, buffer);
             }
         }
     }

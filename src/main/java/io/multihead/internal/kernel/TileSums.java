@@ -32,28 +32,28 @@ public final class TileSums {
 
     private TileSums() {}
 
-    /** Adds a tile T, whose rows are one panel apart and whose vectors are {@code apart} columns apart: C += T. */
-    public static void add(float[] t, float[] c, int c0, int ldc, int rows, int apart) {
+    /** Adds a tile T, whose rows are one panel apart and whose vectors are {@code vectorStride} columns apart: C += T. */
+    public static void add(float[] t, float[] c, int c0, int ldc, int rows, int vectorStride) {
         if (WARM_UP.isOver()) {
-            addVectors(t, c, c0, ldc, rows, apart);
+            addVectors(t, c, c0, ldc, rows, vectorStride);
         } else {
-            addScalars(t, c, c0, ldc, rows, apart);
+            addScalars(t, c, c0, ldc, rows, vectorStride);
         }
     }
 
-    static void addScalars(float[] t, float[] c, int c0, int ldc, int rows, int apart) {
+    static void addScalars(float[] t, float[] c, int c0, int ldc, int rows, int vectorStride) {
         for (int row = 0; row < rows; row++) {
-            for (int j = 0; j < apart + Lanes.COUNT; j = j + 1 == Lanes.COUNT ? apart : j + 1) {
+            for (int j = 0; j < vectorStride + Lanes.COUNT; j = j + 1 == Lanes.COUNT ? vectorStride : j + 1) {
                 c[c0 + row * ldc + j] += t[row * PANEL + j];
             }
         }
     }
 
-    static void addVectors(float[] t, float[] c, int c0, int ldc, int rows, int apart) {
+    static void addVectors(float[] t, float[] c, int c0, int ldc, int rows, int vectorStride) {
         if (rows == 0) { // see WarmUp.Trial
             return;
         }
-        int second = Lanes.second(apart);
+        int second = Lanes.second(vectorStride);
         for (int row = 0; row < rows; row++) {
             int at = c0 + row * ldc;
             FloatVector left = FloatVector.fromArray(FLOATS, t, row * PANEL);
@@ -64,28 +64,28 @@ public final class TileSums {
     }
 
     /** Adds a tile as {@link #add} does, each column multiplied by its scale, and rounds once: C += T diag(s). */
-    public static void addScaled(float[] t, float[] scales, int s0, float[] c, int c0, int ldc, int rows, int apart) {
+    public static void addScaled(float[] t, float[] scales, int s0, float[] c, int c0, int ldc, int rows, int vectorStride) {
         if (WARM_UP.isOver()) {
-            addScaledVectors(t, scales, s0, c, c0, ldc, rows, apart);
+            addScaledVectors(t, scales, s0, c, c0, ldc, rows, vectorStride);
         } else {
-            addScaledScalars(t, scales, s0, c, c0, ldc, rows, apart);
+            addScaledScalars(t, scales, s0, c, c0, ldc, rows, vectorStride);
         }
     }
 
-    static void addScaledScalars(float[] t, float[] scales, int s0, float[] c, int c0, int ldc, int rows, int apart) {
+    static void addScaledScalars(float[] t, float[] scales, int s0, float[] c, int c0, int ldc, int rows, int vectorStride) {
         for (int row = 0; row < rows; row++) {
-            for (int j = 0; j < apart + Lanes.COUNT; j = j + 1 == Lanes.COUNT ? apart : j + 1) {
+            for (int j = 0; j < vectorStride + Lanes.COUNT; j = j + 1 == Lanes.COUNT ? vectorStride : j + 1) {
                 int at = c0 + row * ldc + j;
                 c[at] = Math.fma(t[row * PANEL + j], scales[s0 + j], c[at]);
             }
         }
     }
 
-    static void addScaledVectors(float[] t, float[] scales, int s0, float[] c, int c0, int ldc, int rows, int apart) {
+    static void addScaledVectors(float[] t, float[] scales, int s0, float[] c, int c0, int ldc, int rows, int vectorStride) {
         if (rows == 0) { // see WarmUp.Trial
             return;
         }
-        int second = Lanes.second(apart);
+        int second = Lanes.second(vectorStride);
         FloatVector scale0 = FloatVector.fromArray(FLOATS, scales, s0);
         FloatVector scale1 = FloatVector.fromArray(FLOATS, scales, s0 + second);
         for (int row = 0; row < rows; row++) {
@@ -98,9 +98,9 @@ public final class TileSums {
     }
 
     /** Zeros a tile. */
-    public static void zero(float[] c, int c0, int ldc, int rows, int apart) {
+    public static void zero(float[] c, int c0, int ldc, int rows, int vectorStride) {
         for (int row = 0; row < rows; row++) {
-            for (int j = 0; j < apart + Lanes.COUNT; j = j + 1 == Lanes.COUNT ? apart : j + 1) {
+            for (int j = 0; j < vectorStride + Lanes.COUNT; j = j + 1 == Lanes.COUNT ? vectorStride : j + 1) {
                 c[c0 + row * ldc + j] = 0f;
             }
         }
@@ -113,18 +113,18 @@ public final class TileSums {
      * @param compensation distance in floats from an element of C to its compensation term
      */
     public static void addCompensated(
-            float[] t, int t0, float[] c, int c0, int ldc, int compensation, int rows, int apart) {
+            float[] t, int t0, float[] c, int c0, int ldc, int compensation, int rows, int vectorStride) {
         if (WARM_UP.isOver()) {
-            addCompensatedVectors(t, t0, c, c0, ldc, compensation, rows, apart);
+            addCompensatedVectors(t, t0, c, c0, ldc, compensation, rows, vectorStride);
         } else {
-            addCompensatedScalars(t, t0, c, c0, ldc, compensation, rows, apart);
+            addCompensatedScalars(t, t0, c, c0, ldc, compensation, rows, vectorStride);
         }
     }
 
     static void addCompensatedScalars(
-            float[] t, int t0, float[] c, int c0, int ldc, int compensation, int rows, int apart) {
+            float[] t, int t0, float[] c, int c0, int ldc, int compensation, int rows, int vectorStride) {
         for (int row = 0; row < rows; row++) {
-            for (int j = 0; j < apart + Lanes.COUNT; j = j + 1 == Lanes.COUNT ? apart : j + 1) {
+            for (int j = 0; j < vectorStride + Lanes.COUNT; j = j + 1 == Lanes.COUNT ? vectorStride : j + 1) {
                 int at = c0 + row * ldc + j;
                 float before = c[at];
                 float part = t[t0 + row * PANEL + j] + c[at + compensation];
@@ -136,11 +136,11 @@ public final class TileSums {
     }
 
     static void addCompensatedVectors(
-            float[] t, int t0, float[] c, int c0, int ldc, int compensation, int rows, int apart) {
+            float[] t, int t0, float[] c, int c0, int ldc, int compensation, int rows, int vectorStride) {
         if (rows == 0) { // see WarmUp.Trial
             return;
         }
-        int second = Lanes.second(apart);
+        int second = Lanes.second(vectorStride);
         for (int row = 0; row < rows; row++) {
             int at = c0 + row * ldc;
             FloatVector left = FloatVector.fromArray(FLOATS, c, at);

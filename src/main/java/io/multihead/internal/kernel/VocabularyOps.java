@@ -134,18 +134,18 @@ public final class VocabularyOps {
      * Sets {@code row[i] = e^(row[i] - shift)}.
      *
      * @param shift the largest element of the row, none of which is NaN
-     * @param room 32 floats
+     * @param buffer 32 floats
      * @return the sum of all, of 32 partial sums by position modulo 32
      */
-    public static float exponentials(float[] row, int length, float shift, float[] room) {
+    public static float exponentials(float[] row, int length, float shift, float[] buffer) {
         int whole = length / PANEL * PANEL;
-        Arrays.fill(room, 0, PANEL, 0f);
-        Exp.shifted(row, 0, whole, 1f, shift, room, 0, 0f);
+        Arrays.fill(buffer, 0, PANEL, 0f);
+        Exp.shifted(row, 0, whole, 1f, shift, buffer, 0, 0f);
         for (int i = whole; i < length; i++) {
             row[i] = Exp.scalar(row[i] - shift);
-            room[i - whole] += row[i];
+            buffer[i - whole] += row[i];
         }
-        return RowOps.total(room, 0);
+        return RowOps.total(buffer, 0);
     }
 
     /**
@@ -205,30 +205,30 @@ public final class VocabularyOps {
     }
 
     /** Returns the sum of a block: of 16 partial sums in double by position modulo 16, which one tree adds. */
-    public static double sum(float[] row, int length, int block, double[] room) {
+    public static double sum(float[] row, int length, int block, double[] buffer) {
         int start = block * BLOCK;
         int end = Math.min(length, start + BLOCK);
         if (WARM_UP.isOver()) {
-            sumVectors(row, start, end, room);
+            sumVectors(row, start, end, buffer);
         } else {
-            sumScalars(row, start, end, room);
+            sumScalars(row, start, end, buffer);
         }
         for (int half = HALF_SUMS; half > 0; half /= 2) {
             for (int i = 0; i < half; i++) {
-                room[i] += room[i + half];
+                buffer[i] += buffer[i + half];
             }
         }
-        return room[0];
+        return buffer[0];
     }
 
-    static void sumScalars(float[] row, int from, int to, double[] room) {
-        Arrays.fill(room, 0, SUMS, 0);
+    static void sumScalars(float[] row, int from, int to, double[] buffer) {
+        Arrays.fill(buffer, 0, SUMS, 0);
         for (int i = from; i < to; i++) {
-            room[(i - from) % SUMS] += row[i];
+            buffer[(i - from) % SUMS] += row[i];
         }
     }
 
-    static void sumVectors(float[] row, int from, int to, double[] room) {
+    static void sumVectors(float[] row, int from, int to, double[] buffer) {
         int whole = from + (to - from) / SUMS * SUMS;
         for (int slot = 0; slot < SUMS; slot += COUNT) {
             DoubleVector low = DoubleVector.zero(DOUBLES);
@@ -238,11 +238,11 @@ public final class VocabularyOps {
                 low = low.add(x.convertShape(VectorOperators.F2D, DOUBLES, 0));
                 high = high.add(x.convertShape(VectorOperators.F2D, DOUBLES, 1));
             }
-            low.intoArray(room, slot);
-            high.intoArray(room, slot + COUNT / 2);
+            low.intoArray(buffer, slot);
+            high.intoArray(buffer, slot + COUNT / 2);
         }
         for (int i = whole; i < to; i++) {
-            room[i - whole] += row[i];
+            buffer[i - whole] += row[i];
         }
     }
 
@@ -284,7 +284,7 @@ public final class VocabularyOps {
 
         private final float[] row = new float[LENGTH];
         private final float[] maxima = new float[blocks(LENGTH)];
-        private final double[] room = new double[SUMS];
+        private final double[] buffer = new double[SUMS];
 
         @Override
         public int operations() {
@@ -297,7 +297,7 @@ public final class VocabularyOps {
                 maximaVectors(row, lengthFactor * LENGTH, maxima);
                 scaledVectors(row, row, lengthFactor * LENGTH, 1f, maxima);
                 normaliseVectors(row, lengthFactor * LENGTH, 1f, maxima);
-                sumVectors(row, 0, lengthFactor * LENGTH, room);
+                sumVectors(row, 0, lengthFactor * LENGTH, buffer);
                 firstVector(row, 0, lengthFactor * LENGTH, 1f);
             }
         }

@@ -4,7 +4,7 @@ import static io.multihead.internal.base.NativeMemory.WORD;
 import static io.multihead.internal.kernel.Lanes.HALF;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
-import io.multihead.internal.kernel.Fields;
+import io.multihead.internal.kernel.BitFields;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
@@ -30,7 +30,7 @@ public final class BlockCopy {
             BlockPanels panels = format.blocks();
             halves = panels.scales().halves();
             words = (panels.scales().words() - halves * HALF) / PANEL;
-            fields = panels.rows() / Fields.ROWS * panels.fields().words();
+            fields = panels.rows() / BitFields.ROWS * panels.fields().words();
         } else {
             halves = format == PanelFormat.F32 ? 0 : 1;
             words = 1 - halves;

@@ -3,7 +3,7 @@ package io.multihead.internal.layout;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import io.multihead.internal.base.Checks;
-import io.multihead.internal.kernel.Fields;
+import io.multihead.internal.kernel.BitFields;
 import io.multihead.internal.kernel.MicroKernel;
 import io.multihead.tensor.BlockTensor;
 import java.lang.foreign.MemorySegment;
@@ -56,7 +56,7 @@ public final class BlockPacker {
         int blocks = depth / format.rows();
         MemorySegment.copy(tensor.memory(), ValueLayout.JAVA_BYTE, from, bytes, 0, blocks * size);
         int w0 = format.scaleWords(depth) + column;
-        Fields to = format.fields();
+        BitFields to = format.fields();
         for (int i = 0; i < blocks; i++) {
             block.pack(bytes, i * size, to, fields, words, w0);
             if (!block.isFinite()) {
@@ -64,7 +64,7 @@ public final class BlockPacker {
                 throw Checks.fail("blocks", "a scale that is not finite at " + place, "expected finite scales");
             }
             format.scales().store(i, column, block.d, block.dmin, block.small, words);
-            w0 += fields.length / Fields.ROWS * to.words() * PANEL;
+            w0 += fields.length / BitFields.ROWS * to.words() * PANEL;
         }
     }
 }

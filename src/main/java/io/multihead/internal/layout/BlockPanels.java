@@ -5,12 +5,12 @@ import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.BlockScales;
-import io.multihead.internal.kernel.Fields;
-import io.multihead.internal.kernel.Fields4;
-import io.multihead.internal.kernel.Fields4Table;
-import io.multihead.internal.kernel.Fields5;
-import io.multihead.internal.kernel.Fields6;
-import io.multihead.internal.kernel.Fields8;
+import io.multihead.internal.kernel.BitFields;
+import io.multihead.internal.kernel.BitFields4;
+import io.multihead.internal.kernel.BitFields4Table;
+import io.multihead.internal.kernel.BitFields5;
+import io.multihead.internal.kernel.BitFields6;
+import io.multihead.internal.kernel.BitFields8;
 import io.multihead.tensor.BlockType;
 import java.util.EnumMap;
 import java.util.Map;
@@ -22,27 +22,27 @@ import java.util.function.Supplier;
  */
 public enum BlockPanels {
     /** int8 with an f16 scale for each 32 rows. */
-    Q8_0(new Fields8(), BlockScales.HALVES, QuantisedBlock.Bytes::new),
+    Q8_0(new BitFields8(), BlockScales.F16_SCALES, QuantisedBlock.Bytes::new),
     /** Signed 4 bits with an f16 scale for each 32 rows. */
-    Q4_0(new Fields4(8), BlockScales.HALVES, () -> new QuantisedBlock.Nibbles(false, false)),
+    Q4_0(new BitFields4(8), BlockScales.F16_SCALES, () -> new QuantisedBlock.Nibbles(false, false)),
     /** Unsigned 4 bits with an f16 scale and an f16 minimum for each 32 rows. */
-    Q4_1(new Fields4(0), BlockScales.HALVES_AND_MINIMA, () -> new QuantisedBlock.Nibbles(false, true)),
+    Q4_1(new BitFields4(0), BlockScales.F16_SCALES_AND_MINS, () -> new QuantisedBlock.Nibbles(false, true)),
     /** Signed 5 bits with an f16 scale for each 32 rows. */
-    Q5_0(new Fields5(16), BlockScales.HALVES, () -> new QuantisedBlock.Nibbles(true, false)),
-    /** Unsigned 5 bits with scales and minima as {@link #Q4_1} has them. */
-    Q5_1(new Fields5(0), BlockScales.HALVES_AND_MINIMA, () -> new QuantisedBlock.Nibbles(true, true)),
-    /** Unsigned 4 bits with 6-bit scales and minima for each 32 rows, and two f16 for each 256. */
-    Q4_K(new Fields4(0), BlockScales.MINIMA, () -> new QuantisedBlock.Minima(false)),
+    Q5_0(new BitFields5(16), BlockScales.F16_SCALES, () -> new QuantisedBlock.Nibbles(true, false)),
+    /** Unsigned 5 bits with scales and mins as {@link #Q4_1} has them. */
+    Q5_1(new BitFields5(0), BlockScales.F16_SCALES_AND_MINS, () -> new QuantisedBlock.Nibbles(true, true)),
+    /** Unsigned 4 bits with 6-bit scales and mins for each 32 rows, and two f16 for each 256. */
+    Q4_K(new BitFields4(0), BlockScales.MINS, () -> new QuantisedBlock.Mins(false)),
     /** Unsigned 5 bits with scales as {@link #Q4_K} has them. */
-    Q5_K(new Fields5(0), BlockScales.MINIMA, () -> new QuantisedBlock.Minima(true)),
+    Q5_K(new BitFields5(0), BlockScales.MINS, () -> new QuantisedBlock.Mins(true)),
     /** Signed 6 bits with an int8 scale for each 16 rows, and an f16 for each 256. */
-    Q6_K(new Fields6(), BlockScales.SIXTEENTHS, QuantisedBlock.Sixes::new),
+    Q6_K(new BitFields6(), BlockScales.SIXTEEN_ROWS, QuantisedBlock.Sixes::new),
     /** Codes of E2M1 with a bf16 scale, a power of two, for each 32 rows: 18 bytes for the 17 of the file. */
-    MXFP4(Fields4Table.e2m1(), BlockScales.POWERS, () -> new QuantisedBlock.Codes(Fields4Table.e2m1(), 1)),
+    MXFP4(BitFields4Table.e2m1(), BlockScales.POWERS, () -> new QuantisedBlock.Codes(BitFields4Table.e2m1(), 1)),
     /** Codes of IQ4_NL with an f16 scale for each 32 rows. */
-    IQ4_NL(Fields4Table.iq4(), BlockScales.HALVES, () -> new QuantisedBlock.Codes(Fields4Table.iq4(), 2)),
+    IQ4_NL(BitFields4Table.iq4(), BlockScales.F16_SCALES, () -> new QuantisedBlock.Codes(BitFields4Table.iq4(), 2)),
     /** Codes of IQ4_NL with an int8 scale for each 32 rows, and an f16 for each 256. */
-    IQ4_XS(Fields4Table.iq4(), BlockScales.EIGHTHS, QuantisedBlock.CodesOfEight::new);
+    IQ4_XS(BitFields4Table.iq4(), BlockScales.EIGHTHS, QuantisedBlock.CodesOfEight::new);
 
     private static final Map<BlockType, BlockPanels> OF_TYPES = new EnumMap<>(BlockType.class);
 
@@ -52,16 +52,16 @@ public enum BlockPanels {
         }
     }
 
-    private final Fields fields;
+    private final BitFields fields;
     private final BlockScales scales;
     private final Supplier<QuantisedBlock> reader;
     private final int bytes;
 
-    BlockPanels(Fields fields, BlockScales scales, Supplier<QuantisedBlock> reader) {
+    BlockPanels(BitFields fields, BlockScales scales, Supplier<QuantisedBlock> reader) {
         this.fields = fields;
         this.scales = scales;
         this.reader = reader;
-        bytes = (int) ((scales.words() + rows() / Fields.ROWS * fields.words() * PANEL) * WORD);
+        bytes = (int) ((scales.words() + rows() / BitFields.ROWS * fields.words() * PANEL) * WORD);
     }
 
     /** Returns the layout of blocks of a type. */
@@ -70,7 +70,7 @@ public enum BlockPanels {
     }
 
     /** Returns how elements are stored. */
-    public Fields fields() {
+    public BitFields fields() {
         return fields;
     }
 

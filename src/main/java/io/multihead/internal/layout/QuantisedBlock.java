@@ -2,9 +2,9 @@ package io.multihead.internal.layout;
 
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
-import io.multihead.internal.kernel.Fields;
-import io.multihead.internal.kernel.Fields4Table;
-import io.multihead.internal.kernel.Fields8;
+import io.multihead.internal.kernel.BitFields;
+import io.multihead.internal.kernel.BitFields4Table;
+import io.multihead.internal.kernel.BitFields8;
 
 /** The numbers of one block of ggml, read from its bytes: elements as integers, and scales as they are stored. Belongs to one thread. */
 abstract class QuantisedBlock {
@@ -13,9 +13,9 @@ abstract class QuantisedBlock {
 
     /** Bits of the f16 scale, or of a bf16 one. */
     short d;
-    /** Bits of the f16 scale of minima, or of the minimum itself. */
+    /** Bits of the f16 scale of mins, or of the minimum itself. */
     short dmin;
-    /** Small integers: scales of parts of the block, then minima. */
+    /** Small integers: scales of parts of the block, then mins. */
     final byte[] small;
 
     private QuantisedBlock(byte[] small) {
@@ -26,10 +26,10 @@ abstract class QuantisedBlock {
     abstract void read(byte[] from, int at, int[] elements);
 
     /** Reads scales, and stores elements as fields, from a word of a panel on; {@code elements} are overwritten. */
-    void pack(byte[] from, int at, Fields to, int[] elements, int[] words, int w0) {
+    void pack(byte[] from, int at, BitFields to, int[] elements, int[] words, int w0) {
         read(from, at, elements);
         int word = w0;
-        for (int k = 0; k < elements.length; k += Fields.ROWS) {
+        for (int k = 0; k < elements.length; k += BitFields.ROWS) {
             to.addOffsets(elements, k);
             to.store(elements, k, words, word);
             word += to.words() * PANEL;
@@ -59,9 +59,9 @@ abstract class QuantisedBlock {
 
         /** Four bytes are the fields of a word but for a bit of each: most files of many weights are of these. */
         @Override
-        void pack(byte[] from, int at, Fields to, int[] elements, int[] words, int w0) {
+        void pack(byte[] from, int at, BitFields to, int[] elements, int[] words, int w0) {
             d = half(from, at);
-            Fields8.storeBytes(from, at + 2, words, w0);
+            BitFields8.storeBytes(from, at + 2, words, w0);
         }
     }
 
@@ -94,11 +94,11 @@ abstract class QuantisedBlock {
         }
     }
 
-    /** Blocks with 6-bit scales and minima: of 4 bits, or of 5, of which the fifth bits are stored apart. */
-    static final class Minima extends QuantisedBlock {
+    /** Blocks with 6-bit scales and mins: of 4 bits, or of 5, of which the fifth bits are stored apart. */
+    static final class Mins extends QuantisedBlock {
         private final boolean hasFifth;
 
-        Minima(boolean hasFifth) {
+        Mins(boolean hasFifth) {
             super(new byte[16]);
             this.hasFifth = hasFifth;
         }
@@ -160,11 +160,11 @@ abstract class QuantisedBlock {
     /** 32 codes with a scale of two bytes, an f16, or of one, an E8M0 that becomes the bf16 of half of it. */
     static final class Codes extends QuantisedBlock {
         private static final int NAN = 255;
-        private final Fields4Table table;
+        private final BitFields4Table table;
         private final int scaleBytes;
         private boolean isNan;
 
-        Codes(Fields4Table table, int scaleBytes) {
+        Codes(BitFields4Table table, int scaleBytes) {
             super(NONE);
             this.table = table;
             this.scaleBytes = scaleBytes;
@@ -192,7 +192,7 @@ abstract class QuantisedBlock {
 
     /** 256 codes with eight scales of 6 bits: the high pairs in two bytes, the low nibbles in four. */
     static final class CodesOfEight extends QuantisedBlock {
-        private final Fields4Table table = Fields4Table.iq4();
+        private final BitFields4Table table = BitFields4Table.iq4();
 
         CodesOfEight() {
             super(new byte[8]);

@@ -51,7 +51,7 @@ public final class CrossEntropyCall extends RowLoop {
     protected void rows(long first, long end, Workspace scratch) {
         int classes = (int) logits.length();
         int padded = Lanes.roundUp(classes, PANEL);
-        float[] row = scratch.floats(ROW, RowView.room(classes));
+        float[] row = scratch.floats(ROW, RowView.bufferLength(classes));
         float[] sum = scratch.floats(SUM, PANEL);
         for (int r = (int) first; r < end; r++) {
             int target = targets[r];

@@ -25,11 +25,11 @@ public final class ElementwiseCall extends RowLoop {
          *
          * @param values the elements, and zeros to a multiple of 32
          * @param inputs the second tensor's elements; anything without one
-         * @param room anything, {@link ActivationOps#room} floats for the elements
+         * @param buffer anything, {@link ActivationOps#bufferLength} floats for the elements
          * @param columns how many elements there are
          * @param first row-major index of the first one in the whole tensor
          */
-        void apply(float[] values, float[] inputs, float[] room, int columns, long first);
+        void apply(float[] values, float[] inputs, float[] buffer, int columns, long first);
     }
 
     /** Reading, changing and writing a chunk stays in the first-level cache. */
@@ -37,7 +37,7 @@ public final class ElementwiseCall extends RowLoop {
 
     private static final FloatsKey VALUES = new FloatsKey();
     private static final FloatsKey INPUTS = new FloatsKey();
-    private static final FloatsKey ROOM = new FloatsKey();
+    private static final FloatsKey BUFFER = new FloatsKey();
 
     private final RowView from = new RowView();
     private final RowView inputs = new RowView();
@@ -91,9 +91,9 @@ public final class ElementwiseCall extends RowLoop {
     @Override
     protected void rows(long first, long end, Workspace scratch) {
         Function by = Checks.notNull(function, "function");
-        float[] values = scratch.floats(VALUES, RowView.room(CHUNK));
-        float[] second = scratch.floats(INPUTS, RowView.room(CHUNK));
-        float[] room = scratch.floats(ROOM, ActivationOps.room(CHUNK));
+        float[] values = scratch.floats(VALUES, RowView.bufferLength(CHUNK));
+        float[] second = scratch.floats(INPUTS, RowView.bufferLength(CHUNK));
+        float[] buffer = scratch.floats(BUFFER, ActivationOps.bufferLength(CHUNK));
         for (long chunk = first; chunk < end; chunk++) {
             long row = chunk / chunksPerRow;
             long column = chunk % chunksPerRow * CHUNK;
@@ -102,7 +102,7 @@ public final class ElementwiseCall extends RowLoop {
             if (hasInputs) {
                 inputs.read(scratch.packer(), row, column, columns, second);
             }
-            by.apply(values, second, room, columns, row * from.length() + column);
+            by.apply(values, second, buffer, columns, row * from.length() + column);
             to.write(scratch.packer(), row, column, columns, values);
         }
     }

@@ -95,8 +95,8 @@ public final class NormBackward implements LoopBody {
 
     @Override
     public void run(long unit, Workspace scratch) {
-        float[] row = scratch.floats(ROW, RowView.room(length));
-        float[] gradient = scratch.floats(GRADIENT, RowView.room(length));
+        float[] row = scratch.floats(ROW, RowView.bufferLength(length));
+        float[] gradient = scratch.floats(GRADIENT, RowView.bufferLength(length));
         float[] partial = scratch.floats(NormForward.PARTIAL, PANEL);
         float[] chain = scratch.floats(CHAIN, sumsParameters() ? 2 * padded : 0);
         float[] weight = NormForward.parameter(weightRow, length, 1f, scratch, NormForward.WEIGHT);
@@ -140,7 +140,7 @@ public final class NormBackward implements LoopBody {
 
     private void add(@Nullable Tensor gradient, int from, Workspace scratch) {
         if (gradient != null && units() > 0) {
-            float[] row = scratch.floats(ROW, RowView.room(length));
+            float[] row = scratch.floats(ROW, RowView.bufferLength(length));
             RowView rows = norm.rows(gradient);
             rows.read(scratch.packer(), 0, row);
             RowOps.add(row, 0, padded, sums, from);

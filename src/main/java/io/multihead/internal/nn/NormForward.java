@@ -73,7 +73,7 @@ public final class NormForward extends RowLoop {
     protected void rows(long first, long end, Workspace scratch) {
         Normalisation by = Checks.notNull(norm, "norm");
         int padded = Lanes.roundUp(length, PANEL);
-        float[] row = scratch.floats(ROW, RowView.room(length));
+        float[] row = scratch.floats(ROW, RowView.bufferLength(length));
         float[] partial = scratch.floats(PARTIAL, PANEL);
         float[] factors = parameter(by.weight() == null ? null : weight, length, 1f, scratch, WEIGHT);
         float[] addends = parameter(by.bias() == null ? null : bias, length, 0f, scratch, BIAS);
@@ -88,10 +88,10 @@ public final class NormForward extends RowLoop {
     /** Returns a parameter as one row, or a constant where there is none. */
     static float[] parameter(
             @Nullable RowView parameter, int length, float otherwise, Workspace scratch, FloatsKey key) {
-        float[] row = scratch.floats(key, RowView.room(length));
+        float[] row = scratch.floats(key, RowView.bufferLength(length));
         if (parameter == null) {
             Arrays.fill(row, 0, length, otherwise);
-            Arrays.fill(row, length, RowView.room(length), 0f);
+            Arrays.fill(row, length, RowView.bufferLength(length), 0f);
         } else {
             parameter.read(scratch.packer(), 0, row);
         }

@@ -83,7 +83,7 @@ public final class RowView {
     }
 
     /** Returns how many floats of scratch a row needs: its elements, rounded up to panels, and a panel. */
-    public static int room(int length) {
+    public static int bufferLength(int length) {
         return Lanes.roundUp(length, PANEL) + PANEL;
     }
 

@@ -26,7 +26,7 @@ public final class TensorMath {
     public static void add(Compute cpu, Tensor a, Tensor b, Tensor to) {
         ElementwiseCall.run(
                 cpu,
-                (values, inputs, room, columns, first) ->
+                (values, inputs, buffer, columns, first) ->
                         RowOps.add(values, 0, ElementwiseCall.padded(columns), inputs, 0),
                 a,
                 b,
@@ -37,7 +37,7 @@ public final class TensorMath {
     public static void addScaled(Compute cpu, Tensor a, Tensor b, double factor, Tensor to) {
         ElementwiseCall.run(
                 cpu,
-                (values, inputs, room, columns, first) ->
+                (values, inputs, buffer, columns, first) ->
                         RowOps.addScaled(values, 0, ElementwiseCall.padded(columns), inputs, (float) factor),
                 a,
                 b,
@@ -48,7 +48,7 @@ public final class TensorMath {
     public static void scale(Compute cpu, Tensor a, double factor, Tensor to) {
         ElementwiseCall.run(
                 cpu,
-                (values, inputs, room, columns, first) ->
+                (values, inputs, buffer, columns, first) ->
                         RowOps.scale(values, 0, ElementwiseCall.padded(columns), (float) factor),
                 a,
                 null,
@@ -64,7 +64,7 @@ public final class TensorMath {
         RowView rows = RowView.of(to, 1);
         int length = (int) rows.length();
         RowLoop.run(cpu, rows.count(), (row, scratch) -> {
-            float[] values = scratch.floats(ROW, RowView.room(length));
+            float[] values = scratch.floats(ROW, RowView.bufferLength(length));
             rows.read(scratch.packer(), row, values);
             RowOps.scale(values, 0, ElementwiseCall.padded(length), (float) factors.applyAsDouble(row));
             rows.write(scratch.packer(), row, values);
@@ -90,7 +90,7 @@ public final class TensorMath {
         int length = (int) rows.length();
         int padded = ElementwiseCall.padded(length);
         RowLoop.run(cpu, rows.count(), (row, scratch) -> {
-            float[] values = scratch.floats(ROW, RowView.room(length));
+            float[] values = scratch.floats(ROW, RowView.bufferLength(length));
             double[] sums = scratch.get(SUMS).ofZeros(padded);
             if (adds) {
                 rows.read(scratch.packer(), row, values);
@@ -170,8 +170,8 @@ public final class TensorMath {
 
     private static double addDot(double sum, RowView a, RowView b, boolean dropsZeros, long row, Workspace scratch) {
         int length = (int) a.length();
-        float[] first = scratch.floats(ROW, RowView.room(length));
-        float[] second = scratch.floats(OTHER, RowView.room(length));
+        float[] first = scratch.floats(ROW, RowView.bufferLength(length));
+        float[] second = scratch.floats(OTHER, RowView.bufferLength(length));
         a.read(scratch.packer(), row, first);
         b.read(scratch.packer(), row, second);
         if (dropsZeros) {

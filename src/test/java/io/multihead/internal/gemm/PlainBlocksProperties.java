@@ -2,9 +2,9 @@ package io.multihead.internal.gemm;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 
+import io.multihead.internal.kernel.BitFields;
 import io.multihead.internal.kernel.BlockScales;
 import io.multihead.internal.kernel.BlockTiles;
-import io.multihead.internal.kernel.Fields;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.MicroKernel;
 import io.multihead.internal.kernel.NibbleTiles;
@@ -48,10 +48,10 @@ class PlainBlocksProperties {
             MemorySegment panel = PackedMatrix.of(
                             panelFormat, Blocks.random(type, PANEL, depth, random), arena, PackedMatrix.Loop.SERIAL)
                     .segment();
-            Fields.Rows rows = new Fields.Rows();
-            rows.set(Floats.random(random, 2 * ROWS * Lanes.ROW, 10f, 1e-3f), new float[2 * ROWS * Fields.SUMS]);
-            boolean hasMinima = format.scales().hasMinima();
-            format.fields().prepare(rows, 0, ROWS, depth, hasMinima);
+            BitFields.Rows rows = new BitFields.Rows();
+            rows.set(Floats.random(random, 2 * ROWS * Lanes.ROW, 10f, 1e-3f), new float[2 * ROWS * BitFields.SUMS]);
+            boolean hasMins = format.scales().hasMins();
+            format.fields().prepare(rows, 0, ROWS, depth, hasMins);
 
             int[] words = panel.toArray(ValueLayout.JAVA_INT);
             float[] scales = new float[BlockScales.FLOATS_OF_PANEL];
@@ -61,8 +61,8 @@ class PlainBlocksProperties {
             float[] plain = before();
             for (int row = 0; row < ROWS; row++) {
                 format.fields().multiplyPlain(rows, row, wide, scales, depth, plain, row * PANEL);
-                if (hasMinima) {
-                    Fields.addMinimaPlain(rows, row, scales, depth, plain, row * PANEL);
+                if (hasMins) {
+                    BitFields.addMinimaPlain(rows, row, scales, depth, plain, row * PANEL);
                 }
             }
 
@@ -84,7 +84,7 @@ class PlainBlocksProperties {
         float[] scales = Floats.random(random, BlockScales.FLOATS_OF_PANEL, 1f, 1e-3f);
         int[] words = random.ints((long) blocks * 4 * PANEL).toArray();
         NibbleTiles.Rows rows = new NibbleTiles.Rows();
-        rows.set(new int[2 * ROWS * NibbleTiles.Rows.INTS], new float[2 * ROWS * Fields.SUMS]);
+        rows.set(new int[2 * ROWS * NibbleTiles.Rows.INTS], new float[2 * ROWS * BitFields.SUMS]);
         rows.prepare(Floats.random(random, 2 * ROWS * Lanes.ROW, 10f, 1e-3f), 0, ROUNDED_ROWS, depth, isSigned ? 8 : 0);
         float[] plain = before();
         float[] few = before();
@@ -118,7 +118,8 @@ class PlainBlocksProperties {
     }
 
     /** Four rows by one tile, and the others by one each. */
-    private static float[] few(BlockPanels format, Fields.Rows rows, MemorySegment panel, float[] scales, int depth) {
+    private static float[] few(
+            BlockPanels format, BitFields.Rows rows, MemorySegment panel, float[] scales, int depth) {
         float[] c = before();
         long b0 = (long) format.scaleWords(depth) * Integer.BYTES;
         for (int column = 0; column < PANEL; column = Lanes.nextTile(column, Lanes.HALF)) {
@@ -126,8 +127,8 @@ class PlainBlocksProperties {
             for (int row = MicroKernel.MR_SMALL; row < ROWS; row++) {
                 format.fields().tile1(rows, row, panel, b0, scales, column, depth, c, row * PANEL + column);
             }
-            if (format.scales().hasMinima()) {
-                Fields.addMinima(rows, 0, scales, column, depth, c, column, PANEL, ROWS, Lanes.HALF);
+            if (format.scales().hasMins()) {
+                BitFields.addMins(rows, 0, scales, column, depth, c, column, PANEL, ROWS, Lanes.HALF);
             }
         }
         return c;
@@ -135,7 +136,7 @@ class PlainBlocksProperties {
 
     private static float[] full(
             BlockPanels format,
-            Fields.Rows rows,
+            BitFields.Rows rows,
             MemorySegment panel,
             float[] scales,
             int depth,
@@ -149,8 +150,8 @@ class PlainBlocksProperties {
         int chain = format.fields().chain();
         for (int column = 0; column < PANEL; column = Lanes.nextTile(column, Lanes.COUNT)) {
             BlockTiles.tiles6(ROWS, rows, wide, scales, column, chain, depth, c, column, PANEL);
-            if (format.scales().hasMinima()) {
-                Fields.addMinima(rows, 0, scales, column, depth, c, column, PANEL, ROWS, Lanes.COUNT);
+            if (format.scales().hasMins()) {
+                BitFields.addMins(rows, 0, scales, column, depth, c, column, PANEL, ROWS, Lanes.COUNT);
             }
         }
         return c;

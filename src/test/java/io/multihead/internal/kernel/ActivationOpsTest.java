@@ -40,14 +40,16 @@ class ActivationOpsTest {
     @Test
     void geluIsWithinAFewUlps() {
         double erf = worst(
-                x -> ActivationOps.gelu(x, 0, CHUNK, room(CHUNK)), ReferenceActivation::gelu, ActivationOpsTest::ulpOf);
+                x -> ActivationOps.gelu(x, 0, CHUNK, buffer(CHUNK)),
+                ReferenceActivation::gelu,
+                ActivationOpsTest::ulpOf);
         double tanh = worst(
-                x -> ActivationOps.geluTanh(x, 0, CHUNK, room(CHUNK)),
+                x -> ActivationOps.geluTanh(x, 0, CHUNK, buffer(CHUNK)),
                 ReferenceActivation::geluTanh,
                 ActivationOpsTest::ulpOf);
         float[] worstOfAll = new float[CHUNK];
         Arrays.fill(worstOfAll, WORST);
-        ActivationOps.gelu(worstOfAll, 0, CHUNK, room(CHUNK));
+        ActivationOps.gelu(worstOfAll, 0, CHUNK, buffer(CHUNK));
         double exact = ReferenceActivation.gelu(WORST);
         double known = Math.abs(worstOfAll[0] - exact) / ulpOf(WORST, exact);
         assertTrue(known > Math.max(erf, tanh) && known <= ULPS, "known: " + known);
@@ -83,17 +85,17 @@ class ActivationOpsTest {
     }
 
     private interface Gradient {
-        void multiply(float[] x, float[] dy, int length, float[] room);
+        void multiply(float[] x, float[] dy, int length, float[] buffer);
     }
 
-    private static float[] room(int length) {
-        return new float[ActivationOps.room(length)];
+    private static float[] buffer(int length) {
+        return new float[ActivationOps.bufferLength(length)];
     }
 
     private static void slope(Gradient gradient, float[] x) {
         float[] dy = new float[x.length];
         Arrays.fill(dy, 1f);
-        gradient.multiply(x, dy, x.length, room(x.length));
+        gradient.multiply(x, dy, x.length, buffer(x.length));
         System.arraycopy(dy, 0, x, 0, x.length);
     }
 
@@ -132,10 +134,10 @@ class ActivationOpsTest {
             float[] y = Arrays.copyOf(x, Lanes.PANEL);
             float[] dy = Arrays.copyOf(x, Lanes.PANEL);
             if (tanh) {
-                ActivationOps.geluTanh(y, 0, y.length, room(y.length));
+                ActivationOps.geluTanh(y, 0, y.length, buffer(y.length));
                 slope(ActivationOps::geluTanhGradient, dy);
             } else {
-                ActivationOps.gelu(y, 0, y.length, room(y.length));
+                ActivationOps.gelu(y, 0, y.length, buffer(y.length));
                 slope(ActivationOps::geluGradient, dy);
             }
             for (int i = 0; i < limits.length; i++) {
@@ -151,7 +153,7 @@ class ActivationOpsTest {
         float[] y = x.clone();
         ActivationOps.relu(y, 0, y.length);
         assertEquals("[0.0, 0.0, -0.0, 3.0, NaN, 0.0]", Arrays.toString(Arrays.copyOf(y, 6)));
-        slope((at, dy, length, room) -> ActivationOps.reluGradient(at, dy, length), x);
+        slope((at, dy, length, buffer) -> ActivationOps.reluGradient(at, dy, length), x);
         assertEquals("[0.0, 0.0, 0.0, 1.0, 1.0, 0.0]", Arrays.toString(Arrays.copyOf(x, 6)));
     }
 }

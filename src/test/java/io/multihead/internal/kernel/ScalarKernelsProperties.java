@@ -37,11 +37,11 @@ class ScalarKernelsProperties {
     @Property(tries = 300)
     void gelu(@ForAll @IntRange(max = 12) int panels, @ForAll long seed) {
         int length = panels * PANEL;
-        float[] room = new float[ActivationOps.room(length)];
+        float[] buffer = new float[ActivationOps.bufferLength(length)];
         same(
                 seed,
                 length,
-                row -> ActivationOps.geluVectors(row, AT, length, room),
+                row -> ActivationOps.geluVectors(row, AT, length, buffer),
                 row -> ActivationOps.geluScalars(row, AT, length));
     }
 

@@ -50,7 +50,7 @@ class SiluTest {
     @Property(tries = 500)
     void theDerivativeIsWithinTheBoundOfItsParts(@ForAll @FloatRange(min = -100, max = 100) float x) {
         float[] dy = filled(1f);
-        Silu.gradient(filled(x), dy, dy.length, new float[ActivationOps.room(dy.length)]);
+        Silu.gradient(filled(x), dy, dy.length, new float[ActivationOps.bufferLength(dy.length)]);
         double t = Math.abs((double) x);
         double left = 1 / (1 + Math.exp(t));
         double parts = 7 * left + (7 + 5) * t * (1 - left) * left;
@@ -62,7 +62,7 @@ class SiluTest {
     @Property(tries = 500)
     void theSigmoidIsWithinTheBoundOfItsParts(@ForAll @FloatRange(min = -100, max = 100) float x) {
         float[] row = filled(x);
-        Silu.sigmoidVectors(row, 0, row.length, new float[ActivationOps.room(row.length)]);
+        Silu.sigmoidVectors(row, 0, row.length, new float[ActivationOps.bufferLength(row.length)]);
         double exact = ReferenceActivation.sigmoid(x);
         assertEquals(exact, row[0], 5 * U * exact + 2 * 0x1p-126, "s(" + x + ")");
     }
@@ -74,7 +74,7 @@ class SiluTest {
         float[] expected = {0.5f, 0.5f, 1f, 0f, Float.NaN, 1f, 0f};
         for (int i = 0; i < x.length; i++) {
             float[] row = filled(x[i]);
-            Silu.sigmoidVectors(row, 0, row.length, new float[ActivationOps.room(row.length)]);
+            Silu.sigmoidVectors(row, 0, row.length, new float[ActivationOps.bufferLength(row.length)]);
             assertEquals(expected[i], row[0], 0x1p-126f, "s(" + x[i] + ")");
         }
     }
@@ -87,7 +87,7 @@ class SiluTest {
         float[] slopes = {0.5f, 0.5f, 1f, 0f, Float.NaN, 1f, 0f, 0.5f};
         for (int i = 0; i < x.length; i++) {
             float[] dy = filled(1f);
-            Silu.gradient(filled(x[i]), dy, dy.length, new float[ActivationOps.room(dy.length)]);
+            Silu.gradient(filled(x[i]), dy, dy.length, new float[ActivationOps.bufferLength(dy.length)]);
             assertEquals(limits[i], silu(x[i]) + 0f, Float.MIN_VALUE, "silu(" + x[i] + ")");
             assertEquals(slopes[i], dy[0], 1e-7f, "silu'(" + x[i] + ")");
         }
@@ -101,17 +101,17 @@ class SiluTest {
             row[i] = (float) random.nextGaussian(0, random.nextInt(4) == 0 ? 60 : 3);
         }
         float[] other = row.clone();
-        Silu.vectors(row, 32, row.length - 32, new float[ActivationOps.room(row.length - 32)]);
+        Silu.vectors(row, 32, row.length - 32, new float[ActivationOps.bufferLength(row.length - 32)]);
         Silu.scalars(other, 32, row.length - 32);
         assertTrue(Arrays.equals(row, other));
-        Silu.sigmoidVectors(row, 32, row.length - 32, new float[ActivationOps.room(row.length - 32)]);
+        Silu.sigmoidVectors(row, 32, row.length - 32, new float[ActivationOps.bufferLength(row.length - 32)]);
         Silu.sigmoidScalars(other, 32, row.length - 32);
         assertTrue(Arrays.equals(row, other));
     }
 
     private static float silu(float x) {
         float[] row = filled(x);
-        Silu.vectors(row, 0, row.length, new float[ActivationOps.room(row.length)]);
+        Silu.vectors(row, 0, row.length, new float[ActivationOps.bufferLength(row.length)]);
         for (float each : row) {
             assertEquals(row[0], each);
         }

@@ -108,7 +108,7 @@ class VocabularyOpsTest {
     void sumsOfBlocksAndFirstPositions(@ForAll long seed, @ForAll @IntRange(min = 1, max = 1100) int length) {
         SplittableRandom random = new SplittableRandom(seed);
         float[] row = row(random, length, false);
-        double[] room = new double[16];
+        double[] buffer = new double[16];
         for (int block = 0; block < VocabularyOps.blocks(length); block++) {
             int start = block * VocabularyOps.BLOCK;
             double exact = 0;
@@ -119,10 +119,10 @@ class VocabularyOpsTest {
             }
             double[] vectors = new double[16];
             VocabularyOps.sumVectors(row, start, end(row, block), vectors);
-            VocabularyOps.sumScalars(row, start, end(row, block), room);
-            assertArrayEquals(room, vectors);
+            VocabularyOps.sumScalars(row, start, end(row, block), buffer);
+            assertArrayEquals(buffer, vectors);
             // at most 256 additions of either order, each rounded by 2^-53 of a partial sum
-            assertEquals(exact, VocabularyOps.sum(row, length, block, room), 512 * 0x1p-53 * sizes);
+            assertEquals(exact, VocabularyOps.sum(row, length, block, buffer), 512 * 0x1p-53 * sizes);
             float max = VocabularyOps.largest(row, length, block);
             int first = start;
             while (row[first] != max) {

@@ -47,14 +47,11 @@ class BatchMemoryTest {
         long weights = 2 * Long.parseLong(numbers[1]);
         long allocated = Long.parseLong(numbers[2]);
         // 156 MB measured: 25 of input and output, the rest the JVM, a heap of at least 32 MB and garbage of the first
-        // calls, which grows
-        // where C2 is late; without slices it was 1.8 GB
+        // calls, which grows where C2 is late; without slices it was 1.8 GB
         assertTrue(peak - weights <= 300_000_000, "peak " + peak + " beside weights of " + weights + " bytes");
         // what describes the kernels' calls, 0.9 MB here and 1.6 MB for the six blocks of
-        // docs/architecture/backward.md, more
-        // until C2 has
-        // compiled them; a slice is 2 sequences, and one array of 2 x 256 x 384 floats that each of 16 slices made anew
-        // would be 12.6 MB
+        // docs/architecture/backward.md, more until C2 has compiled them; a slice is 2 sequences, and one array of 2 x
+        // 256 x 384 floats that each of 16 slices made anew would be 12.6 MB
         assertTrue(allocated <= 8_000_000, "a warm call allocates " + allocated + " bytes");
     }
 

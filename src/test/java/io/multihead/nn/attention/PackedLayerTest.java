@@ -165,10 +165,8 @@ class PackedLayerTest {
             TestTensors.assertSame(alone, part(dx, LENGTHS, s));
         }
         // Two orders of a sum of 74 addends: each rounds 73 times, by at most u of the sum of absolute addends. Addends
-        // are products
-        // of standard normal numbers, or of sums of these with weights that keep their variance, so that the absolute
-        // ones are below
-        // 2 on average.
+        // are products of standard normal numbers, or of sums of these with weights that keep their variance, so that
+        // the absolute ones are below 2 on average.
         sums.forEach((name, sum) ->
                 assertArrayEquals(sum.toArray(), gradients.get(name).toArray(), 2 * 73 * 74 * 2 * 0x1p-24f, name));
     }

@@ -241,9 +241,8 @@ class TransformerBlockTest {
     }
 
     /**
-     * Along random directions, by fourth-order differences of the layer itself in f32 with h = 2^-5: the loss of about 100
-     * addends is off by less than 100 roundings, so the quotient by 100 u / h, and truncation by h^4 times a fifth derivative
-     * below 50.
+     * Along random directions, by fourth-order differences of the layer itself in f32 with h = 2^-5: the loss of about 100 addends is off
+     * by less than 100 roundings, so the quotient by 100 u / h, and truncation by h^4 times a fifth derivative below 50.
      */
     @Test
     void gatedGradientsEqualDifferences() {

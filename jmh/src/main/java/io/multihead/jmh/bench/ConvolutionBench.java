@@ -36,10 +36,10 @@ public class ConvolutionBench extends Comparison {
         taps = array(Data.gaussian(TAPS * CHANNELS, 2));
         float[] expected = new float[tokens * CHANNELS];
         scalar(expected);
-        float[] room = new float[expected.length];
-        load(impl, () -> make(room));
+        float[] buffer = new float[expected.length];
+        load(impl, () -> make(buffer));
         // three terms of at most 30, in the same order, with a rounding of products
-        Data.requireClose(impl, FloatBuffer.wrap(expected), FloatBuffer.wrap(room), 1e-5);
+        Data.requireClose(impl, FloatBuffer.wrap(expected), FloatBuffer.wrap(buffer), 1e-5);
     }
 
     @Benchmark
@@ -47,7 +47,7 @@ public class ConvolutionBench extends Comparison {
         call.run();
     }
 
-    private Runnable make(float[] room) {
+    private Runnable make(float[] buffer) {
         return switch (impl) {
             case "multihead" ->
                 () -> {
@@ -65,22 +65,22 @@ public class ConvolutionBench extends Comparison {
                                 0,
                                 CHANNELS,
                                 CHANNELS,
-                                room,
+                                buffer,
                                 token * CHANNELS);
                     }
                 };
-            case "scalar" -> () -> scalar(room);
+            case "scalar" -> () -> scalar(buffer);
             default -> throw Peer.unknown(impl);
         };
     }
 
-    private void scalar(float[] room) {
-        for (int i = 0; i < room.length; i++) {
+    private void scalar(float[] buffer) {
+        for (int i = 0; i < buffer.length; i++) {
             float sum = 0;
             for (int k = 0; k < TAPS; k++) {
                 sum += taps[k * CHANNELS + i % CHANNELS] * rows[i + k * CHANNELS];
             }
-            room[i] = sum;
+            buffer[i] = sum;
         }
     }
 

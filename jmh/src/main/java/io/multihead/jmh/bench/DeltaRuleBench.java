@@ -42,10 +42,10 @@ public class DeltaRuleBench extends Comparison {
         }
         float[] expected = values.clone();
         scalar(new float[DEPTH * COLUMNS], expected);
-        float[] room = new float[values.length];
-        load(impl, () -> make(room));
+        float[] buffer = new float[values.length];
+        load(impl, () -> make(buffer));
         // 2048 steps that forget a tenth each: ten steps of two sums of 128 products in another order
-        Data.requireClose(impl, FloatBuffer.wrap(expected), FloatBuffer.wrap(room), 1e-4);
+        Data.requireClose(impl, FloatBuffer.wrap(expected), FloatBuffer.wrap(buffer), 1e-4);
     }
 
     @Benchmark
@@ -53,18 +53,18 @@ public class DeltaRuleBench extends Comparison {
         call.run();
     }
 
-    private Runnable make(float[] room) {
+    private Runnable make(float[] buffer) {
         float[] state = new float[DEPTH * COLUMNS];
         return switch (impl) {
             case "multihead" ->
                 () -> {
-                    System.arraycopy(values, 0, room, 0, room.length);
-                    DeltaRule.panel(tokens, state, 0, DEPTH, rows, 0, DEPTH, STRIDE, room, gates);
+                    System.arraycopy(values, 0, buffer, 0, buffer.length);
+                    DeltaRule.panel(tokens, state, 0, DEPTH, rows, 0, DEPTH, STRIDE, buffer, gates);
                 };
             case "scalar" ->
                 () -> {
-                    System.arraycopy(values, 0, room, 0, room.length);
-                    scalar(state, room);
+                    System.arraycopy(values, 0, buffer, 0, buffer.length);
+                    scalar(state, buffer);
                 };
             default -> throw Peer.unknown(impl);
         };

@@ -7,7 +7,7 @@ import io.multihead.grammar.TokenVocabulary;
 import io.multihead.text.SentencePieceTokenizer;
 import io.multihead.text.SentencePieceTokenizer.SpacePrefix;
 import io.multihead.text.SpecialIds;
-import io.multihead.text.SpecialIds.AddedEnds;
+import io.multihead.text.SpecialIds.AddedSpecialTokens;
 import io.multihead.text.TokenType;
 import io.multihead.text.Vocabulary;
 import java.util.ArrayList;
@@ -121,7 +121,7 @@ public class GrammarBench {
             }
         }
         SpecialIds special =
-                new SpecialIds(SpecialIds.NONE, END, SpecialIds.NONE, SpecialIds.NONE, Set.of(END), AddedEnds.NEITHER);
+                new SpecialIds(SpecialIds.NONE, END, SpecialIds.NONE, SpecialIds.NONE, Set.of(END), AddedSpecialTokens.NEITHER);
         return SentencePieceTokenizer.of(
                 Vocabulary.of(tokens, types).withScores(new float[TOKENS]), special, SpacePrefix.NONE);
     }

@@ -83,34 +83,34 @@ public final class ClassificationHead {
     }
 
     /** Writes the mean of each sequence's states over the state of the batch's token with the sequence's index; sums are in double. */
-    public static void writeMeans(TokenBatch batch, Buffers buffers, double[] room) {
+    public static void writeMeans(TokenBatch batch, Buffers buffers, double[] buffer) {
         float[] states = StateAccess.array(buffers);
         int stride = (int) buffers.states().stride(0);
         for (int i = 0; i < batch.sequences(); i++) {
             int from = batch.start(i);
             int end = batch.start(i + 1);
-            for (int j = 0; j < room.length; j++) {
-                room[j] = states[from * stride + j];
+            for (int j = 0; j < buffer.length; j++) {
+                buffer[j] = states[from * stride + j];
             }
             for (int token = from + 1; token < end; token++) {
-                for (int j = 0; j < room.length; j++) {
-                    room[j] += states[token * stride + j];
+                for (int j = 0; j < buffer.length; j++) {
+                    buffer[j] += states[token * stride + j];
                 }
             }
             // no later sequence has this token: each has at least one
-            for (int j = 0; j < room.length; j++) {
-                states[i * stride + j] = (float) (room[j] / (end - from));
+            for (int j = 0; j < buffer.length; j++) {
+                states[i * stride + j] = (float) (buffer[j] / (end - from));
             }
         }
     }
 
-    /** Writes the number of each label for one row of the first layer's output; {@code room} is as long as the row. */
-    public void logits(float[] rows, int at, double[] room, double[] to, int toAt) {
-        between.apply(rows, at, room);
+    /** Writes the number of each label for one row of the first layer's output; {@code buffer} is as long as the row. */
+    public void logits(float[] rows, int at, double[] buffer, double[] to, int toAt) {
+        between.apply(rows, at, buffer);
         for (int label = 0; label < bias.length; label++) {
             double sum = 0;
-            for (int i = 0; i < room.length; i++) {
-                sum += room[i] * weight[label * room.length + i];
+            for (int i = 0; i < buffer.length; i++) {
+                sum += buffer[i] * weight[label * buffer.length + i];
             }
             to[toAt + label] = sum + bias[label];
         }

@@ -17,7 +17,7 @@ public final class RerankRun extends BatchRun {
 
     private final PairFormat format;
     private final TokenBuffer query = new TokenBuffer();
-    private final double[] room;
+    private final double[] buffer;
     /** Outputs of the head's first layer, as many as a batch has sequences. */
     private final RowViews rows;
     /** By how many sequences there are: their indices. */
@@ -34,8 +34,8 @@ public final class RerankRun extends BatchRun {
     public RerankRun(EncoderCore core, PairFormat format) {
         super(core);
         this.format = format;
-        room = new double[core.model.config.dim()];
-        rows = new RowViews(room.length);
+        buffer = new double[core.model.config.dim()];
+        rows = new RowViews(buffer.length);
     }
 
     /** Writes the outputs of all labels for each passage, row by row. */
@@ -88,7 +88,7 @@ public final class RerankRun extends BatchRun {
     protected void finish(TokenBatch of) {
         int labels = core.model.head().labels();
         for (int i = 0; i < of.sequences(); i++) {
-            core.model.head().logits(rows.array(), i * room.length, room, outputs, (done + i) * labels);
+            core.model.head().logits(rows.array(), i * buffer.length, buffer, outputs, (done + i) * labels);
         }
         done += of.sequences();
     }
@@ -98,7 +98,7 @@ public final class RerankRun extends BatchRun {
         if (!core.model.head().ofMean()) {
             return of.firstRows();
         }
-        ClassificationHead.writeMeans(of, states, room);
+        ClassificationHead.writeMeans(of, states, buffer);
         int count = of.sequences();
         if (count >= indices.length) {
             indices = new int[2 * count + 1][];

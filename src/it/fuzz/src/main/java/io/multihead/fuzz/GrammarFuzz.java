@@ -7,7 +7,7 @@ import io.multihead.grammar.TokenVocabulary;
 import io.multihead.text.SentencePieceTokenizer;
 import io.multihead.text.SentencePieceTokenizer.SpacePrefix;
 import io.multihead.text.SpecialIds;
-import io.multihead.text.SpecialIds.AddedEnds;
+import io.multihead.text.SpecialIds.AddedSpecialTokens;
 import io.multihead.text.TokenType;
 import io.multihead.text.Vocabulary;
 import java.nio.charset.StandardCharsets;
@@ -38,7 +38,8 @@ public final class GrammarFuzz {
             tokens.add(piece);
             types.add(TokenType.NORMAL);
         }
-        SpecialIds special = new SpecialIds(0, 1, SpecialIds.NONE, SpecialIds.NONE, Set.of(1), AddedEnds.NEITHER);
+        SpecialIds special =
+                new SpecialIds(0, 1, SpecialIds.NONE, SpecialIds.NONE, Set.of(1), AddedSpecialTokens.NEITHER);
         return new TokenVocabulary(SentencePieceTokenizer.of(
                 Vocabulary.of(tokens, types).withScores(new float[tokens.size()]), special, SpacePrefix.NONE));
     }

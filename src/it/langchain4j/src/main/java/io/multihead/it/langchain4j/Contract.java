@@ -178,7 +178,7 @@ public final class Contract {
         }
         return parameters.stopSequences().isEmpty()
                 ? options
-                : options.withStops(parameters.stopSequences().toArray(String[]::new));
+                : options.withStopSequences(parameters.stopSequences().toArray(String[]::new));
     }
 
     /** Returns the options of a model for listeners. */

@@ -35,8 +35,7 @@ final class GenerateRows implements MapPartitionsFunction<Row, Row> {
     @Override
     public Iterator<Row> call(Iterator<Row> rows) {
         LanguageModel shared = SharedModels.get(model);
-        // sessions of this task alone, so that tasks compute at the same time; freed too where a limit ends the task
-        // early
+        // sessions of this task alone: tasks compute at the same time; also freed where a limit ends the task
         Sessions sessions = shared.sessions(generation.sessions(shared.contextTokens()));
         TaskContext.get().addTaskCompletionListener((TaskCompletionListener) task -> sessions.close());
         return new Texts(rows, sessions);

@@ -10,9 +10,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.SparkFiles;
 
 /**
- * One language model for each file and JVM, whose packed weights all tasks of an executor share. A model is thread-safe; with
- * {@link Compute#serial} each task computes on its own thread, so Spark's cores are the only threads. A model stays loaded until its JVM
- * ends.
+ * One language model for each file and JVM, whose packed weights all tasks of an executor share. A model is thread-safe; with {@link
+ * Compute#serial} each task computes on its own thread, so Spark's cores are the only threads. A model stays loaded until its JVM ends.
  */
 public final class SharedModels {
     private static final Map<Path, LanguageModel> LOADED = new ConcurrentHashMap<>();

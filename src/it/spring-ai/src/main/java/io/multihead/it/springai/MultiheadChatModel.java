@@ -153,7 +153,7 @@ public record MultiheadChatModel(String name, Sessions sessions, GenerationOptio
                 .toList();
         String reason =
                 switch (text.finish()) {
-                    case END_TOKEN, STOP_TEXT -> calls.isEmpty() ? "STOP" : "TOOL_CALLS";
+                    case END_TOKEN, STOP_SEQUENCE -> calls.isEmpty() ? "STOP" : "TOOL_CALLS";
                     case MAX_TOKENS, CONTEXT_FULL -> "LENGTH";
                     case CANCELLED, TIMEOUT -> text.finish().name();
                 };
@@ -230,7 +230,7 @@ public record MultiheadChatModel(String name, Sessions sessions, GenerationOptio
         GenerationOptions options = defaults.withSampling(sampling(given, defaults.sampling()));
         options = given.getMaxTokens() == null ? options : options.withMaxTokens(given.getMaxTokens());
         List<String> stops = given.getStopSequences();
-        return stops == null || stops.isEmpty() ? options : options.withStops(stops.toArray(String[]::new));
+        return stops == null || stops.isEmpty() ? options : options.withStopSequences(stops.toArray(String[]::new));
     }
 
     private static Sampling sampling(ChatOptions given, Sampling defaults) {

@@ -19,8 +19,8 @@ import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorOperators;
 
 /** Four fields of 8 bits to a word, of k to k + 3 from the lowest bits up: int8, plus 128 in all but the highest. */
-public final class Fields8 extends Fields {
-    /** Fields of a word. */
+public final class BitFields8 extends BitFields {
+    /** BitFields of a word. */
     private static final int FIELDS = 4;
 
     /** Words of 32 rows of one column. */
@@ -35,7 +35,7 @@ public final class Fields8 extends Fields {
             MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
 
     /** Creates the layout. */
-    public Fields8() {
+    public BitFields8() {
         super(ROWS, new Words(1, FIELDS, BITS, 0, 0), offsets(FIELDS, 128, 0), factors(FIELDS, BITS));
     }
 

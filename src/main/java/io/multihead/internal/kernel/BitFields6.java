@@ -11,65 +11,57 @@ import static io.multihead.internal.kernel.Lanes.ROW;
 
 import io.multihead.internal.base.NativeMemory;
 import java.lang.foreign.MemorySegment;
-import java.util.Arrays;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorOperators;
 
 /**
- * Six fields of 5 bits to a word and the bits of two more in the rest of five words: 32 rows of k in 5 words, in ascending order from the
- * lowest bits up, the divided ones last. The last is a signed number.
+ * Five fields of 6 bits to a word and the bits of one more in the rest of three words: 16 rows of k in 3 words, in ascending order from
+ * the lowest bits up, the split one last, which is a signed number; others have 32 added.
  */
-public final class Fields5 extends Fields {
-    /** Fields of a word that are not divided. */
-    private static final int FIELDS = 6;
+public final class BitFields6 extends BitFields {
+    /** Rows whose words are stored together, which are a chain. */
+    private static final int BLOCK = 16;
 
-    /** Words of 32 rows of one column. */
-    private static final int GROUPS = 5;
+    /** BitFields of a word that are not split. */
+    private static final int FIELDS = 5;
 
-    private static final int BITS = 5;
-    private static final int MASK = 31;
+    /** Words of 16 rows of one column. */
+    private static final int GROUPS = 3;
 
-    /** The bits of a word that belong to the divided fields. */
+    private static final int BITS = 6;
+    private static final int MASK = 63;
+
+    /** The bits of a word that belong to the split field. */
     private static final int SPARE = 0xc0000000;
 
-    /** Where the first of them begins once all of their bits are together. */
-    private static final int FIRST = 22;
+    /** Where it begins once all of its bits are together. */
+    private static final int FIRST = 26;
 
-    /**
-     * Creates a layout.
-     *
-     * @param offset what is added to the elements of all fields but the last: 16 if they are signed, else 0
-     */
-    public Fields5(int offset) {
-        super(ROWS, new Words(GROUPS, FIELDS, BITS, 2, FIRST), offsets(offset), factors());
-    }
-
-    private static int[] offsets(int offset) {
-        int[] offsets = new int[ROWS];
-        Arrays.fill(offsets, offset);
-        offsets[ROWS - 1] = offset - 16;
-        return offsets;
+    /** Creates the layout. */
+    public BitFields6() {
+        super(BLOCK, new Words(GROUPS, FIELDS, BITS, 1, FIRST), offsets(BLOCK, 32, 0), factors());
     }
 
     private static float[] factors() {
-        float[] factors = factors(FIELDS, BITS);
-        for (int i = 0; i < 2; i++) {
-            factors[GROUPS * FIELDS + i] = Math.scalb(1f, -(FIRST + BITS * i));
+        float[] factors = new float[ROWS];
+        for (int k = 0; k < ROWS; k++) {
+            int place = k % BLOCK;
+            factors[k] = Math.scalb(1f, place == BLOCK - 1 ? -FIRST : -BITS * (place % FIELDS));
         }
         return factors;
     }
 
     @Override
     public void store(int[] fields, int f0, int[] words, int w0) {
-        for (int block = 0; block < 1; block++) {
-            int at = f0 + block * ROWS;
-            int divided = 0;
-            for (int i = 0; i < 2; i++) {
-                divided |= (fields[at + GROUPS * FIELDS + i] & MASK) << BITS * i;
+        for (int block = 0; block < ROWS / BLOCK; block++) {
+            int at = f0 + block * BLOCK;
+            int split = 0;
+            for (int i = 0; i < 1; i++) {
+                split |= (fields[at + GROUPS * FIELDS + i] & MASK) << BITS * i;
             }
             for (int group = 0; group < GROUPS; group++) {
-                int word = divided >> 2 * group << 30;
+                int word = split >> 2 * group << 30;
                 for (int field = 0; field < FIELDS; field++) {
                     word |= (fields[at + group * FIELDS + field] & MASK) << BITS * field;
                 }
@@ -98,12 +90,12 @@ public final class Fields5 extends Fields {
         long from = b0 + column * WORD;
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector c00 = zero, c01 = zero;
-        for (int block = 0; block < depth / ROWS; block++) {
+        for (int block = 0; block < depth / BLOCK; block++) {
             FloatVector v0 = FloatVector.broadcast(FLOATS, sums[s0 + block]), v1 = v0;
             IntVector spare0 = IntVector.zero(INTS), spare1 = spare0;
             for (int group = 0; group < GROUPS; group += one) {
                 long at = from + (block * GROUPS + group) * WORDS;
-                int k = a0 + block * ROWS + group * FIELDS;
+                int k = a0 + block * BLOCK + group * FIELDS;
                 IntVector left = IntVector.fromMemorySegment(INTS, b, at, ORDER);
                 IntVector right = IntVector.fromMemorySegment(INTS, b, at + HALF_BYTES, ORDER);
                 spare0 = spare0.lanewise(VectorOperators.LSHR, 2).or(left.and(SPARE));
@@ -118,15 +110,9 @@ public final class Fields5 extends Fields {
                             v1);
                 }
             }
-            for (int i = 0; i < 2; i++) {
-                FloatVector x = FloatVector.broadcast(FLOATS, a[a0 + block * ROWS + GROUPS * FIELDS + i]);
-                v0 = x.fma(
-                        (FloatVector) spare0.and(MASK << FIRST + BITS * i).convertShape(VectorOperators.I2F, FLOATS, 0),
-                        v0);
-                v1 = x.fma(
-                        (FloatVector) spare1.and(MASK << FIRST + BITS * i).convertShape(VectorOperators.I2F, FLOATS, 0),
-                        v1);
-            }
+            FloatVector y = FloatVector.broadcast(FLOATS, a[a0 + block * BLOCK + GROUPS * FIELDS]);
+            v0 = y.fma((FloatVector) spare0.and(MASK << FIRST).convertShape(VectorOperators.I2F, FLOATS, 0), v0);
+            v1 = y.fma((FloatVector) spare1.and(MASK << FIRST).convertShape(VectorOperators.I2F, FLOATS, 0), v1);
             c00 = FloatVector.fromArray(FLOATS, scales, column + block * PANEL).fma(v0, c00);
             c01 = FloatVector.fromArray(FLOATS, scales, column + HALF + block * PANEL)
                     .fma(v1, c01);
@@ -158,7 +144,7 @@ public final class Fields5 extends Fields {
         FloatVector c10 = zero, c11 = zero;
         FloatVector c20 = zero, c21 = zero;
         FloatVector c30 = zero, c31 = zero;
-        for (int block = 0; block < depth / ROWS; block++) {
+        for (int block = 0; block < depth / BLOCK; block++) {
             FloatVector v00 = FloatVector.broadcast(FLOATS, sums[s0 + block]), v01 = v00;
             FloatVector v10 = FloatVector.broadcast(FLOATS, sums[s0 + block + SUMS]), v11 = v10;
             FloatVector v20 = FloatVector.broadcast(FLOATS, sums[s0 + block + 2 * SUMS]), v21 = v20;
@@ -166,7 +152,7 @@ public final class Fields5 extends Fields {
             IntVector spare0 = IntVector.zero(INTS), spare1 = spare0;
             for (int group = 0; group < GROUPS; group++) {
                 long at = from + (block * GROUPS + group) * WORDS;
-                int k = a0 + block * ROWS + group * FIELDS;
+                int k = a0 + block * BLOCK + group * FIELDS;
                 IntVector left = IntVector.fromMemorySegment(INTS, b, at, ORDER);
                 IntVector right = IntVector.fromMemorySegment(INTS, b, at + HALF_BYTES, ORDER);
                 spare0 = spare0.lanewise(VectorOperators.LSHR, 2).or(left.and(SPARE));
@@ -190,8 +176,8 @@ public final class Fields5 extends Fields {
                     v31 = x3.fma(w1, v31);
                 }
             }
-            for (int i = 0; i < 2; i++) {
-                int k = a0 + block * ROWS + GROUPS * FIELDS + i;
+            for (int i = 0; i < 1; i++) {
+                int k = a0 + block * BLOCK + GROUPS * FIELDS + i;
                 FloatVector w0 =
                         (FloatVector) spare0.and(MASK << FIRST + BITS * i).convertShape(VectorOperators.I2F, FLOATS, 0);
                 FloatVector w1 =
@@ -232,10 +218,10 @@ public final class Fields5 extends Fields {
 
     @Override
     public void widen(MemorySegment panels, long b0, int depth, MemorySegment to) {
-        for (int block = 0; block < depth / ROWS; block++) {
+        for (int block = 0; block < depth / BLOCK; block++) {
             for (int column = 0; column < PANEL; column += COUNT) {
                 long from = b0 + block * GROUPS * WORDS + column * WORD;
-                widenBlock(panels, from, to, block * ROWS * WORDS + column * WORD);
+                widenBlock(panels, from, to, block * BLOCK * WORDS + column * WORD);
             }
         }
     }
@@ -253,7 +239,7 @@ public final class Fields5 extends Fields {
                 wide.intoMemorySegment(target, at + (group * FIELDS + field) * WORDS, ORDER);
             }
         }
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 1; i++) {
             FloatVector wide =
                     (FloatVector) spare.and(MASK << FIRST + BITS * i).convertShape(VectorOperators.I2F, FLOATS, 0);
             wide.intoMemorySegment(target, at + (GROUPS * FIELDS + i) * WORDS, ORDER);

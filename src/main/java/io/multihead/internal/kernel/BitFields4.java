@@ -16,8 +16,8 @@ import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorOperators;
 
 /** Eight fields of 4 bits to a word, of k to k + 7 from the lowest bits up. The highest is a signed number. */
-public final class Fields4 extends Fields {
-    /** Fields of a word. */
+public final class BitFields4 extends BitFields {
+    /** BitFields of a word. */
     private static final int FIELDS = 8;
 
     /** Words of 32 rows of one column. */
@@ -31,7 +31,7 @@ public final class Fields4 extends Fields {
      *
      * @param offset what is added to the elements of all fields but the highest: 8 if they are signed, else 0
      */
-    public Fields4(int offset) {
+    public BitFields4(int offset) {
         super(ROWS, new Words(1, FIELDS, BITS, 0, 0), offsets(FIELDS, offset, offset - 8), factors(FIELDS, BITS));
     }
 

@@ -20,21 +20,21 @@ import jdk.incubator.vector.FloatVector;
  *
  * <p>A product sums {@link #chain} fields in one chain of fused multiply-adds in ascending k, which begins at the elements of A times
  * the negative offsets; multiplies it by the scale where it is added to the sum of the chains, again in ascending k; and then adds the
- * minima times the sums of A. Every tile does so, of fields in registers and of those that {@link #widen} has stored with their powers of two;
+ * mins times the sums of A. Every tile does so, of fields in registers and of those that {@link #widen} has stored with their powers of two;
  * so all have the same bits.
  *
  * <p>Each width has a class that repeats the tiles: the loop over the fields of a word has a constant length and constant masks there, so
  * that C2 unrolls it and keeps the masks and sums in registers.
  */
-public abstract class Fields {
+public abstract class BitFields {
     /** Rows whose words are stored together. */
     public static final int ROWS = 32;
 
-    /** Floats from the sums of one row of A to those of the next: what its chains begin at, then its sums for minima. */
+    /** Floats from the sums of one row of A to those of the next: what its chains begin at, then its sums for mins. */
     public static final int SUMS = 64;
 
-    /** Index in the sums of a row at which those for minima begin. */
-    static final int SUMS_OF_MINIMA = 32;
+    /** Index in the sums of a row at which those for mins begin. */
+    static final int SUMS_OF_MINS = 32;
 
     private static final int SIXTEEN = 16;
 
@@ -55,7 +55,7 @@ public abstract class Fields {
     /** What each of 32 elements of A is multiplied by: the inverse of its field's power of two. */
     private final float[] factors;
 
-    Fields(int chain, Words layout, int[] offsets, float[] factors) {
+    BitFields(int chain, Words layout, int[] offsets, float[] factors) {
         this.chain = chain;
         this.layout = layout;
         this.offsets = offsets;
@@ -96,44 +96,44 @@ public abstract class Fields {
      *
      * @param first the first of these rows
      * @param depth a multiple of 32
-     * @param hasMinima whether sums for minima are stored too
+     * @param hasMins whether sums for mins are stored too
      */
-    public final void prepare(Rows rows, int first, int count, int depth, boolean hasMinima) {
-        float[] room = rows.room;
+    public final void prepare(Rows rows, int first, int count, int depth, boolean hasMins) {
+        float[] buffer = rows.buffer;
         for (int row = first; row < first + count; row++) {
-            scale(rows.a, row * ROW, depth, room);
+            scale(rows.a, row * ROW, depth, buffer);
             int s0 = row * SUMS;
             for (int block = 0; block < depth / chain; block++) {
-                rows.sums[s0 + block] = sixteen(room, block * SIXTEEN);
+                rows.sums[s0 + block] = sixteen(buffer, block * SIXTEEN);
             }
-            for (int block = 0; hasMinima && block < depth / ROWS; block++) {
-                rows.sums[s0 + SUMS_OF_MINIMA + block] = sixteen(room, MicroKernel.MAX_DEPTH + block * SIXTEEN);
+            for (int block = 0; hasMins && block < depth / ROWS; block++) {
+                rows.sums[s0 + SUMS_OF_MINS + block] = sixteen(buffer, MicroKernel.MAX_DEPTH + block * SIXTEEN);
             }
         }
     }
 
     /**
      * Scales a row, and stores its elements times the negative offsets: of a chain of 32, the sums of each two that are 16 apart, and
-     * such sums of the elements for minima.
+     * such sums of the elements for mins.
      */
-    private void scale(float[] a, int a0, int depth, float[] room) {
+    private void scale(float[] a, int a0, int depth, float[] buffer) {
         for (int block = 0; block < depth / ROWS; block++) {
             if (chain == ROWS) {
-                addHalves(a, a0 + block * ROWS, room, block * SIXTEEN);
+                addHalves(a, a0 + block * ROWS, buffer, block * SIXTEEN);
             } else {
-                multiply(a, a0 + block * ROWS, negated, room, block * ROWS);
+                multiply(a, a0 + block * ROWS, negated, buffer, block * ROWS);
             }
             multiply(a, a0 + block * ROWS, factors, a, a0 + block * ROWS);
         }
     }
 
     /** Stores the sums of each two elements that are 16 apart, times the negative offsets and as they are. */
-    private void addHalves(float[] a, int at, float[] room, int to) {
+    private void addHalves(float[] a, int at, float[] buffer, int to) {
         for (int i = 0; i < SIXTEEN; i++) {
             float x = a[at + i];
             float y = a[at + SIXTEEN + i];
-            room[to + i] = y * negated[SIXTEEN + i] + x * negated[i];
-            room[MicroKernel.MAX_DEPTH + to + i] = y + x;
+            buffer[to + i] = y * negated[SIXTEEN + i] + x * negated[i];
+            buffer[MicroKernel.MAX_DEPTH + to + i] = y + x;
         }
     }
 
@@ -192,13 +192,13 @@ public abstract class Fields {
     public abstract void store(int[] fields, int f0, int[] words, int w0);
 
     /**
-     * Adds the minima of {@code depth} rows of k to {@code count} rows of tiles: minimum times sum of A, in ascending k.
+     * Adds the mins of {@code depth} rows of k to {@code count} rows of tiles: minimum times sum of A, in ascending k.
      *
      * @param first the first of the prepared rows
      * @param column the tile's first column in the panel, whose scales these are
-     * @param apart columns from the tile's first vector to its second
+     * @param vectorStride columns from the tile's first vector to its second
      */
-    public static void addMinima(
+    public static void addMins(
             Rows rows,
             int first,
             float[] scales,
@@ -208,20 +208,20 @@ public abstract class Fields {
             int c0,
             int ldc,
             int count,
-            int apart) {
+            int vectorStride) {
         float[] sums = rows.sums;
-        int minima = BlockScales.FIRST_MINIMUM + column;
+        int mins = BlockScales.FIRST_MIN + column;
         for (int row = 0; row < count; row++) {
-            int s = (first + row) * SUMS + SUMS_OF_MINIMA;
+            int s = (first + row) * SUMS + SUMS_OF_MINS;
             FloatVector left = FloatVector.fromArray(FLOATS, c, c0 + row * ldc);
-            FloatVector right = FloatVector.fromArray(FLOATS, c, c0 + row * ldc + apart);
+            FloatVector right = FloatVector.fromArray(FLOATS, c, c0 + row * ldc + vectorStride);
             for (int block = 0; block < depth / ROWS; block++) {
                 FloatVector x = FloatVector.broadcast(FLOATS, sums[s + block]);
-                left = x.fma(FloatVector.fromArray(FLOATS, scales, minima + block * PANEL), left);
-                right = x.fma(FloatVector.fromArray(FLOATS, scales, minima + block * PANEL + apart), right);
+                left = x.fma(FloatVector.fromArray(FLOATS, scales, mins + block * PANEL), left);
+                right = x.fma(FloatVector.fromArray(FLOATS, scales, mins + block * PANEL + vectorStride), right);
             }
             left.intoArray(c, c0 + row * ldc);
-            right.intoArray(c, c0 + row * ldc + apart);
+            right.intoArray(c, c0 + row * ldc + vectorStride);
         }
     }
 
@@ -240,14 +240,14 @@ public abstract class Fields {
      * Turns rows of fields that were widened into elements, in place: each is its field without the power of two and the offset, times the
      * scale, plus the minimum. {@link io.multihead.tensor.BlockType} has the same bits.
      */
-    public final void unpack(float[] wide, float[] scales, int depth, boolean hasMinima) {
+    public final void unpack(float[] wide, float[] scales, int depth, boolean hasMins) {
         for (int k = 0; k < depth; k++) {
             int scale = k / chain * PANEL;
-            int minimum = BlockScales.FIRST_MINIMUM + k / ROWS * PANEL;
+            int minimum = BlockScales.FIRST_MIN + k / ROWS * PANEL;
             for (int column = 0; column < PANEL; column++) {
                 int at = k * PANEL + column;
                 float product = (wide[at] * factors[k % ROWS] + negated[k % ROWS]) * scales[scale + column];
-                wide[at] = hasMinima ? product + scales[minimum + column] : product;
+                wide[at] = hasMins ? product + scales[minimum + column] : product;
             }
         }
     }
@@ -271,11 +271,11 @@ public abstract class Fields {
         }
     }
 
-    /** Adds minima to all columns of a row without vectors, as {@link #addMinima} does. */
+    /** Adds mins to all columns of a row without vectors, as {@link #addMins} does. */
     public static void addMinimaPlain(Rows rows, int row, float[] scales, int depth, float[] c, int c0) {
         for (int block = 0; block < depth / ROWS; block++) {
-            float sum = rows.sums[row * SUMS + SUMS_OF_MINIMA + block];
-            addProducts(sum, scales, BlockScales.FIRST_MINIMUM + block * PANEL, c, c0);
+            float sum = rows.sums[row * SUMS + SUMS_OF_MINS + block];
+            addProducts(sum, scales, BlockScales.FIRST_MIN + block * PANEL, c, c0);
         }
     }
 
@@ -297,14 +297,14 @@ public abstract class Fields {
      * @param words how many
      * @param fields of each word
      * @param bits of a field
-     * @param divided fields more, whose bits are the two highest of all words, the lowest first
+     * @param split fields more, whose bits are the two highest of all words, the lowest first
      * @param first the bit at which the first of them begins once all are together in a word
      */
-    record Words(int words, int fields, int bits, int divided, int first) {
+    record Words(int words, int fields, int bits, int split, int first) {
         private static final int SPARE = 0xc0000000;
 
         int rows() {
-            return words * fields + divided;
+            return words * fields + split;
         }
 
         private void widen(int[] from, int at, float[] to, int t0) {
@@ -314,7 +314,7 @@ public abstract class Fields {
                     mask(from, at + word * PANEL, mask << bits * field, to, t0 + (word * fields + field) * PANEL);
                 }
             }
-            for (int i = 0; i < divided; i++) {
+            for (int i = 0; i < split; i++) {
                 for (int column = 0; column < PANEL; column++) {
                     int together = together(from, at + column) & mask << first + bits * i;
                     to[t0 + (words * fields + i) * PANEL + column] = together;
@@ -366,7 +366,7 @@ public abstract class Fields {
         /** The first row of the depth block that is multiplied. */
         int first;
 
-        private final float[] room = new float[2 * MicroKernel.MAX_DEPTH];
+        private final float[] buffer = new float[2 * MicroKernel.MAX_DEPTH];
         private final float[] panel = new float[PANEL];
 
         /** Creates no rows. */

@@ -13,10 +13,10 @@ import net.jqwik.api.constraints.Size;
 import net.jqwik.api.constraints.StringLength;
 import org.junit.jupiter.api.Test;
 
-class StopTextsTest {
+class StopSequencesTest {
     @Test
     void whatMayBeginAStopTextIsHeldBack() {
-        StopTexts stops = new StopTexts(List.of("\nUser:", "END"), "");
+        StopSequences stops = new StopSequences(List.of("\nUser:", "END"), "");
         assertEquals("Hello", stops.add("Hello"));
         assertEquals("", stops.add("\n"));
         assertEquals("", stops.add("Us"));
@@ -31,14 +31,14 @@ class StopTextsTest {
 
     @Test
     void whatWasHeldBackIsTheRest() {
-        StopTexts stops = new StopTexts(List.of("END"), "");
+        StopSequences stops = new StopSequences(List.of("END"), "");
         assertEquals("the ", stops.add("the E"));
         assertEquals("E", stops.rest());
     }
 
     @Test
-    void withoutStopTextsNothingIsHeldBack() {
-        StopTexts stops = new StopTexts(List.of(), "");
+    void withoutStopSequencesNothingIsHeldBack() {
+        StopSequences stops = new StopSequences(List.of(), "");
         assertEquals("E", stops.add("E"));
         assertEquals("", stops.rest());
     }
@@ -46,19 +46,19 @@ class StopTextsTest {
     /** The beginning counts, so what is complete waits for what may become complete. */
     @Test
     void aStopTextWaitsForOneThatBeganBeforeIt() {
-        StopTexts comes = new StopTexts(List.of("b", "abcd"), "");
+        StopSequences comes = new StopSequences(List.of("b", "abcd"), "");
         assertEquals("x", comes.add("xab"));
         assertFalse(comes.isFound());
         assertEquals("", comes.add("c"));
         assertEquals("", comes.add("d"));
         assertTrue(comes.isFound());
 
-        StopTexts doesNot = new StopTexts(List.of("b", "abcd"), "");
+        StopSequences doesNot = new StopSequences(List.of("b", "abcd"), "");
         assertEquals("x", doesNot.add("xabc"));
         assertEquals("a", doesNot.add("x"));
         assertTrue(doesNot.isFound());
 
-        StopTexts ended = new StopTexts(List.of("b", "abcd"), "");
+        StopSequences ended = new StopSequences(List.of("b", "abcd"), "");
         assertEquals("x", ended.add("xabc"));
         assertFalse(ended.isFound());
         assertEquals("a", ended.rest());
@@ -67,7 +67,7 @@ class StopTextsTest {
 
     @Test
     void ofThoseThatBeginAtOnePlaceTheShortestEndsTheText() {
-        StopTexts stops = new StopTexts(List.of("END.", "END"), "");
+        StopSequences stops = new StopSequences(List.of("END.", "END"), "");
         assertEquals("", stops.add("EN"));
         assertEquals("", stops.add("D"));
         assertTrue(stops.isFound());
@@ -79,7 +79,7 @@ class StopTextsTest {
                     List<@StringLength(min = 1, max = 4) @CharRange(from = 'a', to = 'b') String> stops,
             @ForAll @StringLength(max = 20) @CharRange(from = 'a', to = 'c') String text,
             @ForAll @Size(min = 1, max = 5) List<@IntRange(min = 0, max = 6) Integer> lengths) {
-        StopTexts found = new StopTexts(stops, "");
+        StopSequences found = new StopSequences(stops, "");
         StringBuilder all = new StringBuilder();
         int at = 0;
         for (int part = 0; at < text.length(); part++) {
@@ -96,7 +96,7 @@ class StopTextsTest {
         assertEquals(first < text.length(), found.isFound());
     }
 
-    /** Returns where the first stop text of a whole text begins; its end if it has none. */
+    /** Returns where the first stop sequence of a whole text begins; its end if it has none. */
     private static int first(List<String> stops, String text) {
         return stops.stream()
                 .mapToInt(text::indexOf)
@@ -105,7 +105,7 @@ class StopTextsTest {
                 .orElse(text.length());
     }
 
-    /** Returns what remains of a text whatever comes after it: all before its first stop text or beginning of one at its end. */
+    /** Returns what remains of a text whatever comes after it: all before its first stop sequence or beginning of one at its end. */
     private static String certain(List<String> stops, String text) {
         int first = first(stops, text);
         for (String stop : stops) {

@@ -3,12 +3,12 @@ package io.multihead.decoder;
 import java.util.List;
 
 /**
- * Finds stop texts in a text that grows, and holds back what may be the beginning of one. The text ends where the first of them begins: of
- * two that overlap, the one that begins first. So a stop text that is complete waits while one that began before it may still become complete, and
- * what is found depends on the whole text and not on its parts. A text may go on that a call before has given in part: a stop text that began there
+ * Finds stop sequences in a text that grows, and holds back what may be the beginning of one. The text ends where the first of them begins: of
+ * two that overlap, the one that begins first. So a stop sequence that is complete waits while one that began before it may still become complete, and
+ * what is found depends on the whole text and not on its parts. A text may go on that a call before has given in part: a stop sequence that began there
  * is found where it becomes complete. For one text.
  */
-final class StopTexts {
+final class StopSequences {
     private final List<String> stops;
     private final StringBuilder held = new StringBuilder();
     private boolean found;
@@ -18,10 +18,10 @@ final class StopTexts {
     /**
      * Begins with a text, or goes on with one.
      *
-     * @param before the end of what was given of it, as long as {@link #longestBegin} or longer where there is so much; whole stop texts in it
+     * @param before the end of what was given of it, as long as {@link #longestBegin} or longer where there is so much; whole stop sequences in it
      *     do not count
      */
-    StopTexts(List<String> stops, String before) {
+    StopSequences(List<String> stops, String before) {
         this.stops = stops;
         held.append(before);
         given = before.length();
@@ -42,7 +42,7 @@ final class StopTexts {
         return certain;
     }
 
-    /** Adds text, and returns what is certain: all before the first stop text, or before what may be the beginning of one. */
+    /** Adds text, and returns what is certain: all before the first stop sequence, or before what may be the beginning of one. */
     String add(String text) {
         if (stops.isEmpty() || found) {
             return found ? "" : text;
@@ -57,12 +57,12 @@ final class StopTexts {
         return certain;
     }
 
-    /** Returns whether the text has a stop text, and ends before it. */
+    /** Returns whether the text has a stop sequence, and ends before it. */
     boolean isFound() {
         return found;
     }
 
-    /** Ends the text; returns what was held back before a stop text, all of it if there is none, and nothing after one that was found. */
+    /** Ends the text; returns what was held back before a stop sequence, all of it if there is none, and nothing after one that was found. */
     String rest() {
         if (found) {
             return "";
@@ -75,7 +75,7 @@ final class StopTexts {
         return rest;
     }
 
-    /** Returns where the first stop text begins, or what may become one unless it must be whole; the end of the text if there is none. */
+    /** Returns where the first stop sequence begins, or what may become one unless it must be whole; the end of the text if there is none. */
     private int first(boolean whole) {
         int at = 0;
         while (at < held.length() && !isHere(at, whole)) {
@@ -84,7 +84,7 @@ final class StopTexts {
         return at;
     }
 
-    /** Returns whether a stop text begins here, or as much of one as there is text unless it must be whole. */
+    /** Returns whether a stop sequence begins here, or as much of one as there is text unless it must be whole. */
     private boolean isHere(int at, boolean whole) {
         int length = held.length() - at;
         for (String stop : stops) {

@@ -22,7 +22,7 @@ import jdk.incubator.vector.VectorSpecies;
 /**
  * Eight codes of 4 bits to a word, each of which stands for one of 16 integers: those of k to k + 3 are the low halves of the bytes, those of
  * k + 4 to k + 7 the high ones. So one permutation of bytes turns the codes of four rows into fields of 8 bits, which are then read as
- * {@link Fields8} reads its own. A vector of 128 bits holds 16 bytes, the whole table; wider ones repeat it, so that the bits above a
+ * {@link BitFields8} reads its own. A vector of 128 bits holds 16 bytes, the whole table; wider ones repeat it, so that the bits above a
  * code, with which a permutation may index too, change nothing.
  *
  * <p>A field is the integer plus an offset, and is not signed: the highest is moved down, which costs as much as a mask.
@@ -30,7 +30,7 @@ import jdk.incubator.vector.VectorSpecies;
  * <p>Vectors of 512 bits need AVX-512 VBMI (Ice Lake, Zen 4 and later). Without it the warm-up
  * never ends, and products are made without vectors.
  */
-public final class Fields4Table extends Fields {
+public final class BitFields4Table extends BitFields {
     /** The values of MXFP4, doubled: those of E2M1, of which the highest bit is the sign. */
     private static final int[] E2M1 = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
@@ -52,12 +52,12 @@ public final class Fields4Table extends Fields {
 
     private static final VectorSpecies<Byte> BYTES = INTS.withLanes(byte.class);
 
-    /** Fields by code, as often as a vector holds them. */
+    /** BitFields by code, as often as a vector holds them. */
     private final byte[] table = new byte[BYTES.length()];
     /** The first code of each field. */
     private final int[] codes = new int[1 << BITS];
 
-    private Fields4Table(int[] values, int offset) {
+    private BitFields4Table(int[] values, int offset) {
         super(ROWS, new Words(1, FIELDS, 4, 0, 0), offsets(BYTES_OF_WORD, offset, offset), factors());
         for (int i = 0; i < table.length; i++) {
             table[i] = (byte) (values[i % CODES] + offset);
@@ -69,16 +69,16 @@ public final class Fields4Table extends Fields {
     }
 
     /** Returns the layout of elements that are doubled values of E2M1, -12 to 12. */
-    public static Fields4Table e2m1() {
-        return new Fields4Table(E2M1, 16);
+    public static BitFields4Table e2m1() {
+        return new BitFields4Table(E2M1, 16);
     }
 
     /** Returns the layout of elements from the code book of IQ4_NL, -127 to 113. */
-    public static Fields4Table iq4() {
-        return new Fields4Table(IQ4, 128);
+    public static BitFields4Table iq4() {
+        return new BitFields4Table(IQ4, 128);
     }
 
-    /** Those of {@link Fields8}, but for the highest field of a word. */
+    /** Those of {@link BitFields8}, but for the highest field of a word. */
     private static float[] factors() {
         float[] factors = factors(BYTES_OF_WORD, BITS);
         for (int k = BYTES_OF_WORD - 1; k < ROWS; k += BYTES_OF_WORD) {
