@@ -4,10 +4,10 @@ import io.multihead.format.Gguf;
 import io.multihead.format.GgufType;
 import io.multihead.format.GgufValue;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.load.UnreadSettings;
 import io.multihead.position.Rope;
 import io.multihead.position.RopeScaling;
 import io.multihead.tensor.Tensor;
-import java.lang.System.Logger.Level;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -137,8 +137,6 @@ final class GgufSettings implements Settings {
     private static final String ATTENTION_FACTOR = "scaling.attn_factor";
     private static final String SECTIONS = "dimension_sections";
 
-    private static final System.Logger LOGGER = System.getLogger("io.multihead");
-
     private final Gguf file;
     private final Object place;
     private final int tensors;
@@ -172,10 +170,17 @@ final class GgufSettings implements Settings {
         Set<String> read = READ.getOrDefault(family, Set.of());
         NEUTRAL.forEach((key, neutral) -> {
             if (!read.contains(key)) {
-                requireNeutral(key, neutral);
+                UnreadSettings.requireNeutral(file, family + "." + key, neutral);
             }
         });
-        warnOfUnknown();
+        UnreadSettings.warn(
+                file,
+                place,
+                family,
+                name -> name.startsWith("rope.")
+                        || KEYS.containsValue(name)
+                        || NEUTRAL.containsKey(name)
+                        || WITHOUT_EFFECT.contains(name));
     }
 
     /** Layers with a window have heads of another size. */
@@ -188,37 +193,6 @@ final class GgufSettings implements Settings {
         OptionalLong size = file.findInteger(family + "." + key);
         if (size.isPresent() && size.getAsLong() != file.integer(family + "." + other)) {
             throw file.fail(family + "." + key, file.integer(family + "." + other) + ", as " + family + "." + other);
-        }
-    }
-
-    /** Fails unless a value is absent or as if it were; numbers may be integers or reals. */
-    private void requireNeutral(String key, Object neutral) {
-        GgufValue value = file.find(family + "." + key).orElse(null);
-        if (value == null) {
-            return;
-        }
-        boolean isNeutral = neutral instanceof Boolean flag
-                ? value.bool() == flag
-                : (value.type().isInteger() ? value.integer() : value.real()) == (Integer) neutral;
-        if (!isNeutral) {
-            throw file.fail(family + "." + key, neutral + ", or none");
-        }
-    }
-
-    /** Says which settings of the architecture are not known: other engines may compute something else by them. */
-    private void warnOfUnknown() {
-        String begin = family + ".";
-        List<String> unknown = file.keys().stream()
-                .filter(key -> key.startsWith(begin) && !key.startsWith(begin + "rope."))
-                .filter(key -> {
-                    String name = key.substring(begin.length());
-                    return !KEYS.containsValue(name) && !NEUTRAL.containsKey(name) && !WITHOUT_EFFECT.contains(name);
-                })
-                .map(key -> key + " (" + file.value(key) + ")")
-                .toList();
-        if (!unknown.isEmpty()) {
-            LOGGER.log(
-                    Level.WARNING, place + ": settings that are not known and not read: " + String.join(", ", unknown));
         }
     }
 

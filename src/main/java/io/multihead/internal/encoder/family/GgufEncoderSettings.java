@@ -4,14 +4,13 @@ import static io.multihead.internal.encoder.family.EncoderLimits.LEAST_POSITIONS
 import static io.multihead.internal.encoder.family.EncoderLimits.MOST;
 
 import io.multihead.format.Gguf;
-import io.multihead.format.GgufValue;
 import io.multihead.gemm.Activation;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.encoder.family.EncoderLimits.Named;
 import io.multihead.internal.encoder.family.RotaryEncoderConfig.Sizes;
+import io.multihead.internal.load.UnreadSettings;
 import io.multihead.model.Pooling;
 import java.lang.System.Logger.Level;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalDouble;
@@ -114,12 +113,19 @@ public final class GgufEncoderSettings {
 
     public EncoderConfig config() {
         EncoderConfig config = names() == GgufNames.BERT ? bert() : names() == GgufNames.NOMIC ? nomic() : modern();
-        NEUTRAL.forEach(this::requireNeutral);
+        NEUTRAL.forEach((name, neutral) -> UnreadSettings.requireNeutral(file, key(name), neutral));
         requireEqual("attention.head_count_kv", config.heads());
         requireEqual("attention.key_length", config.dim() / config.heads());
         requireEqual("attention.value_length", config.dim() / config.heads());
         requireEqual("vocab_size", config.vocabulary());
-        warnOfUnknown();
+        UnreadSettings.warn(
+                file,
+                place,
+                architecture,
+                name -> KNOWN.contains(name)
+                        || NEUTRAL.containsKey(name)
+                        || names() != GgufNames.BERT && ROTARY.contains(name)
+                        || names() == GgufNames.MODERN && LOCAL.contains(name));
         return config;
     }
 
@@ -295,42 +301,6 @@ public final class GgufEncoderSettings {
         OptionalLong stored = file.findInteger(key(name));
         if (stored.isPresent() && stored.getAsLong() != size) {
             throw fail(name, size + ", as other sizes say");
-        }
-    }
-
-    /** Fails unless a value is absent or as if it were; numbers may be integers or reals. */
-    private void requireNeutral(String name, Object neutral) {
-        GgufValue value = file.find(key(name)).orElse(null);
-        if (value == null) {
-            return;
-        }
-        boolean isNeutral = neutral instanceof Boolean flag
-                ? value.bool() == flag
-                : (value.type().isInteger() ? value.integer() : value.real()) == (Integer) neutral;
-        if (!isNeutral) {
-            throw fail(name, neutral + ", or none");
-        }
-    }
-
-    /** Says which settings of the architecture are not known: other engines may compute something else by them. */
-    private void warnOfUnknown() {
-        List<String> unknown = new ArrayList<>();
-        for (String key : file.keys()) {
-            if (!key.startsWith(architecture + ".")) {
-                continue;
-            }
-            String name = key.substring(architecture.length() + 1);
-            boolean known = KNOWN.contains(name)
-                    || NEUTRAL.containsKey(name)
-                    || names() != GgufNames.BERT && ROTARY.contains(name)
-                    || names() == GgufNames.MODERN && LOCAL.contains(name);
-            if (!known) {
-                unknown.add(key + " (" + file.value(key) + ")");
-            }
-        }
-        if (!unknown.isEmpty()) {
-            LOGGER.log(
-                    Level.WARNING, place + ": settings that are not known and not read: " + String.join(", ", unknown));
         }
     }
 }
