@@ -13,15 +13,13 @@ import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
 
 /** Self-attention {@code [1, 8, tokens, 64]}, forward and backward in one call: what a training step asks for. */
-public class AttentionBackwardBench extends Comparison {
+public class AttentionBackwardBench extends ThreadedComparison {
     private static final int HEADS = 8;
     private static final int DIM = 64;
 
@@ -34,9 +32,6 @@ public class AttentionBackwardBench extends Comparison {
 
     @Param({"false", "true"})
     public boolean causal;
-
-    @Param({"1", "2"})
-    public int threads;
 
     private long[] sizes;
 
@@ -66,11 +61,6 @@ public class AttentionBackwardBench extends Comparison {
             case "pytorch" -> torch(inputs, expected);
             default -> throw Peer.unknown(impl);
         });
-    }
-
-    @Benchmark
-    public void forwardAndBackward() {
-        call.run();
     }
 
     private Runnable torch(FloatBuffer[] inputs, FloatBuffer[] expected) {
@@ -107,6 +97,6 @@ public class AttentionBackwardBench extends Comparison {
     }
 
     private Tensor view(FloatBuffer buffer) {
-        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(sizes));
+        return Data.tensor(buffer, sizes);
     }
 }

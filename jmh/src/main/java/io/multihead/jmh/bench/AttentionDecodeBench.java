@@ -13,18 +13,15 @@ import io.multihead.jmh.peer.Peer;
 import io.multihead.jmh.peer.Torch;
 import io.multihead.jmh.rival.JavaDecode;
 import io.multihead.tensor.DType;
-import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
-import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
 
 /** One new token with 32 query heads of 128 over what a cache holds; the peers have their keys and values as they want them. */
-public class AttentionDecodeBench extends Comparison {
+public class AttentionDecodeBench extends ThreadedComparison {
     private static final int HEADS = 32;
     private static final int DIM = 128;
 
@@ -37,9 +34,6 @@ public class AttentionDecodeBench extends Comparison {
 
     @Param({"8", "32"})
     public int keyValueHeads;
-
-    @Param({"1", "2"})
-    public int threads;
 
     @Override
     public Work work() {
@@ -67,11 +61,6 @@ public class AttentionDecodeBench extends Comparison {
         boolean narrow = impl.equals("bf16") || impl.startsWith("i8");
         // the average of 32768 values of up to 4 is 0.05: roundings of the values are 100 times as large beside it
         Data.requireClose(impl, expected, out, narrow ? 0.06 : impl.equals("f16") ? 6e-3 : 2e-5);
-    }
-
-    @Benchmark
-    public void decode() {
-        call.run();
     }
 
     private Runnable make(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) throws Exception {
@@ -157,6 +146,6 @@ public class AttentionDecodeBench extends Comparison {
     }
 
     private static Tensor view(FloatBuffer buffer, int heads, int tokens) {
-        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(1, heads, tokens, DIM));
+        return Data.tensor(buffer, 1, heads, tokens, DIM);
     }
 }

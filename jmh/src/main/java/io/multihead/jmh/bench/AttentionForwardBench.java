@@ -10,20 +10,16 @@ import io.multihead.jmh.peer.Peer;
 import io.multihead.jmh.peer.Torch;
 import io.multihead.jmh.rival.JavaAttention;
 import io.multihead.jmh.rival.Materialising;
-import io.multihead.tensor.DType;
-import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
-import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
 import java.util.Arrays;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
 
 /** Self-attention, every tensor {@code (batch, tokens, heads, dim)} in native memory, as the peers want it. */
-public class AttentionForwardBench extends Comparison {
+public class AttentionForwardBench extends ThreadedComparison {
     @Param({"multihead", "materialising", "scalar", "reducelanes", "onnxruntime", "onnxgqa", "openblas", "pytorch"})
     public String impl;
 
@@ -34,9 +30,6 @@ public class AttentionForwardBench extends Comparison {
     @Param({"false", "true"})
     public boolean causal;
 
-    @Param({"1", "2"})
-    public int threads;
-
     private int batch;
     private int heads;
     private int tokens;
@@ -44,7 +37,7 @@ public class AttentionForwardBench extends Comparison {
 
     @Override
     public Work work() {
-        int[] sizes = sizes();
+        int[] sizes = Data.sizes(shape);
         return Work.operations(Work.attention((double) sizes[0] * sizes[1], sizes[2], sizes[3], causal));
     }
 
@@ -59,28 +52,18 @@ public class AttentionForwardBench extends Comparison {
         FloatBuffer expected = Data.zeros(length);
         ours(q, k, v, expected).run();
         load(impl, () -> make(q, k, v, out));
-        // a loop adds up to 4096 keys in one chain: roundings of 2^-24 each, of which random signs leave about the
-        // square root
+        // 4096 keys in one chain: roundings of 2^-24 each, of which random signs leave about the square root
         Data.requireClose(impl, expected, out, 1e-5);
     }
 
     /** Reads the parameters and starts the threads. */
     void prepare() {
-        int[] sizes = sizes();
+        int[] sizes = Data.sizes(shape);
         batch = sizes[0];
         heads = sizes[1];
         tokens = sizes[2];
         dim = sizes[3];
         cpu = Compute.threads(threads);
-    }
-
-    int[] sizes() {
-        return Arrays.stream(shape.split("x")).mapToInt(Integer::parseInt).toArray();
-    }
-
-    @Benchmark
-    public void forward() {
-        call.run();
     }
 
     /** Makes the call of the impl; PyTorch's writes its result when it is made, the others when they run. */
@@ -165,7 +148,6 @@ public class AttentionForwardBench extends Comparison {
 
     /** Returns a buffer as {@code [batch, heads, tokens, dim]}. */
     Tensor view(FloatBuffer buffer) {
-        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(batch, tokens, heads, dim))
-                .permute(0, 2, 1, 3);
+        return Data.tensor(buffer, batch, tokens, heads, dim).permute(0, 2, 1, 3);
     }
 }

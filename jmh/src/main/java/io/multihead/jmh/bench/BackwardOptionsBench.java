@@ -15,8 +15,6 @@ import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
@@ -50,11 +48,6 @@ public class BackwardOptionsBench extends Comparison {
         call = () -> Attention.backward(cpu, pass, upstream, to);
     }
 
-    @Benchmark
-    public void backward() {
-        call.run();
-    }
-
     private AttentionOptions options() {
         AttentionOptions causal = AttentionOptions.CAUSAL;
         return switch (impl) {
@@ -79,9 +72,6 @@ public class BackwardOptionsBench extends Comparison {
     }
 
     private static Tensor tensor(long seed) {
-        return Tensor.view(
-                MemorySegment.ofBuffer(Data.gaussian(HEADS * TOKENS * DIM, seed)),
-                DType.F32,
-                Shape.of(1, HEADS, TOKENS, DIM));
+        return Data.tensor(seed, 1, HEADS, TOKENS, DIM);
     }
 }

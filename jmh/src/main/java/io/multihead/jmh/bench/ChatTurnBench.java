@@ -9,7 +9,6 @@ import io.multihead.jmh.peer.Peer;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Arrays;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Param;
 
 /**
@@ -27,11 +26,6 @@ public class ChatTurnBench extends ModelComparison {
 
     @Param({"multihead", "held", "alone", "whole"})
     public String impl;
-
-    @Benchmark
-    public void turn() {
-        call.run();
-    }
 
     @Override
     String impl() {

@@ -4,33 +4,23 @@ import io.multihead.compute.Compute;
 import io.multihead.jmh.peer.Peer;
 import java.lang.reflect.Field;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
-import org.openjdk.jmh.annotations.BenchmarkMode;
-import org.openjdk.jmh.annotations.Fork;
-import org.openjdk.jmh.annotations.Measurement;
-import org.openjdk.jmh.annotations.Mode;
-import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Scope;
-import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
-import org.openjdk.jmh.annotations.Warmup;
 
 /** How every impl of a benchmark is timed, and the call that is timed. */
-@State(Scope.Benchmark)
-@BenchmarkMode(Mode.AverageTime)
-@OutputTimeUnit(TimeUnit.MILLISECONDS)
-@Warmup(iterations = 5, time = 1)
-@Measurement(iterations = 5, time = 1)
-@Fork(
-        value = 5,
-        jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"})
-public abstract class Comparison {
+public abstract class Comparison extends Timed {
     /** Threads and scratch of this library. */
     Compute cpu;
 
     /** The timed code. */
     Runnable call;
+
+    /** Runs the call of the impl. */
+    @Benchmark
+    public void time() {
+        call.run();
+    }
 
     /** Makes the call and runs it once, so that its result can be compared. */
     final void load(String impl, Peer.Maker maker) {

@@ -5,7 +5,6 @@ import io.multihead.internal.kernel.CausalConvolution;
 import io.multihead.jmh.data.Data;
 import io.multihead.jmh.peer.Peer;
 import java.nio.FloatBuffer;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
@@ -32,19 +31,14 @@ public class ConvolutionBench extends Comparison {
     @Setup(Level.Trial)
     public void open() {
         cpu = Compute.serial();
-        rows = array(Data.gaussian((tokens + TAPS - 1) * CHANNELS, 1));
-        taps = array(Data.gaussian(TAPS * CHANNELS, 2));
+        rows = Data.array(Data.gaussian((tokens + TAPS - 1) * CHANNELS, 1));
+        taps = Data.array(Data.gaussian(TAPS * CHANNELS, 2));
         float[] expected = new float[tokens * CHANNELS];
         scalar(expected);
         float[] buffer = new float[expected.length];
         load(impl, () -> make(buffer));
         // three terms of at most 30, in the same order, with a rounding of products
         Data.requireClose(impl, FloatBuffer.wrap(expected), FloatBuffer.wrap(buffer), 1e-5);
-    }
-
-    @Benchmark
-    public void forward() {
-        call.run();
     }
 
     private Runnable make(float[] buffer) {
@@ -82,13 +76,5 @@ public class ConvolutionBench extends Comparison {
             }
             buffer[i] = sum;
         }
-    }
-
-    private static float[] array(FloatBuffer numbers) {
-        float[] all = new float[numbers.capacity()];
-        for (int i = 0; i < all.length; i++) {
-            all[i] = numbers.get(i);
-        }
-        return all;
     }
 }

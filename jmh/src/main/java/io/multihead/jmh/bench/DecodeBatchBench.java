@@ -9,18 +9,14 @@ import io.multihead.cache.KeyValueCache;
 import io.multihead.compute.Compute;
 import io.multihead.jmh.data.Data;
 import io.multihead.jmh.peer.Peer;
-import io.multihead.tensor.DType;
-import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
-import java.lang.foreign.MemorySegment;
 import java.util.Set;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
 
 /** Decode steps with 32 query heads on 8 key heads of 128: a batch of unequal lengths, and a window beside as many keys. */
-public class DecodeBatchBench extends Comparison {
+public class DecodeBatchBench extends ThreadedComparison {
     private static final int HEADS = 32;
     private static final int KEY_HEADS = 8;
     private static final int DIM = 128;
@@ -29,9 +25,6 @@ public class DecodeBatchBench extends Comparison {
     /** 16 sequences of 1 to 4096 keys; one of 32768 keys with a window of 1024; one of 1024 keys. */
     @Param({"batch16", "window1024", "keys1024"})
     public String impl;
-
-    @Param({"1", "2"})
-    public int threads;
 
     @Setup(Level.Trial)
     public void open() {
@@ -57,15 +50,7 @@ public class DecodeBatchBench extends Comparison {
         call = () -> Attention.forward(cpu, query, view, outputs, options);
     }
 
-    @Benchmark
-    public void decode() {
-        call.run();
-    }
-
     private static Tensor tensor(int batch, int heads, int tokens, long seed) {
-        return Tensor.view(
-                MemorySegment.ofBuffer(Data.gaussian(batch * heads * tokens * DIM, seed)),
-                DType.F32,
-                Shape.of(batch, heads, tokens, DIM));
+        return Data.tensor(seed, batch, heads, tokens, DIM);
     }
 }

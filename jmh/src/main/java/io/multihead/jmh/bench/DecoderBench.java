@@ -12,7 +12,6 @@ import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Param;
 
 /**
@@ -30,11 +29,6 @@ public class DecoderBench extends ModelComparison {
 
     @Param({"128", "4096"})
     public int depth;
-
-    @Benchmark
-    public void step() {
-        call.run();
-    }
 
     @Override
     String impl() {

@@ -5,7 +5,6 @@ import io.multihead.internal.kernel.DeltaRule;
 import io.multihead.jmh.data.Data;
 import io.multihead.jmh.peer.Peer;
 import java.nio.FloatBuffer;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
@@ -46,11 +45,6 @@ public class DeltaRuleBench extends Comparison {
         load(impl, () -> make(buffer));
         // 2048 steps that forget a tenth each: ten steps of two sums of 128 products in another order
         Data.requireClose(impl, FloatBuffer.wrap(expected), FloatBuffer.wrap(buffer), 1e-4);
-    }
-
-    @Benchmark
-    public void forward() {
-        call.run();
     }
 
     private Runnable make(float[] buffer) {

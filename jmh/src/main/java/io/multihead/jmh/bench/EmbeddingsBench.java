@@ -6,19 +6,17 @@ import dev.langchain4j.model.embedding.onnx.allminilml6v2.AllMiniLmL6V2Embedding
 import io.multihead.compute.Compute;
 import io.multihead.encoder.SentenceEncoder;
 import io.multihead.jmh.data.Data;
+import io.multihead.jmh.data.Texts;
 import io.multihead.jmh.peer.OnnxEncoder;
 import io.multihead.jmh.peer.Peer;
 import io.multihead.model.Pooling;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.FloatBuffer;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import java.util.Random;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Fork;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
@@ -27,24 +25,22 @@ import org.openjdk.jmh.annotations.TearDown;
 
 /**
  * Vectors of texts by all-MiniLM-L6-v2, end to end. All impls but {@code multiheadids} tokenize, all but {@code langchain4j} with the same
- * tokenizer, so that only the encoders differ. Reports have no ratio of {@code multiheadids}, which does less, nor of {@code onnxint8}, which has another model.
+ * tokenizer, so that only the encoders differ. Reports have no ratio of {@code multiheadids}, which does less, nor of {@code onnxint8},
+ * which has another model.
  */
 // ONNX Runtime overflows a stack of 1 MB while it reads the exported graph
 @Fork(
         value = 5,
         jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED", "-Xss8m"})
-public class EmbeddingsBench extends Comparison {
+public class EmbeddingsBench extends ThreadedComparison {
     private static final String MODEL = "/all-minilm-l6-v2.onnx";
     private static final String INT8_MODEL = "/all-minilm-l6-v2-q.onnx";
     private static final String TOKENIZER = "/all-minilm-l6-v2-tokenizer.json";
-    /** Words that are one token each. */
-    private static final String[] WORDS = {"attention", "looks", "at", "every", "word", "of", "a", "sentence", "twice"};
-
     /**
      * {@code multiheadids} begins with token ids. {@code onnxpadded} runs one batch with padding to the longest text, {@code onnxsingle}
      * text after text. {@code langchain4j} is langchain4j's class, which does that too, with a tokenizer of its own, and whose ONNX Runtime
-     * takes as many threads as there are processors, wherever the process is allowed to run. {@code onnxint8} is the int8 model in a padded batch: set-up prints the cosines between
-     * its vectors and those of the f32 model. They depend on the other texts of the batch.
+     * takes as many threads as there are processors, wherever the process is allowed to run. {@code onnxint8} is the int8 model in a padded
+     * batch: set-up prints the cosines between its vectors and those of the f32 model. They depend on the other texts of the batch.
      */
     @Param({"multihead", "multiheadids", "onnxpadded", "onnxsingle", "langchain4j", "onnxint8"})
     public String impl;
@@ -52,9 +48,6 @@ public class EmbeddingsBench extends Comparison {
     /** Texts and tokens of each, {@code [CLS]} and {@code [SEP]} included; ragged are 8 to 128. */
     @Param({"1x16", "1x64", "1x128", "1x512", "32x128", "32xragged"})
     public String texts;
-
-    @Param({"1", "2"})
-    public int threads;
 
     private SentenceEncoder encoder;
     private OnnxEncoder peer;
@@ -67,7 +60,7 @@ public class EmbeddingsBench extends Comparison {
                 InputStream tokenizer = resource(TOKENIZER)) {
             encoder = SentenceEncoder.ofOnnx(cpu, model, tokenizer, Pooling.MEAN);
         }
-        List<String> all = texts();
+        List<String> all = Texts.random(texts, 8, 2);
         FloatBuffer expected = Data.zeros(all.size() * encoder.dimension());
         put(encoder.embed(all), expected);
         FloatBuffer out = Data.zeros(expected.capacity());
@@ -78,11 +71,6 @@ public class EmbeddingsBench extends Comparison {
             // the sums of two f32 encoders, rounded in another order: 3e-7 for elements of vectors of length 1
             Data.requireClose(impl, expected, out, 1e-5);
         }
-    }
-
-    @Benchmark
-    public void embed() {
-        call.run();
     }
 
     @TearDown
@@ -102,7 +90,9 @@ public class EmbeddingsBench extends Comparison {
                 return () -> put(encoder.embed(all), out);
             }
             case "multiheadids" -> {
-                List<int[]> ids = all.stream().map(encoder.tokenizer()::encode).toList();
+                List<int[]> ids = all.stream()
+                        .map(encoder.tokenizer()::encodeWithSpecialTokens)
+                        .toList();
                 return () -> put(encoder.embedTokens(ids), out);
             }
             case "onnxpadded", "onnxsingle", "onnxint8" -> {
@@ -152,21 +142,6 @@ public class EmbeddingsBench extends Comparison {
         }
         System.out.printf(
                 Locale.ROOT, "%s, %s: cosines to f32 vectors from %.4f to %.4f%n", impl, texts, lowest, highest);
-    }
-
-    private List<String> texts() {
-        String[] parts = texts.split("x");
-        Random random = new Random(7);
-        List<String> all = new ArrayList<>();
-        for (int i = 0; i < Integer.parseInt(parts[0]); i++) {
-            int tokens = parts[1].equals("ragged") ? 8 + random.nextInt(121) : Integer.parseInt(parts[1]);
-            StringBuilder text = new StringBuilder();
-            for (int word = 0; word < tokens - 2; word++) {
-                text.append(WORDS[random.nextInt(WORDS.length)]).append(' ');
-            }
-            all.add(text.toString());
-        }
-        return all;
     }
 
     private static void put(float[][] vectors, FloatBuffer to) {

@@ -121,7 +121,7 @@ public final class Errors {
         bench.causal = inputs.causal;
         bench.threads = 1;
         bench.prepare();
-        int[] sizes = bench.sizes();
+        int[] sizes = Data.sizes(inputs.shape);
         int length = sizes[0] * sizes[1] * sizes[2] * sizes[3];
         FloatBuffer query = gaussian(length, 1, inputs.queryFactor, 0);
         FloatBuffer key = gaussian(length, 2, 1, 0);

@@ -12,24 +12,20 @@ import io.multihead.model.FeedForward;
 import io.multihead.model.LinearGroup;
 import io.multihead.model.PackedLinear;
 import io.multihead.model.Router;
-import io.multihead.tensor.DType;
-import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
 import java.util.ArrayList;
 import java.util.List;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
 
 /**
- * A layer of experts of the sizes of Qwen3-30B-A3B. {@code loops} computes each row as a call of its own:
- * no weights are read for several rows.
+ * A layer of experts of the sizes of Qwen3-30B-A3B. {@code loops} computes each row as a call of its own: no weights are read for several
+ * rows.
  */
-public class ExpertsBench extends Comparison {
+public class ExpertsBench extends ThreadedComparison {
     private static final int DIM = 2048;
     private static final int INNER = 768;
     private static final int COUNT = 128;
@@ -46,9 +42,6 @@ public class ExpertsBench extends Comparison {
     @Param({"8"})
     public int used;
 
-    @Param({"1", "2"})
-    public int threads;
-
     @Override
     public Work work() {
         return Work.operations(6.0 * rows * used * DIM * INNER);
@@ -58,17 +51,12 @@ public class ExpertsBench extends Comparison {
     public void open() {
         cpu = Compute.threads(threads);
         Experts experts = experts();
-        Tensor x = view(Data.gaussian(rows * DIM, 1), rows, DIM);
+        Tensor x = Data.tensor(Data.gaussian(rows * DIM, 1), rows, DIM);
         FloatBuffer expected = Data.zeros(rows * DIM);
         FloatBuffer actual = Data.zeros(rows * DIM);
-        experts.forward(cpu, x, view(expected, rows, DIM), experts.buffers(rows));
-        load(impl, () -> make(experts, x, view(actual, rows, DIM)));
+        experts.forward(cpu, x, Data.tensor(expected, rows, DIM), experts.buffers(rows));
+        load(impl, () -> make(experts, x, Data.tensor(actual, rows, DIM)));
         Data.requireClose(impl, expected, actual, 1e-5);
-    }
-
-    @Benchmark
-    public void forward() {
-        call.run();
     }
 
     private Runnable make(Experts experts, Tensor x, Tensor y) {
@@ -93,16 +81,12 @@ public class ExpertsBench extends Comparison {
             LinearGroup gateAndUp = LinearGroup.of(linear(DIM, INNER, 3 * expert), linear(DIM, INNER, 3 * expert + 1));
             all.add(FeedForward.gated(Activation.SILU, gateAndUp, linear(INNER, DIM, 3 * expert + 2)));
         }
-        Tensor logits = view(Data.gaussian(DIM * COUNT, -1), DIM, COUNT);
+        Tensor logits = Data.tensor(Data.gaussian(DIM * COUNT, -1), DIM, COUNT);
         return Experts.of(Router.of(PackedLinear.of(PackedWeights.ofInputRows(logits)), used), all);
     }
 
-    private static Tensor view(FloatBuffer buffer, int height, int width) {
-        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(height, width));
-    }
-
     private PackedLinear linear(int inputs, int outputs, int seed) {
-        Tensor matrix = view(Data.gaussian(inputs * outputs, seed), outputs, inputs);
+        Tensor matrix = Data.tensor(Data.gaussian(inputs * outputs, seed), outputs, inputs);
         return PackedLinear.of(PackedWeights.ofOutputRows(Arena.ofAuto(), matrix, WeightFormat.valueOf(format)));
     }
 }

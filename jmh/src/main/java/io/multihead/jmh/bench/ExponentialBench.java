@@ -8,7 +8,6 @@ import java.nio.FloatBuffer;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorOperators;
 import jdk.incubator.vector.VectorSpecies;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
@@ -40,11 +39,6 @@ public class ExponentialBench extends Comparison {
         load(impl, this::make);
         // an ulp of ours, one of theirs, and the rounding of the expected value
         Data.requireClose(impl, expected, FloatBuffer.wrap(row), 4e-7);
-    }
-
-    @Benchmark
-    public void rows() {
-        call.run();
     }
 
     private Runnable make() {

@@ -7,12 +7,8 @@ import io.multihead.gemm.PackedWeights;
 import io.multihead.jmh.data.Data;
 import io.multihead.jmh.peer.Peer;
 import io.multihead.jmh.rival.JavaMatrixRow;
-import io.multihead.tensor.DType;
-import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
-import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
@@ -55,11 +51,6 @@ public class FewRowsBench extends Comparison {
         Data.requireClose(impl, expected, y, 1e-5);
     }
 
-    @Benchmark
-    public void multiply() {
-        call.run();
-    }
-
     private Runnable make(FloatBuffer x, FloatBuffer weight, FloatBuffer y, PackedWeights packed) {
         Tensor input = view(x, rows);
         Tensor output = view(y, rows);
@@ -70,7 +61,7 @@ public class FewRowsBench extends Comparison {
                 yield () -> Gemm.multiply(cpu, input, matrix, output, options);
             }
             case "packed" -> () -> Gemm.multiply(cpu, input, packed, output, GemmOptions.DEFAULT);
-            case "scalar" -> loops(array(x), array(weight), y);
+            case "scalar" -> loops(Data.array(x), Data.array(weight), y);
             default -> throw Peer.unknown(impl);
         };
     }
@@ -87,13 +78,7 @@ public class FewRowsBench extends Comparison {
         };
     }
 
-    private static float[] array(FloatBuffer buffer) {
-        float[] array = new float[buffer.capacity()];
-        buffer.get(0, array);
-        return array;
-    }
-
     private Tensor view(FloatBuffer buffer, int height) {
-        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(height, features));
+        return Data.tensor(buffer, height, features);
     }
 }

@@ -17,12 +17,6 @@ enum FmaChains {
             return FmaChains.run8(FACTORS[0], FACTORS[1]);
         }
     },
-    TEN {
-        @Override
-        float run() {
-            return FmaChains.run10(FACTORS[0], FACTORS[1]);
-        }
-    },
     TWELVE {
         @Override
         float run() {
@@ -70,43 +64,6 @@ enum FmaChains {
             a7 = x.fma(y, a7);
         }
         return a0.add(a1).add(a2).add(a3).add(a4).add(a5).add(a6).add(a7).lane(0);
-    }
-
-    private static float run10(float factor, float other) {
-        FloatVector x = FloatVector.broadcast(SPECIES, factor);
-        FloatVector y = FloatVector.broadcast(SPECIES, other);
-        FloatVector a0 = FloatVector.zero(SPECIES);
-        FloatVector a1 = a0.add(1f),
-                a2 = a0.add(2f),
-                a3 = a0.add(3f),
-                a4 = a0.add(4f),
-                a5 = a0.add(5f),
-                a6 = a0.add(6f),
-                a7 = a0.add(7f),
-                a8 = a0.add(8f),
-                a9 = a0.add(9f);
-        for (int step = 0; step < VECTORS / 10; step++) {
-            a0 = x.fma(y, a0);
-            a1 = x.fma(y, a1);
-            a2 = x.fma(y, a2);
-            a3 = x.fma(y, a3);
-            a4 = x.fma(y, a4);
-            a5 = x.fma(y, a5);
-            a6 = x.fma(y, a6);
-            a7 = x.fma(y, a7);
-            a8 = x.fma(y, a8);
-            a9 = x.fma(y, a9);
-        }
-        return a0.add(a1)
-                .add(a2)
-                .add(a3)
-                .add(a4)
-                .add(a5)
-                .add(a6)
-                .add(a7)
-                .add(a8)
-                .add(a9)
-                .lane(0);
     }
 
     private static float run12(float factor, float other) {

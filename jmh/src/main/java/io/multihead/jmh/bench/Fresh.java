@@ -16,8 +16,7 @@ import java.util.Map;
 
 /**
  * Runs {@link FreshCall} or {@link FreshEmbedding} in fresh JVMs, without and with an AOT cache, or {@link TuneCall} with blocks for other
- * caches, and prints a table of each kind. The
- * kinds take turns. The packed file of an encoder is written beside the cache.
+ * caches, and prints a table of each kind. The kinds take turns. The packed file of an encoder is written beside the cache.
  */
 public final class Fresh {
     /** The figures that a JVM reports, each with the unit of the table. */

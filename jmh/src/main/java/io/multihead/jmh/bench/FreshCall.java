@@ -8,10 +8,10 @@ import io.multihead.gemm.GemmOptions;
 import io.multihead.jmh.data.Data;
 import io.multihead.nn.attention.MultiHeadAttention;
 import io.multihead.nn.attention.MultiHeadConfig;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import jdk.incubator.vector.FloatVector;
@@ -113,8 +113,6 @@ public final class FreshCall {
     }
 
     private static Tensor gaussian(long seed, long... dims) {
-        float[] values = new float[(int) Arrays.stream(dims).reduce(1, (x, y) -> x * y)];
-        Data.gaussian(values.length, seed).get(values);
-        return Tensor.of(values, dims);
+        return Tensor.of(Data.array(Data.gaussian((int) Shape.of(dims).elements(), seed)), dims);
     }
 }

@@ -12,8 +12,9 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * The time of a JVM to its first embedding by MiniLM, from the start of its process, and the peak of its resident memory then and
- * after a batch of 32 texts of 8 to 126 tokens: this library's class for langchain4j's interface, or langchain4j's own, each on as many threads as there are processors.
+ * The time of a JVM to its first embedding by MiniLM, from the start of its process, and the peak of its resident memory then and after a
+ * batch of 32 texts of 8 to 126 tokens: this library's class for langchain4j's interface, or langchain4j's own, each on as many threads as
+ * there are processors.
  */
 public final class FreshEmbedding {
     /** The figures that a JVM reports, each with the unit of the table. */

@@ -15,33 +15,16 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Random;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
-import org.openjdk.jmh.annotations.BenchmarkMode;
-import org.openjdk.jmh.annotations.Fork;
 import org.openjdk.jmh.annotations.Level;
-import org.openjdk.jmh.annotations.Measurement;
-import org.openjdk.jmh.annotations.Mode;
-import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
-import org.openjdk.jmh.annotations.State;
-import org.openjdk.jmh.annotations.Warmup;
 
 /**
  * A schema of 50 properties: compiling it, and the masks of a text of 200 tokens, for a vocabulary of 151,936 tokens. The masks of one token
  * are a 200th of it.
  */
-@State(Scope.Benchmark)
-@BenchmarkMode(Mode.AverageTime)
-@OutputTimeUnit(TimeUnit.MILLISECONDS)
-@Warmup(iterations = 5, time = 1)
-@Measurement(iterations = 5, time = 1)
-@Fork(
-        value = 5,
-        jvmArgs = {"--add-modules", "jdk.incubator.vector"})
-public class GrammarBench {
+public class GrammarBench extends Timed {
     private static final int TOKENS = 151_936;
     private static final int LENGTH = 200;
     private static final int BYTES = 256;
@@ -120,13 +103,12 @@ public class GrammarBench {
                 types.add(TokenType.NORMAL);
             }
         }
-        SpecialIds special =
-                new SpecialIds(SpecialIds.NONE, END, SpecialIds.NONE, SpecialIds.NONE, Set.of(END), AddedSpecialTokens.NEITHER);
+        SpecialIds special = new SpecialIds(
+                SpecialIds.NONE, END, SpecialIds.NONE, SpecialIds.NONE, Set.of(END), AddedSpecialTokens.NEITHER);
         return SentencePieceTokenizer.of(
                 Vocabulary.of(tokens, types).withScores(new float[TOKENS]), special, SpacePrefix.NONE);
     }
 
-    /** Compiles the schema. */
     @Benchmark
     public Grammar compile() {
         return Grammar.ofJsonSchema(schema);

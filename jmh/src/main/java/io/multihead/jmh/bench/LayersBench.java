@@ -9,21 +9,17 @@ import io.multihead.nn.Layer;
 import io.multihead.nn.LayerNorm;
 import io.multihead.nn.Pass;
 import io.multihead.nn.Silu;
-import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
-import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
 import java.util.Map;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
 
 /** Layer normalisation, GELU and SiLU of 1024 x 1024 numbers, both directions; backward with the parameters' gradients. */
-public class LayersBench extends Comparison {
+public class LayersBench extends ThreadedComparison {
     private static final int SIZE = 1024;
-    private static final Shape SHAPE = Shape.of(SIZE, SIZE);
 
     @Param({"multihead", "scalar"})
     public String impl;
@@ -33,9 +29,6 @@ public class LayersBench extends Comparison {
 
     @Param({"forward", "backward"})
     public String direction;
-
-    @Param({"1", "2"})
-    public int threads;
 
     private final FloatBuffer x = Data.gaussian(SIZE * SIZE, 1);
     private final FloatBuffer weight = Data.gaussian(SIZE, 2);
@@ -56,11 +49,6 @@ public class LayersBench extends Comparison {
         });
         // f32 sums of 1024 numbers in two orders, and the error of the scalar error function
         Data.requireClose(impl, expected, result, 1e-5);
-    }
-
-    @Benchmark
-    public void apply() {
-        call.run();
     }
 
     @Override
@@ -90,10 +78,10 @@ public class LayersBench extends Comparison {
     }
 
     private Runnable scalar(FloatBuffer result) {
-        float[] from = array(x);
-        float[] given = array(dy);
-        float[] w = array(weight);
-        float[] b = array(bias);
+        float[] from = Data.array(x);
+        float[] given = Data.array(dy);
+        float[] w = Data.array(weight);
+        float[] b = Data.array(bias);
         float[] to = new float[SIZE * SIZE];
         float[] weightGradient = new float[SIZE];
         float[] biasGradient = new float[SIZE];
@@ -120,17 +108,11 @@ public class LayersBench extends Comparison {
         };
     }
 
-    private static float[] array(FloatBuffer buffer) {
-        float[] array = new float[buffer.capacity()];
-        buffer.duplicate().get(array);
-        return array;
-    }
-
     private static Tensor matrix(FloatBuffer buffer) {
-        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, SHAPE);
+        return Data.tensor(buffer, SIZE, SIZE);
     }
 
     private static Tensor row(FloatBuffer buffer) {
-        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(SIZE));
+        return Data.tensor(buffer, SIZE);
     }
 }

@@ -15,13 +15,9 @@ import io.multihead.model.Norm;
 import io.multihead.model.PackedLinear;
 import io.multihead.model.RecurrentSizes;
 import io.multihead.model.TokenBatch;
-import io.multihead.tensor.DType;
-import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
@@ -30,7 +26,7 @@ import org.openjdk.jmh.annotations.Setup;
  * A layer of linear attention of the sizes of Qwen3.5-0.8B: {@code multihead} for the next tokens of a sequence that has some, and {@code products}
  * its five products alone, which are the least that it has to do.
  */
-public class LinearAttentionBench extends Comparison {
+public class LinearAttentionBench extends ThreadedComparison {
     private static final int DIM = 1024;
     private static final LinearHeads HEADS = new LinearHeads(16, 16, 128, 128, true);
     private static final int WIDTH = 16 * 128;
@@ -43,16 +39,12 @@ public class LinearAttentionBench extends Comparison {
     @Param({"Q8_0", "Q4_K"})
     public String format;
 
-    /** Tokens of a call. */
     @Param({"1", "2048"})
     public int tokens;
 
     /** Tokens before the calls. */
     @Param({"0", "128", "32768"})
     public int context;
-
-    @Param({"1", "2"})
-    public int threads;
 
     @Override
     public Work work() {
@@ -63,18 +55,13 @@ public class LinearAttentionBench extends Comparison {
     public void open() {
         cpu = Compute.threads(threads);
         GatedLinearAttention part = part();
-        Tensor x = view(Data.gaussian(tokens * DIM, 1), tokens, DIM);
-        Tensor y = view(Data.zeros(tokens * DIM), tokens, DIM);
+        Tensor x = Data.tensor(Data.gaussian(tokens * DIM, 1), tokens, DIM);
+        Tensor y = Data.tensor(Data.zeros(tokens * DIM), tokens, DIM);
         load(impl, () -> switch (impl) {
             case "multihead" -> next(part, x, y);
             case "products" -> products(part, x, y);
             default -> throw Peer.unknown(impl);
         });
-    }
-
-    @Benchmark
-    public void forward() {
-        call.run();
     }
 
     private Runnable next(GatedLinearAttention part, Tensor x, Tensor y) {
@@ -83,8 +70,8 @@ public class LinearAttentionBench extends Comparison {
                 .toArray());
         int sequence = cache.open();
         Buffers buffers = part.buffers(Math.max(tokens, PART));
-        Tensor rows = view(Data.gaussian(PART * DIM, 2), PART, DIM);
-        Tensor room = view(Data.zeros(PART * DIM), PART, DIM);
+        Tensor rows = Data.tensor(Data.gaussian(PART * DIM, 2), PART, DIM);
+        Tensor room = Data.tensor(Data.zeros(PART * DIM), PART, DIM);
         for (int done = 0; done < context; done += PART) {
             int count = Math.min(PART, context - done);
             part.forward(cpu, batch(cache, sequence, count), rows.slice(0, 0, count), room.slice(0, 0, count), buffers);
@@ -105,8 +92,8 @@ public class LinearAttentionBench extends Comparison {
     private Runnable products(GatedLinearAttention part, Tensor x, Tensor y) {
         LinearGroup projections = part.projections();
         int outputs = CHANNELS + WIDTH + 2 * 16;
-        Tensor all = view(Data.zeros(tokens * outputs), tokens, outputs);
-        Tensor context = view(Data.gaussian(tokens * WIDTH, 3), tokens, WIDTH);
+        Tensor all = Data.tensor(Data.zeros(tokens * outputs), tokens, outputs);
+        Tensor context = Data.tensor(Data.gaussian(tokens * WIDTH, 3), tokens, WIDTH);
         return () -> {
             projections.forward(cpu, x, all);
             part.output().forward(cpu, context, y);
@@ -127,22 +114,18 @@ public class LinearAttentionBench extends Comparison {
         return GatedLinearAttention.of(
                 HEADS,
                 projections,
-                view(Data.gaussian(CHANNELS * 4, 6), CHANNELS, 4),
+                Data.tensor(Data.gaussian(CHANNELS * 4, 6), CHANNELS, 4),
                 LinearDecay.of(row(slopes), row(Data.gaussian(16, 7))),
                 Norm.rms(row(ones), 1e-6),
                 linear(WIDTH, DIM, 8));
     }
 
     private static Tensor row(FloatBuffer buffer) {
-        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(buffer.capacity()));
-    }
-
-    private static Tensor view(FloatBuffer buffer, int height, int width) {
-        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(height, width));
+        return Data.tensor(buffer, buffer.capacity());
     }
 
     private PackedLinear linear(int inputs, int outputs, int seed) {
-        Tensor matrix = view(Data.gaussian(inputs * outputs, seed), outputs, inputs);
+        Tensor matrix = Data.tensor(Data.gaussian(inputs * outputs, seed), outputs, inputs);
         return PackedLinear.of(PackedWeights.ofOutputRows(Arena.ofAuto(), matrix, WeightFormat.valueOf(format)));
     }
 }

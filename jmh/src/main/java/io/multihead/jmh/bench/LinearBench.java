@@ -10,18 +10,14 @@ import io.multihead.jmh.peer.Onnx;
 import io.multihead.jmh.peer.OpenBlas;
 import io.multihead.jmh.peer.Peer;
 import io.multihead.jmh.peer.Torch;
-import io.multihead.tensor.DType;
-import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
-import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
 
 /** A few rows times a constant square weight, which this library and ONNX Runtime pack once. */
-public class LinearBench extends Comparison {
+public class LinearBench extends ThreadedComparison {
     @Param({"multihead", "onnxruntime", "openblas", "onednn", "pytorch"})
     public String impl;
 
@@ -30,9 +26,6 @@ public class LinearBench extends Comparison {
 
     @Param({"768", "4096"})
     public int features;
-
-    @Param({"1", "2"})
-    public int threads;
 
     @Override
     public Work work() {
@@ -52,11 +45,6 @@ public class LinearBench extends Comparison {
         load(impl, () -> make(x, weight, y));
         // n roundings of 2^-24 each, of which random signs leave about the square root
         Data.requireClose(impl, expected, y, 1e-5);
-    }
-
-    @Benchmark
-    public void project() {
-        call.run();
     }
 
     private Runnable make(FloatBuffer x, FloatBuffer weight, FloatBuffer y) throws Exception {
@@ -81,6 +69,6 @@ public class LinearBench extends Comparison {
     }
 
     private Tensor view(FloatBuffer buffer, int height) {
-        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(height, features));
+        return Data.tensor(buffer, height, features);
     }
 }

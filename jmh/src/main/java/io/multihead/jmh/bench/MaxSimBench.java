@@ -7,18 +7,14 @@ import io.multihead.gemm.MaxSim;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.jmh.data.Data;
 import io.multihead.jmh.peer.Peer;
-import io.multihead.tensor.DType;
-import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
-import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
 
 /** Late interaction of a query of 32 tokens with passages of 300, vectors of 128 elements, beside the products that it is made of. */
-public class MaxSimBench extends Comparison {
+public class MaxSimBench extends ThreadedComparison {
     private static final int QUERY = 32;
     private static final int TOKENS = 300;
     private static final int DIM = 128;
@@ -29,9 +25,6 @@ public class MaxSimBench extends Comparison {
 
     @Param({"1", "100"})
     public int passages;
-
-    @Param({"1", "2"})
-    public int threads;
 
     @Override
     public Work work() {
@@ -53,23 +46,18 @@ public class MaxSimBench extends Comparison {
         }
     }
 
-    @Benchmark
-    public void score() {
-        call.run();
-    }
-
     private Runnable make(FloatBuffer query, FloatBuffer tokens, FloatBuffer scores) {
         return switch (impl) {
             case "multihead" -> ours(query, tokens, scores);
             case "packed" -> {
-                Tensor rows = view(tokens, passages * TOKENS, DIM);
-                Tensor products = view(Data.zeros(passages * TOKENS * QUERY), passages * TOKENS, QUERY);
-                PackedWeights packed = PackedWeights.ofOutputRows(view(query, QUERY, DIM));
+                Tensor rows = Data.tensor(tokens, passages * TOKENS, DIM);
+                Tensor products = Data.tensor(Data.zeros(passages * TOKENS * QUERY), passages * TOKENS, QUERY);
+                PackedWeights packed = PackedWeights.ofOutputRows(Data.tensor(query, QUERY, DIM));
                 yield () -> Gemm.multiply(cpu, rows, packed, products, GemmOptions.DEFAULT);
             }
             case "scalar" -> {
-                float[] left = array(query);
-                float[] right = array(tokens);
+                float[] left = Data.array(query);
+                float[] right = Data.array(tokens);
                 yield () -> loops(left, right, scores);
             }
             default -> throw Peer.unknown(impl);
@@ -81,9 +69,9 @@ public class MaxSimBench extends Comparison {
         for (int i = 1; i < offsets.length; i++) {
             offsets[i] = offsets[i - 1] + TOKENS;
         }
-        Tensor left = view(query, QUERY, DIM);
-        Tensor right = view(tokens, passages * TOKENS, DIM);
-        Tensor to = Tensor.view(MemorySegment.ofBuffer(scores), DType.F32, Shape.of(passages));
+        Tensor left = Data.tensor(query, QUERY, DIM);
+        Tensor right = Data.tensor(tokens, passages * TOKENS, DIM);
+        Tensor to = Data.tensor(scores, passages);
         return () -> MaxSim.scores(cpu, left, right, offsets, to);
     }
 
@@ -103,15 +91,5 @@ public class MaxSimBench extends Comparison {
             }
             scores.put(passage, score);
         }
-    }
-
-    private static float[] array(FloatBuffer buffer) {
-        float[] array = new float[buffer.capacity()];
-        buffer.get(0, array);
-        return array;
-    }
-
-    private static Tensor view(FloatBuffer buffer, int rows, int columns) {
-        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(rows, columns));
     }
 }

@@ -10,7 +10,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
@@ -44,11 +43,6 @@ public class MergesBench extends Comparison {
         }
         long tokens = lines.stream().mapToLong(tokenizer::count).sum();
         System.out.println(tokens + " tokens of " + model + " in a call");
-    }
-
-    @Benchmark
-    public void tokenize() {
-        call.run();
     }
 
     private Runnable make(Tokenizer tokenizer, Path folder, List<String> lines) throws Exception {

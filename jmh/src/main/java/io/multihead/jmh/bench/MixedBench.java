@@ -7,7 +7,6 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
@@ -44,7 +43,6 @@ public class MixedBench extends Comparison {
     })
     public String timed;
 
-    /** Makes the calls. */
     @Setup(Level.Trial)
     public void open() {
         cpu = Compute.threads(1);
@@ -56,11 +54,6 @@ public class MixedBench extends Comparison {
             others(new Random(seed));
         }
         call = MixedCall.of(timed).make(cpu, true);
-        call.run();
-    }
-
-    @Benchmark
-    public void timed() {
         call.run();
     }
 

@@ -15,9 +15,7 @@ import io.multihead.jmh.data.LayerWeights;
 import io.multihead.nn.attention.MultiHeadAttention;
 import io.multihead.nn.attention.MultiHeadConfig;
 import io.multihead.tensor.DType;
-import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
-import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
 import java.util.Arrays;
 import java.util.Locale;
@@ -119,10 +117,8 @@ enum MixedCall {
     private static Tensor tensor(boolean nativeMemory, long... dims) {
         FloatBuffer values = Data.gaussian((int) Arrays.stream(dims).reduce(1, (x, y) -> x * y), 1);
         if (nativeMemory) {
-            return Tensor.view(MemorySegment.ofBuffer(values), DType.F32, Shape.of(dims));
+            return Data.tensor(values, dims);
         }
-        float[] heap = new float[values.capacity()];
-        values.duplicate().get(heap);
-        return Tensor.of(heap, dims);
+        return Tensor.of(Data.array(values), dims);
     }
 }

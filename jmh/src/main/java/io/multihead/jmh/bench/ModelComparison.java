@@ -20,7 +20,7 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.TearDown;
 
 /** Language models with random weights, of one file, in this library and in llama.cpp, where all of them get the same tokens. */
-public abstract class ModelComparison extends Comparison {
+public abstract class ModelComparison extends ThreadedComparison {
     private static final Path FILES = Path.of("jmh/target/models");
 
     @Param({"SMOLLM2_135M", "LLAMA3_1B"})
@@ -28,9 +28,6 @@ public abstract class ModelComparison extends Comparison {
 
     @Param({"Q8_0", "Q4_0", "Q4_K", "Q6_K", "F16"})
     public String format;
-
-    @Param({"1", "2"})
-    public int threads;
 
     private final List<AutoCloseable> open = new ArrayList<>();
 

@@ -9,32 +9,24 @@ import io.multihead.jmh.peer.Peer;
 import io.multihead.jmh.peer.Torch;
 import io.multihead.nn.attention.MultiHeadAttention;
 import io.multihead.nn.attention.MultiHeadConfig;
-import io.multihead.tensor.DType;
-import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
-import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
-import java.util.Arrays;
 import java.util.function.Supplier;
 import org.bytedeco.pytorch.TensorOptional;
 import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.global.torch;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
 
 /** A layer of self-attention with constant weights and biases: projections in, attention, projection out. */
-public class MultiHeadAttentionLayerBench extends Comparison {
+public class MultiHeadAttentionLayerBench extends ThreadedComparison {
     @Param({"multihead", "onnxruntime", "openblas", "pytorch"})
     public String impl;
 
     /** Features, heads, batch, tokens. */
     @Param({"512x8x8x128", "512x8x8x512", "768x12x1x512", "384x12x1x16", "384x12x32x128"})
     public String shape;
-
-    @Param({"1", "2"})
-    public int threads;
 
     private int features;
     private int heads;
@@ -43,7 +35,7 @@ public class MultiHeadAttentionLayerBench extends Comparison {
 
     @Override
     public Work work() {
-        int[] sizes = sizes();
+        int[] sizes = Data.sizes(shape);
         double rows = (double) sizes[2] * sizes[3];
         double projections = 4 * 2 * rows * sizes[0] * sizes[0];
         double perHead = (double) sizes[0] / sizes[1];
@@ -52,7 +44,7 @@ public class MultiHeadAttentionLayerBench extends Comparison {
 
     @Setup(Level.Trial)
     public void open() {
-        int[] sizes = sizes();
+        int[] sizes = Data.sizes(shape);
         features = sizes[0];
         heads = sizes[1];
         batch = sizes[2];
@@ -67,15 +59,6 @@ public class MultiHeadAttentionLayerBench extends Comparison {
         load(impl, () -> make(weights, x, y));
         // three sums of some hundred roundings one after the other
         Data.requireClose(impl, expected, y, 1e-5);
-    }
-
-    private int[] sizes() {
-        return Arrays.stream(shape.split("x")).mapToInt(Integer::parseInt).toArray();
-    }
-
-    @Benchmark
-    public void forward() {
-        call.run();
     }
 
     private Runnable make(LayerWeights weights, FloatBuffer x, FloatBuffer y) throws Exception {
@@ -148,6 +131,6 @@ public class MultiHeadAttentionLayerBench extends Comparison {
     }
 
     private Tensor view(FloatBuffer buffer) {
-        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(batch, tokens, features));
+        return Data.tensor(buffer, batch, tokens, features);
     }
 }

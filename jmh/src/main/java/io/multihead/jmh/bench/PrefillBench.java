@@ -8,7 +8,6 @@ import io.multihead.it.llamacpp.LlamaCpp;
 import io.multihead.jmh.peer.Peer;
 import java.io.IOException;
 import java.nio.file.Path;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Param;
 
 /** The logits after a prompt, by a language model with random weights and an f16 cache, from an empty sequence on. */
@@ -18,11 +17,6 @@ public class PrefillBench extends ModelComparison {
 
     @Param("512")
     public int tokens;
-
-    @Benchmark
-    public void prefill() {
-        call.run();
-    }
 
     @Override
     String impl() {

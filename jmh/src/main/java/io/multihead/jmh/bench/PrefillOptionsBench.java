@@ -14,12 +14,8 @@ import io.multihead.jmh.data.Data;
 import io.multihead.jmh.peer.Peer;
 import io.multihead.position.Alibi;
 import io.multihead.position.Rope;
-import io.multihead.tensor.DType;
-import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
-import java.lang.foreign.MemorySegment;
 import java.util.stream.LongStream;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
@@ -117,17 +113,9 @@ public class PrefillOptionsBench extends Comparison {
     }
 
     private AttentionOutputs withAllScores() {
-        Tensor all = Tensor.view(
-                MemorySegment.ofBuffer(Data.zeros(HEADS * TOKENS * TOKENS)),
-                DType.F32,
-                Shape.of(1, HEADS, TOKENS, TOKENS));
+        Tensor all = Data.tensor(Data.zeros(HEADS * TOKENS * TOKENS), 1, HEADS, TOKENS, TOKENS);
         AttentionOutputs outputs = AttentionOutputs.of(output);
         return impl.equals("weights") ? outputs.withWeights(all) : outputs.withScores(all, ScoreStage.SCALED);
-    }
-
-    @Benchmark
-    public void prefill() {
-        call.run();
     }
 
     private boolean isRotated() {
@@ -141,9 +129,6 @@ public class PrefillOptionsBench extends Comparison {
     }
 
     private static Tensor tensor(int heads, long seed) {
-        return Tensor.view(
-                MemorySegment.ofBuffer(Data.gaussian(heads * TOKENS * DIM, seed)),
-                DType.F32,
-                Shape.of(1, heads, TOKENS, DIM));
+        return Data.tensor(seed, 1, heads, TOKENS, DIM);
     }
 }

@@ -5,6 +5,7 @@ import io.multihead.encoder.Reranker;
 import io.multihead.format.OnnxWeights;
 import io.multihead.format.Safetensors;
 import io.multihead.jmh.data.Data;
+import io.multihead.jmh.data.Texts;
 import io.multihead.jmh.peer.OnnxEncoder;
 import io.multihead.jmh.peer.Peer;
 import io.multihead.tensor.Tensor;
@@ -14,14 +15,12 @@ import java.io.InputStream;
 import java.nio.FloatBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.stream.Stream;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Fork;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
@@ -36,14 +35,11 @@ import org.openjdk.jmh.annotations.TearDown;
 @Fork(
         value = 5,
         jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED", "-Xss8m"})
-public class RerankBench extends Comparison {
+public class RerankBench extends ThreadedComparison {
     private static final String MODEL = "/all-minilm-l6-v2.onnx";
     private static final String TOKENIZER = "/all-minilm-l6-v2-tokenizer.json";
     private static final int DIM = 384;
-    /** Words that are one token each. */
-    private static final String[] WORDS = {"attention", "looks", "at", "every", "word", "of", "a", "sentence", "twice"};
-
-    private static final String QUERY = String.join(" ", WORDS);
+    private static final String QUERY = Texts.NINE;
 
     private static final String CONFIG = """
             {"architectures": ["BertForSequenceClassification"], "id2label": {"0": "LABEL_0"}, "model_type": "bert",
@@ -60,9 +56,6 @@ public class RerankBench extends Comparison {
     @Param({"32x128", "32xragged"})
     public String passages;
 
-    @Param({"1", "2"})
-    public int threads;
-
     private final Map<String, Tensor> head = new LinkedHashMap<>();
     private Path folder;
     private Reranker reranker;
@@ -73,18 +66,13 @@ public class RerankBench extends Comparison {
         cpu = Compute.threads(threads);
         write();
         reranker = Reranker.load(cpu, folder);
-        List<String> texts = texts();
+        List<String> texts = Texts.random(passages, 24, 12);
         FloatBuffer expected = Data.zeros(texts.size());
         put(reranker.score(QUERY, texts), expected);
         FloatBuffer out = Data.zeros(texts.size());
         load(impl, () -> make(texts, out));
         // the sums of two f32 encoders, rounded in another order, and a head whose outputs are of the size of 1
         Data.requireClose(impl, expected, out, 1e-4);
-    }
-
-    @Benchmark
-    public void score() {
-        call.run();
     }
 
     @TearDown
@@ -175,21 +163,6 @@ public class RerankBench extends Comparison {
             output += classifier[i] * (float) Math.tanh(sum);
         }
         return output;
-    }
-
-    private List<String> texts() {
-        String[] parts = passages.split("x");
-        Random random = new Random(7);
-        List<String> all = new ArrayList<>();
-        for (int i = 0; i < Integer.parseInt(parts[0]); i++) {
-            int tokens = parts[1].equals("ragged") ? 24 + random.nextInt(105) : Integer.parseInt(parts[1]);
-            StringBuilder text = new StringBuilder();
-            for (int word = 0; word < tokens - WORDS.length - 3; word++) {
-                text.append(WORDS[random.nextInt(WORDS.length)]).append(' ');
-            }
-            all.add(text.toString());
-        }
-        return all;
     }
 
     private static void put(double[] scores, FloatBuffer to) {

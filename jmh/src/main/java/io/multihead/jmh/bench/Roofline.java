@@ -4,35 +4,21 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
-import java.util.concurrent.TimeUnit;
 import java.util.function.IntToDoubleFunction;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorSpecies;
 import org.openjdk.jmh.annotations.Benchmark;
-import org.openjdk.jmh.annotations.BenchmarkMode;
-import org.openjdk.jmh.annotations.Fork;
-import org.openjdk.jmh.annotations.Measurement;
-import org.openjdk.jmh.annotations.Mode;
-import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Threads;
-import org.openjdk.jmh.annotations.Warmup;
 
 /**
  * The limits of one core of this machine, and of two at once, from Java, in the same run as everything else. Each limit has
  * several variants, of which set-up chooses the fastest, since processors differ in what they need to be kept busy.
  */
-@BenchmarkMode(Mode.AverageTime)
-@OutputTimeUnit(TimeUnit.MILLISECONDS)
-@Warmup(iterations = 5, time = 1)
-@Measurement(iterations = 5, time = 1)
-@Fork(
-        value = 5,
-        jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"})
-public class Roofline {
+public class Roofline extends Timed {
     /** Bytes read by one call, far beyond any cache. */
     public static final long BYTES = 1L << 28;
 
@@ -45,7 +31,6 @@ public class Roofline {
     public static class Peak {
         private FmaChains chains = FmaChains.EIGHT;
 
-        /** Chooses the variant. */
         @Setup
         public void choose() {
             FmaChains[] all = FmaChains.values();
@@ -71,7 +56,6 @@ public class Roofline {
             streams = 1 << 2 * fastest(2, variant -> Reads.sum(segment, 1 << 2 * variant));
         }
 
-        /** Frees it. */
         @TearDown
         public void close() {
             arena.close();

@@ -10,26 +10,20 @@ import io.multihead.jmh.peer.Onnx;
 import io.multihead.jmh.peer.OpenBlas;
 import io.multihead.jmh.peer.Peer;
 import io.multihead.jmh.peer.Torch;
-import io.multihead.tensor.DType;
-import io.multihead.tensor.Shape;
+import io.multihead.jmh.rival.JavaMatrixRow;
 import io.multihead.tensor.Tensor;
-import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
 
 /** Square matrices, {@code C = A B}, all operands row-major in native memory. */
-public class SgemmBench extends Comparison {
+public class SgemmBench extends ThreadedComparison {
     @Param({"multihead", "scalar", "onnxruntime", "openblas", "onednn", "pytorch", "jlama"})
     public String impl;
 
     @Param({"256", "512", "1024", "2048"})
     public int size;
-
-    @Param({"1", "2"})
-    public int threads;
 
     @Override
     public Work work() {
@@ -47,11 +41,6 @@ public class SgemmBench extends Comparison {
         load(impl, () -> make(a, b, c));
         // n roundings of 2^-24 each, of which random signs leave about the square root
         Data.requireClose(impl, expected, c, 1e-5);
-    }
-
-    @Benchmark
-    public void multiply() {
-        call.run();
     }
 
     private Runnable make(FloatBuffer a, FloatBuffer b, FloatBuffer c) throws Exception {
@@ -79,26 +68,16 @@ public class SgemmBench extends Comparison {
 
     /** The code of a service without a library: three loops over arrays. */
     private Runnable scalar(FloatBuffer a, FloatBuffer b, FloatBuffer c) {
-        float[] left = new float[size * size];
-        float[] right = new float[size * size];
+        float[] left = Data.array(a);
+        float[] right = Data.array(b);
         float[] result = new float[size * size];
-        a.duplicate().get(left);
-        b.duplicate().get(right);
         return () -> {
-            java.util.Arrays.fill(result, 0f);
-            for (int i = 0; i < size; i++) {
-                for (int k = 0; k < size; k++) {
-                    float x = left[i * size + k];
-                    for (int j = 0; j < size; j++) {
-                        result[i * size + j] += x * right[k * size + j];
-                    }
-                }
-            }
+            JavaMatrixRow.byRows(left, right, result, size, size, size);
             c.duplicate().put(result);
         };
     }
 
     private Tensor matrix(FloatBuffer buffer) {
-        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(size, size));
+        return Data.tensor(buffer, size, size);
     }
 }

@@ -43,11 +43,9 @@ public class SoftmaxBackwardBench extends SoftmaxRows {
     }
 
     private Runnable scalar(FloatBuffer softmax, FloatBuffer upstream, FloatBuffer out) {
-        float[] p = new float[ROWS * columns];
-        float[] given = new float[ROWS * columns];
+        float[] p = Data.array(softmax);
+        float[] given = Data.array(upstream);
         float[] to = new float[ROWS * columns];
-        softmax.get(0, p);
-        upstream.get(0, given);
         Runnable made = () -> {
             for (int row = 0; row < p.length; row += columns) {
                 float mean = 0;

@@ -63,9 +63,8 @@ public class SoftmaxBench extends SoftmaxRows {
 
     /** From array to array; copying them would take longer than the softmax with vectors. */
     private Runnable java(FloatBuffer scores, FloatBuffer out) {
-        float[] from = new float[ROWS * columns];
+        float[] from = Data.array(scores);
         float[] to = new float[ROWS * columns];
-        scores.get(0, from);
         Runnable made = impl.equals("vectorops")
                 ? () -> JavaSoftmax.vectors(from, to, columns)
                 : () -> JavaSoftmax.scalar(from, to, columns);

@@ -14,7 +14,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
@@ -61,11 +60,6 @@ public class TokenizerBench extends Comparison {
         if (!Arrays.equals(expected, actual)) {
             throw new IllegalStateException(impl + ": other ids than ours");
         }
-    }
-
-    @Benchmark
-    public void tokenize() {
-        call.run();
     }
 
     private Runnable make(EncoderTokenizer tokenizer, byte[] json, List<String> texts) throws Exception {

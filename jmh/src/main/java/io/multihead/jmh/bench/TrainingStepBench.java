@@ -10,10 +10,8 @@ import io.multihead.nn.Pass;
 import io.multihead.nn.Sequence;
 import io.multihead.nn.attention.TransformerBlock;
 import io.multihead.tensor.DType;
-import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
 import java.util.ArrayList;
 import java.util.List;
@@ -22,7 +20,6 @@ import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.TransformerEncoderLayerImpl;
 import org.bytedeco.pytorch.TransformerEncoderLayerOptions;
 import org.bytedeco.pytorch.kGELU;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
@@ -30,7 +27,7 @@ import org.openjdk.jmh.annotations.Warmup;
 
 /** Forward and backward of a stack of post-norm blocks with GELU, all gradients, without an optimiser. */
 @Warmup(iterations = 5, time = 2)
-public class TrainingStepBench extends Comparison {
+public class TrainingStepBench extends ThreadedComparison {
     private static final int EMBED_DIM = 256;
     private static final int FEED_FORWARD = 1024;
     private static final int BATCH = 8;
@@ -42,9 +39,6 @@ public class TrainingStepBench extends Comparison {
 
     @Param({"4"})
     public int blocks;
-
-    @Param({"1", "2"})
-    public int threads;
 
     @Override
     public Work work() {
@@ -75,11 +69,6 @@ public class TrainingStepBench extends Comparison {
             case "pytorch" -> torch(stack, x, upstream, gradient);
             default -> throw Peer.unknown(impl);
         });
-    }
-
-    @Benchmark
-    public void step() {
-        call.run();
     }
 
     private Runnable ours(List<TransformerBlock> stack, FloatBuffer x, FloatBuffer upstream, FloatBuffer gradient) {
@@ -142,6 +131,6 @@ public class TrainingStepBench extends Comparison {
     }
 
     private static Tensor view(FloatBuffer buffer) {
-        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(BATCH, TOKENS, EMBED_DIM));
+        return Data.tensor(buffer, BATCH, TOKENS, EMBED_DIM);
     }
 }

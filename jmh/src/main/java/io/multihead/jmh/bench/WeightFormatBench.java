@@ -16,14 +16,12 @@ import io.multihead.jmh.rival.JavaBlocks;
 import io.multihead.tensor.BlockTensor;
 import io.multihead.tensor.BlockType;
 import io.multihead.tensor.DType;
-import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
 import java.util.Arrays;
 import java.util.stream.IntStream;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
@@ -33,7 +31,7 @@ import org.openjdk.jmh.annotations.Setup;
  * rows to 8 bits, as {@code onnxruntime-8bit} does; {@code multihead-f32} multiplies by the same values as packed f32. {@code llamacpp} has
  * no other way: it rounds rows to 8 bits for blocks, to the precision of the weights for 16 bits.
  */
-public class WeightFormatBench extends Comparison {
+public class WeightFormatBench extends ThreadedComparison {
     /** Bytes of all copies: more than caches hold. */
     private static final long BYTES = 1L << 28;
 
@@ -55,9 +53,6 @@ public class WeightFormatBench extends Comparison {
 
     @Param({"4096", "14336"})
     public int outputs;
-
-    @Param({"1", "2"})
-    public int threads;
 
     private int turn;
 
@@ -85,20 +80,15 @@ public class WeightFormatBench extends Comparison {
         FloatBuffer y = Data.zeros(rows * outputs);
         FloatBuffer expected = Data.zeros(rows * outputs);
         cpu = Compute.threads(threads);
-        Tensor matrix = view(weight, outputs, inputs);
+        Tensor matrix = Data.tensor(weight, outputs, inputs);
         PackedWeights wide = PackedWeights.ofOutputRows(widened(matrix));
-        Gemm.multiply(cpu, view(x, rows, inputs), wide, view(expected, rows, outputs), GemmOptions.DEFAULT);
+        Gemm.multiply(
+                cpu, Data.tensor(x, rows, inputs), wide, Data.tensor(expected, rows, outputs), GemmOptions.DEFAULT);
         load(impl, () -> make(x, matrix, y));
         // a chain of block sums begins at 128 times the sum of its inputs, which loses up to seven bits of 24, of
         // random signs;
-        // rounded inputs are off by half a percent of the spread of results, of which the largest are five times as
-        // large
+        // rounded inputs are off by half a percent of the spread of results; the largest are five times as large
         Data.requireClose(impl, expected, y, impl.endsWith(ROUNDED) || impl.equals("llamacpp") ? 3e-2 : 1e-5);
-    }
-
-    @Benchmark
-    public void multiply() {
-        call.run();
     }
 
     private Runnable make(FloatBuffer x, Tensor matrix, FloatBuffer y) throws Exception {
@@ -141,8 +131,8 @@ public class WeightFormatBench extends Comparison {
             PackedWeights copy = first.selectOutputs(arena, all);
             copies[i] = impl.endsWith(ROUNDED) ? copy.withEightBitInputs() : copy;
         }
-        Tensor input = view(x, rows, inputs);
-        Tensor output = view(y, rows, outputs);
+        Tensor input = Data.tensor(x, rows, inputs);
+        Tensor output = Data.tensor(y, rows, outputs);
         return () -> Gemm.multiply(cpu, input, copies[next(copies.length)], output, GemmOptions.DEFAULT);
     }
 
@@ -206,9 +196,5 @@ public class WeightFormatBench extends Comparison {
             default -> blocks(matrix).dequantize(wide);
         }
         return wide;
-    }
-
-    private static Tensor view(FloatBuffer buffer, int height, int width) {
-        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(height, width));
     }
 }

@@ -15,7 +15,6 @@ public record Work(double amount, Unit unit) {
         OPERATIONS("GFLOP/s", "FMA peak"),
         BYTES("GB/s", "read bandwidth");
 
-        /** Unit of a speed. */
         public final String speed;
 
         /** Name of the limit of that speed. */
@@ -47,7 +46,6 @@ public record Work(double amount, Unit unit) {
         return amount / milliseconds * 1e-6;
     }
 
-    /** Returns whether a limit is known. */
     public boolean known() {
         return !Double.isNaN(amount);
     }

@@ -1,8 +1,13 @@
 package io.multihead.jmh.data;
 
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.FloatBuffer;
+import java.util.Arrays;
 import java.util.SplittableRandom;
 
 /** Seeded inputs in native memory, and the comparison that keeps wrong calls from being timed. */
@@ -22,6 +27,28 @@ public final class Data {
             buffer.put(i, (float) random.nextGaussian());
         }
         return buffer;
+    }
+
+    /** Returns a view of a buffer. */
+    public static Tensor tensor(FloatBuffer buffer, long... dims) {
+        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(dims));
+    }
+
+    /** Returns a tensor of {@link #gaussian} numbers. */
+    public static Tensor tensor(long seed, long... dims) {
+        return tensor(gaussian((int) Shape.of(dims).elements(), seed), dims);
+    }
+
+    /** Returns the numbers of a shape such as {@code 1x8x512x64}. */
+    public static int[] sizes(String shape) {
+        return Arrays.stream(shape.split("x")).mapToInt(Integer::parseInt).toArray();
+    }
+
+    /** Returns a copy of a buffer. */
+    public static float[] array(FloatBuffer buffer) {
+        float[] array = new float[buffer.capacity()];
+        buffer.get(0, array);
+        return array;
     }
 
     /** The columns of a row-major matrix as rows. */

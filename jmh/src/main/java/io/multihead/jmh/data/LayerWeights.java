@@ -1,9 +1,6 @@
 package io.multihead.jmh.data;
 
-import io.multihead.tensor.DType;
-import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
-import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
 
 /** The parameters of one attention layer, none of them zero, as PyTorch keeps them: {@code [out, in]}, query, key, value. */
@@ -31,10 +28,10 @@ public record LayerWeights(
     /** By PyTorch's name; null for what this layer has not. */
     public Tensor tensor(String name) {
         return switch (name) {
-            case "in_proj_weight" -> view(inWeight, Shape.of(3L * features, features));
-            case "in_proj_bias" -> view(inBias, Shape.of(3L * features));
-            case "out_proj.weight" -> view(outWeight, Shape.of(features, features));
-            case "out_proj.bias" -> view(outBias, Shape.of(features));
+            case "in_proj_weight" -> Data.tensor(inWeight, 3L * features, features);
+            case "in_proj_bias" -> Data.tensor(inBias, 3L * features);
+            case "out_proj.weight" -> Data.tensor(outWeight, features, features);
+            case "out_proj.bias" -> Data.tensor(outBias, features);
             default -> null;
         };
     }
@@ -46,12 +43,7 @@ public record LayerWeights(
         return Data.transposed(rows, features, features);
     }
 
-    /** The bias of the same. */
     public FloatBuffer bias(int part) {
         return part == 3 ? outBias : inBias.slice(part * features, features);
-    }
-
-    private static Tensor view(FloatBuffer buffer, Shape shape) {
-        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, shape);
     }
 }

@@ -4,10 +4,7 @@ import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.Softmax;
 import io.multihead.compute.Compute;
 import io.multihead.jmh.data.Data;
-import io.multihead.tensor.DType;
-import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
-import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
 import org.bytedeco.javacpp.FloatPointer;
 import org.bytedeco.openblas.global.openblas;
@@ -28,7 +25,7 @@ public final class GemmAttention {
     public Runnable on(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) {
         int tokens = sizes[2];
         FloatBuffer memory = Data.zeros(tokens * tokens);
-        Tensor scores = Tensor.view(MemorySegment.ofBuffer(memory), DType.F32, Shape.of(tokens, tokens));
+        Tensor scores = Data.tensor(memory, tokens, tokens);
         FloatPointer query = new FloatPointer(q);
         FloatPointer key = new FloatPointer(k);
         FloatPointer value = new FloatPointer(v);

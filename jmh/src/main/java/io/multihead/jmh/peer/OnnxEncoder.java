@@ -28,10 +28,9 @@ public final class OnnxEncoder implements AutoCloseable {
 
     /** Computes one batch in which every text is as long as the longest. */
     public float[][] embedPadded(List<String> texts) {
-        return embed(texts.stream().map(tokenizer::encode).toArray(int[][]::new));
+        return embed(texts.stream().map(tokenizer::encodeWithSpecialTokens).toArray(int[][]::new));
     }
 
-    /** Computes text after text. */
     public float[][] embedSingly(List<String> texts) {
         float[][] vectors = new float[texts.size()][];
         for (int i = 0; i < vectors.length; i++) {

@@ -6,8 +6,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
- * A case in which the impls of a benchmark are compared: its parameters but {@code impl}. Ordered by benchmark, threads, then
- * parameters.
+ * A case in which the impls of a benchmark are compared: its parameters but {@code impl}. Ordered by benchmark, threads, then parameters.
  *
  * @param benchmark class of the benchmark
  * @param parameters name to value

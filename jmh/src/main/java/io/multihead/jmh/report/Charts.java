@@ -69,9 +69,7 @@ final class Charts {
                         .orElseThrow();
     }
 
-    /**
-     * Speeds by impl of those that did as much work as this library: a narrow cache would look slow for reading less.
-     */
+    /** Speeds by impl of those that did as much work as this library: a narrow cache would look slow for reading less. */
     static Map<String, Double> speeds(Map<String, Result> impls) {
         Work work = work(impls);
         Map<String, Double> speeds = new LinkedHashMap<>();

@@ -45,31 +45,18 @@ public final class Compare {
     }
 
     private static List<String> row(Case of, Result before, Result after) {
-        if (after == null) {
-            return List.of(
-                    of.benchmark(),
-                    of.label(),
-                    before.impl(),
-                    time(before),
-                    spread(before),
-                    "",
-                    "",
-                    "",
-                    "",
-                    "not timed");
-        }
-        Ratio ratio = ratio(before, after);
+        Ratio ratio = after == null ? Ratio.NONE : ratio(before, after);
         return List.of(
                 of.benchmark(),
                 of.label(),
                 before.impl(),
                 time(before),
                 spread(before),
-                time(after),
-                spread(after),
+                after == null ? "" : time(after),
+                after == null ? "" : spread(after),
                 Tables.number("%.3f", ratio.median()),
                 ratio.interval("%.3f"),
-                ratio.verdict());
+                after == null ? "not timed" : ratio.verdict());
     }
 
     /** Returns the time of the older build over that of the newer, by rounds. */

@@ -17,7 +17,6 @@ final class Controls {
 
     private final Map<String, SortedMap<Integer, List<Double>>> speeds = new LinkedHashMap<>();
 
-    /** Adds what a control measured in a round. */
     void put(String control, int round, double speed) {
         speeds.computeIfAbsent(control, key -> new TreeMap<>())
                 .computeIfAbsent(round, key -> new ArrayList<>())

@@ -65,17 +65,11 @@ final class Limits {
     /** Returns these limits, or others and their controls where they have any. */
     Limits replacedBy(Limits newer) {
         Limits merged = new Limits();
-        highest.forEach((unit, byThreads) -> byThreads.forEach((threads, speed) -> {
-            if (!newer.highest.getOrDefault(unit, new TreeMap<>()).containsKey(threads)) {
-                merged.put(unit, threads, speed);
-            }
-        }));
-        newer.highest.forEach(
-                (unit, byThreads) -> byThreads.forEach((threads, speed) -> merged.put(unit, threads, speed)));
-        Controls own = newer.controls.speeds().isEmpty() ? controls : newer.controls;
-        own.speeds()
-                .forEach((control, rounds) -> rounds.forEach(
-                        (round, speeds) -> speeds.forEach(speed -> merged.controls.put(control, round, speed))));
+        for (Limits each : List.of(this, newer)) {
+            each.highest.forEach((unit, byThreads) ->
+                    merged.highest.computeIfAbsent(unit, key -> new TreeMap<>()).putAll(byThreads));
+        }
+        merged.controls.speeds().putAll((newer.controls.speeds().isEmpty() ? this : newer).controls.speeds());
         return merged;
     }
 

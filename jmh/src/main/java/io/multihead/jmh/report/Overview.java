@@ -71,15 +71,9 @@ final class Overview {
         }
         speeds.put(OURS, 1.0);
         new TreeMap<>(impls).forEach((impl, result) -> {
-            List<Double> ratios = new ArrayList<>();
-            ours.times().rounds().forEach((round, time) -> {
-                Double peer = result.times().rounds().get(round);
-                if (peer != null) {
-                    ratios.add(time / peer);
-                }
-            });
-            if (PEERS.containsKey(impl) && !ratios.isEmpty()) {
-                speeds.merge(PEERS.get(impl), Ratio.of(ratios).median(), Math::max);
+            double ratio = Compare.ratio(ours, result).median();
+            if (PEERS.containsKey(impl) && !Double.isNaN(ratio)) {
+                speeds.merge(PEERS.get(impl), ratio, Math::max);
             }
         });
         return speeds;

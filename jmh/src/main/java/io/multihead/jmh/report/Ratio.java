@@ -9,11 +9,10 @@ import java.util.Locale;
  * How many times as fast one thing is as another, by the ratios of the rounds in which both were measured.
  *
  * <p>The interval is that of the sign test: order statistics of the ratios, which contain the median of their distribution with a
- * probability that follows from the number of rounds alone, whatever the distribution. For {@code n} rounds the interval from the
- * {@code k}-th lowest to the {@code k}-th highest fails with {@code 2 P(B < k)}, {@code B} binomial of {@code n} and one half:
- * the median is below all {@code n} ratios with probability {@code 2^-n}. Five rounds give 94 % from the lowest to the highest;
- * fewer give no interval of 90 %. (H. A. David, H. N. Nagaraja, Order Statistics, 3rd edition, section 7.1.) A bootstrap of five
- * values would promise more than it keeps.
+ * probability that follows from the number of rounds alone, whatever the distribution. For {@code n} rounds the interval from the {@code
+ * k}-th lowest to the {@code k}-th highest fails with {@code 2 P(B < k)}, {@code B} binomial of {@code n} and one half: the median is below
+ * all {@code n} ratios with probability {@code 2^-n}. Five rounds give 94 % from the lowest to the highest; fewer give no interval of 90 %.
+ * (H. A. David, H. N. Nagaraja, Order Statistics, 3rd edition, section 7.1.) A bootstrap of five values would promise more than it keeps.
  *
  * @param median median of the ratios
  * @param low lower end of the interval; NaN of a single round

@@ -144,7 +144,6 @@ record Result(
         return new Result(benchmark, method, more, impl, work, times, calls, run);
     }
 
-    /** The case this is one impl of. */
     Case belongsTo() {
         return new Case(benchmark, parameters);
     }
@@ -205,7 +204,6 @@ record Result(
                 entry.path("date").asText());
     }
 
-    /** A number with its noun. */
     static String count(int number, String noun) {
         return number + " " + noun + (number == 1 ? "" : "s");
     }

@@ -62,7 +62,6 @@ final class Sections {
         return pages;
     }
 
-    /** Returns the charts of a study. */
     static List<Charts.Picture> pictures(Study study) {
         Results results = study.results();
         return Stream.concat(

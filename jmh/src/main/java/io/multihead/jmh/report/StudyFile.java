@@ -1,8 +1,8 @@
 package io.multihead.jmh.report;
 
+import com.fasterxml.jackson.annotation.JsonInclude;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.multihead.jmh.bench.Comparison;
 import io.multihead.jmh.bench.Work;
@@ -41,62 +41,80 @@ final class StudyFile {
         return studies;
     }
 
+    private record Limit(Work.Unit unit, int threads, double speed) {}
+
+    /** A result by the index of its run, with the times of its rounds, or else their median and spread. */
+    @JsonInclude(JsonInclude.Include.NON_NULL)
+    private record Entry(
+            String benchmark,
+            SortedMap<String, String> parameters,
+            String impl,
+            int run,
+            Double ms,
+            Double spread,
+            SortedMap<Integer, List<Double>> rounds,
+            Result.Calls calls) {
+        static Entry of(Result result, List<Result.Run> runs) {
+            Times times = result.times();
+            boolean kept = !times.forks().isEmpty();
+            boolean timed =
+                    result.calls().count() > 0 || !Double.isNaN(result.calls().bytes());
+            return new Entry(
+                    result.benchmark(),
+                    new TreeMap<>(result.parameters()),
+                    result.impl(),
+                    runs.indexOf(result.run()),
+                    kept ? null : times.median(),
+                    kept ? null : times.spread(),
+                    kept ? times.forks() : null,
+                    timed ? result.calls() : null);
+        }
+
+        Result result(List<Result.Run> runs) {
+            Map<String, String> withImpl = new TreeMap<>(parameters);
+            withImpl.put("impl", impl);
+            Work work = Comparison.work(Comparison.class.getPackageName() + "." + benchmark + "Bench", withImpl);
+            Times times = rounds != null ? Times.of(rounds) : Times.summary(ms, spread == null ? Double.NaN : spread);
+            Result.Calls single = calls != null ? calls : new Result.Calls(Double.NaN, Double.NaN, Double.NaN);
+            return new Result(benchmark, impl, parameters, impl, work, times, single, runs.get(run));
+        }
+    }
+
+    private record Stored(
+            String name,
+            String processor,
+            List<Limit> limits,
+            Map<String, SortedMap<Integer, List<Double>>> controls,
+            List<Result.Run> runs,
+            List<Entry> results) {}
+
     /** Reads what {@link #write} wrote. */
     static Study read(JsonNode root) {
+        Stored stored = JSON.convertValue(root, Stored.class);
         Limits limits = new Limits();
-        root.path("limits")
-                .forEach(limit -> limits.put(
-                        Work.Unit.valueOf(limit.path("unit").asText()),
-                        limit.path("threads").asInt(),
-                        limit.path("speed").asDouble()));
-        root.path("controls").properties().forEach(control -> rounds(control.getValue())
-                .forEach((round, speeds) ->
-                        speeds.forEach(speed -> limits.controls().put(control.getKey(), round, speed))));
-        List<Result> results = new ArrayList<>();
-        root.path("results")
-                .forEach(entry -> results.add(result(
-                        entry, run(root.path("runs").path(entry.path("run").asInt())))));
-        return new Study(root.path("name").asText(), root.path("processor").asText(), new Results(results, limits));
+        stored.limits.forEach(limit -> limits.put(limit.unit, limit.threads, limit.speed));
+        limits.controls().speeds().putAll(stored.controls);
+        List<Result> results =
+                stored.results.stream().map(entry -> entry.result(stored.runs)).toList();
+        return new Study(stored.name, stored.processor, new Results(results, limits));
     }
 
     /** Returns a study as JSON. */
     static byte[] write(Study study) throws IOException {
-        ObjectNode root = JSON.createObjectNode();
-        root.put("name", study.name()).put("processor", study.processor());
-        ArrayNode limits = root.putArray("limits");
-        study.results()
-                .limits
-                .all()
-                .forEach((unit, byThreads) -> byThreads.forEach((threads, speed) -> limits.addObject()
-                        .put("unit", unit.name())
-                        .put("threads", threads)
-                        .put("speed", speed)));
-        ObjectNode controls = root.putObject("controls");
-        study.results()
-                .limits
-                .controls()
-                .speeds()
-                .forEach((control, speeds) -> rounds(controls.putObject(control), speeds));
-        List<Result.Run> runs =
-                study.results().all().stream().map(Result::run).distinct().toList();
-        ArrayNode all = root.putArray("runs");
-        runs.forEach(run -> all.add(JSON.valueToTree(run)));
-        ArrayNode results = root.putArray("results");
-        for (Result result : study.results().all()) {
-            ObjectNode entry = results.addObject().put("benchmark", result.benchmark());
-            ObjectNode parameters = entry.putObject("parameters");
-            result.parameters().forEach(parameters::put);
-            entry.put("impl", result.impl()).put("run", runs.indexOf(result.run()));
-            if (result.times().forks().isEmpty()) {
-                entry.put("ms", result.times().median())
-                        .put("spread", result.times().spread());
-            } else {
-                rounds(entry.putObject("rounds"), result.times().forks());
-            }
-            if (result.calls().count() > 0 || !Double.isNaN(result.calls().bytes())) {
-                entry.set("calls", JSON.valueToTree(result.calls()));
-            }
-        }
+        Limits limits = study.results().limits;
+        List<Limit> all = new ArrayList<>();
+        limits.all()
+                .forEach((unit, byThreads) ->
+                        byThreads.forEach((threads, speed) -> all.add(new Limit(unit, threads, speed))));
+        List<Result> results = study.results().all();
+        List<Result.Run> runs = results.stream().map(Result::run).distinct().toList();
+        ObjectNode root = JSON.valueToTree(new Stored(
+                study.name(),
+                study.processor(),
+                all,
+                limits.controls().speeds(),
+                runs,
+                results.stream().map(result -> Entry.of(result, runs)).toList()));
         return text(root).getBytes(StandardCharsets.UTF_8);
     }
 
@@ -115,58 +133,5 @@ final class StudyFile {
             fields.add("  \"" + field.getKey() + "\": " + value);
         }
         return "{\n" + String.join(",\n", fields) + "\n}\n";
-    }
-
-    private static Result result(JsonNode entry, Result.Run run) {
-        String benchmark = entry.path("benchmark").asText();
-        String impl = entry.path("impl").asText();
-        Map<String, String> parameters = new TreeMap<>();
-        entry.path("parameters")
-                .properties()
-                .forEach(e -> parameters.put(e.getKey(), e.getValue().asText()));
-        Map<String, String> withImpl = new TreeMap<>(parameters);
-        withImpl.put("impl", impl);
-        Work work = Comparison.work(Comparison.class.getPackageName() + "." + benchmark + "Bench", withImpl);
-        Times times = entry.has("rounds")
-                ? Times.of(rounds(entry.path("rounds")))
-                : Times.summary(number(entry, "ms"), number(entry, "spread"));
-        JsonNode calls = entry.path("calls");
-        Result.Calls single = new Result.Calls(number(calls, "count"), number(calls, "late"), number(calls, "bytes"));
-        return new Result(benchmark, impl, parameters, impl, work, times, single, run);
-    }
-
-    private static Result.Run run(JsonNode run) {
-        List<String> flags = new ArrayList<>();
-        run.path("flags").forEach(flag -> flags.add(flag.asText()));
-        return new Result.Run(
-                run.path("threads").asInt(),
-                run.path("jdk").asText(),
-                flags,
-                run.path("lanes").asInt(),
-                run.path("iterations").asText(),
-                run.path("date").asText());
-    }
-
-    private static SortedMap<Integer, List<Double>> rounds(JsonNode node) {
-        SortedMap<Integer, List<Double>> rounds = new TreeMap<>();
-        node.properties().forEach(round -> {
-            List<Double> values = new ArrayList<>();
-            round.getValue().forEach(value -> values.add(value.asDouble()));
-            rounds.put(Integer.valueOf(round.getKey()), values);
-        });
-        return rounds;
-    }
-
-    private static void rounds(ObjectNode node, SortedMap<Integer, List<Double>> rounds) {
-        rounds.forEach((round, values) -> {
-            ArrayNode own = node.putArray(String.valueOf(round));
-            values.forEach(own::add);
-        });
-    }
-
-    /** Returns a number; NaN, which JSON writes as text, where there is none. */
-    private static double number(JsonNode node, String name) {
-        JsonNode value = node.path(name);
-        return value.isNumber() ? value.asDouble() : Double.NaN;
     }
 }

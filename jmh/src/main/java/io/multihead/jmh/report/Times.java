@@ -14,7 +14,6 @@ import java.util.TreeMap;
  * @param spread slowest fork over the median; NaN of a single one, which says nothing about others
  */
 record Times(SortedMap<Integer, List<Double>> forks, double median, double spread) {
-    /** Returns the times of rounds. */
     static Times of(SortedMap<Integer, List<Double>> forks) {
         List<Double> all = forks.values().stream().flatMap(List::stream).toList();
         double median = median(forks.values().stream().map(Times::median).toList());
@@ -27,7 +26,6 @@ record Times(SortedMap<Integer, List<Double>> forks, double median, double sprea
         return new Times(Collections.emptySortedMap(), median, spread);
     }
 
-    /** Returns the median of each round. */
     SortedMap<Integer, Double> rounds() {
         SortedMap<Integer, Double> rounds = new TreeMap<>();
         forks.forEach((round, times) -> rounds.put(round, median(times)));

@@ -1,5 +1,6 @@
 package io.multihead.jmh.rival;
 
+import io.multihead.jmh.data.Data;
 import java.nio.FloatBuffer;
 import java.util.Arrays;
 import jdk.incubator.vector.FloatVector;
@@ -23,9 +24,9 @@ public final class JavaRow {
     public JavaRow(String impl, int dim, FloatBuffer q, FloatBuffer k, FloatBuffer v) {
         vectors = impl.equals("reducelanes");
         this.dim = dim;
-        query = array(q);
-        key = array(k);
-        value = array(v);
+        query = Data.array(q);
+        key = Data.array(k);
+        value = Data.array(v);
         output = new float[query.length];
     }
 
@@ -64,12 +65,6 @@ public final class JavaRow {
                 scalarAdd(row[j] / sum, base + j * stride, at);
             }
         }
-    }
-
-    private static float[] array(FloatBuffer buffer) {
-        float[] array = new float[buffer.capacity()];
-        buffer.get(0, array);
-        return array;
     }
 
     private float scalarDot(int q, int k) {

@@ -6,10 +6,7 @@ import io.multihead.compute.Compute;
 import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.jmh.data.Data;
-import io.multihead.tensor.DType;
-import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
-import java.lang.foreign.MemorySegment;
 
 /** Attention as two of this library's products per head, with all scores between: what tiling has to be worth. */
 public final class Materialising {
@@ -19,8 +16,7 @@ public final class Materialising {
     public static Runnable attention(
             Compute cpu, Tensor query, Tensor key, Tensor value, Tensor output, AttentionOptions options) {
         int tokens = (int) query.dim(2);
-        MemorySegment memory = MemorySegment.ofBuffer(Data.zeros(tokens * tokens));
-        Tensor scores = Tensor.view(memory, DType.F32, Shape.of(tokens, tokens));
+        Tensor scores = Data.tensor(Data.zeros(tokens * tokens), tokens, tokens);
         AttentionOptions scaled = options.withScale(1 / Math.sqrt(query.dim(3)));
         return () -> {
             for (int b = 0; b < query.dim(0); b++) {

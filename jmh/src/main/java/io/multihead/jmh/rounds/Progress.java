@@ -34,7 +34,6 @@ final class Progress {
                 .sum();
     }
 
-    /** Returns seconds as people read them. */
     static String text(double seconds) {
         long rounded = Math.round(seconds);
         return rounded < 3600

@@ -37,9 +37,11 @@ record Trial(String method, SortedMap<String, String> parameters, List<String> o
     /** Returns the arguments of JMH for one fork that writes its result to a file. */
     List<String> arguments(String file) {
         List<String> arguments = new ArrayList<>();
-        // without its package, which the benchmarks of an earlier build may not share
+        // without its package, and the name of the method if it is the only one, which the benchmarks of an earlier
+        // build may not share
         String simple = method.substring(type().lastIndexOf('.') + 1);
-        arguments.add("\\." + Pattern.quote(simple) + "$");
+        arguments.add(
+                "\\." + Pattern.quote(simple.replaceFirst("\\.time$", ".")) + (simple.endsWith(".time") ? "" : "$"));
         parameters.forEach((name, value) -> arguments.addAll(List.of("-p", name + "=" + value)));
         arguments.addAll(options);
         arguments.addAll(List.of("-f", "1", "-rf", "json", "-rff", file));

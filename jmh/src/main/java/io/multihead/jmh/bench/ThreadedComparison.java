@@ -1,0 +1,9 @@
+package io.multihead.jmh.bench;
+
+import org.openjdk.jmh.annotations.Param;
+
+/** A comparison on one thread and on two. */
+public abstract class ThreadedComparison extends Comparison {
+    @Param({"1", "2"})
+    public int threads;
+}
