@@ -3,8 +3,7 @@ package io.multihead.analysis;
 import io.multihead.internal.base.Checks;
 
 /**
- * Operations and bytes of one multi-head self-attention layer, forward, batch 1, without biases. A multiply-add counts as
- * two operations.
+ * Operations and bytes of one multi-head self-attention layer, forward, batch 1, without biases. A multiply-add counts as two operations.
  *
  * @param embedDim features of a token, d
  * @param heads number of heads, h, each of {@code d / h} features
@@ -94,8 +93,8 @@ public record AttentionCost(long embedDim, long heads) {
     }
 
     /**
-     * Returns the numbers that the parameters hold: four matrices {@code d x d}, and with
-     * biases four vectors of d, for any number of heads.
+     * Returns the numbers that the parameters hold: four matrices {@code d x d}, and with biases four vectors of d, for any number of
+     * heads.
      *
      * @param bias whether projections have biases
      * @return {@code 4 d^2}, or {@code 4 d^2 + 4 d}
@@ -116,10 +115,8 @@ public record AttentionCost(long embedDim, long heads) {
     }
 
     /**
-     * Returns the length from which attention itself (scores, softmax, values) costs more than all projections:
-     * {@code L > 8 d^2 / (4 d + 5 h)}.
-     *
-     * @return the smallest such number of tokens
+     * {@return the length from which attention itself (scores, softmax, values) costs more than all projections: {@code L > 8 d^2 / (4 d +
+     * 5 h)}; the smallest such number of tokens}
      */
     public long crossover() {
         long linear = 8 * embedDim * embedDim;

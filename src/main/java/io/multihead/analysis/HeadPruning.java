@@ -98,8 +98,8 @@ public final class HeadPruning {
     }
 
     /**
-     * Removes the least important head and computes importance again, until accuracy has fallen by more
-     * than allowed. Every layer keeps one head.
+     * Removes the least important head and computes importance again, until accuracy has fallen by more than allowed. Every layer keeps one
+     * head.
      *
      * @param layers how many layers
      * @param heads how many heads in each

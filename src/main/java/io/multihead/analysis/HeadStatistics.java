@@ -80,11 +80,7 @@ public final class HeadStatistics {
         return result;
     }
 
-    /**
-     * Returns the standard deviation of a weight across heads (over the population of heads), averaged over keys.
-     *
-     * @return one value per query
-     */
+    /** {@return the standard deviation of a weight across heads (over the population of heads), averaged over keys; one value per query} */
     public double[] deviationAcrossHeads() {
         double[] result = new double[queries];
         for (int at = 0; at < queries * keys; at++) {

@@ -120,8 +120,7 @@ public final class Attention {
      * @param queries which of the tokens are whose
      * @param keyValues keys and values of as many sequences
      * @param outputs {@code [1, queryHeads, tokens, ...]}, written; weights have {@link KeyValueView#maxKeys} keys
-     * @param options mask and scale; tensors of the mask must broadcast over queries, and have {@link KeyValueView#maxKeys} keys
-     *     or 1
+     * @param options mask and scale; tensors of the mask must broadcast over queries, and have {@link KeyValueView#maxKeys} keys or 1
      * @throws IllegalArgumentException if shapes do not fit, the sequences have another number of tokens, a mask does not
      *     broadcast, or an output overlaps an input or another output; nothing has been written then
      */
@@ -160,8 +159,7 @@ public final class Attention {
      *
      * @param cpu threads and scratch
      * @param pass the tensors that forward read and wrote; with the weights if their gradient is given
-     * @param outputGradients the loss's gradients with respect to output, log-sum-exp and weights; the last two may be null,
-     *     which means 0
+     * @param outputGradients the loss's gradients with respect to output, log-sum-exp and weights; the last two may be null, which means 0
      * @param gradients where the gradients go, written
      * @throws IllegalArgumentException if shapes do not fit, or a gradient overlaps anything; nothing has been written then
      */
@@ -260,7 +258,7 @@ public final class Attention {
         mask.bind(options.mask().parts(), problem.sequences(), problem.heads(), problem.queries(), problem.keys());
     }
 
-    /** Sets what a call does to scores and weights, after its mask. */
+    /** Sets the changes of scores and weights, after the mask. */
     private static void bindOptions(
             AttentionOptions options, BoundMask mask, AttentionProblem problem, @Nullable ScoreFunction modifier) {
         ScoreRule rule = problem.scores();

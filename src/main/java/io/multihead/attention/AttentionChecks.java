@@ -111,7 +111,7 @@ final class AttentionChecks {
         requireGroups(query, view.heads(), null);
     }
 
-    /** Fails unless all threads may use what a bound call reads. */
+    /** Fails unless all threads may use the inputs of a bound call. */
     static void requireAccess(Compute cpu, ForwardCall call) {
         TensorChecks.requireAccess(cpu, call.tensors().query(), "query");
         call.source().requireAccess(cpu);

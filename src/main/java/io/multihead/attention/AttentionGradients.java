@@ -42,10 +42,9 @@ public record AttentionGradients(
     }
 
     /**
-     * Returns these gradients, and the gradient of the sinks.
+     * {@return these gradients, and the gradient of the sinks}
      *
      * @param tensor {@code [queryHeads]}
-     * @return changed gradients
      */
     public AttentionGradients withSinks(@Nullable Tensor tensor) {
         return new AttentionGradients(query, key, value, bias, tensor);

@@ -66,16 +66,15 @@ public record AttentionOutputs(
     }
 
     /**
-     * Returns these outputs with scores at a stage of the caller's choice, for studying and testing models. Slower than attention
-     * without: all scores of up to 192 query rows are held, as for weights, and the stages before the mask multiply queries and
-     * keys once more, since hidden keys have scores there. The output has the bits of a call with weights.
+     * {@return these outputs with scores at a stage of the caller's choice, for studying and testing models}. Slower than attention
+     * without: all scores of up to 192 query rows are held, as for weights, and the stages before the mask multiply queries and keys once
+     * more, since hidden keys have scores there. The output has the bits of a call with weights.
      *
      * <p>Where sequences differ in length, keys are {@link KeyValueView#maxKeys}; {@link ScoreStage} describes the values of keys that are hidden or
      * do not exist. Scores beyond the range of a narrow element type become infinite.
      *
      * @param tensor {@code [batch, queryHeads, queries, keys]}, any floating type and strides, written
      * @param stage where the scores are read
-     * @return changed outputs
      */
     public AttentionOutputs withScores(Tensor tensor, ScoreStage stage) {
         return new AttentionOutputs(output, logSumExp, weights, new AttentionScores(tensor, stage));

@@ -4,9 +4,9 @@ import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 
 /**
- * The tensors that backward needs: inputs and outputs of a call of
- * {@link Attention#forward(io.multihead.compute.Compute, Tensor, Tensor, Tensor, AttentionOutputs, AttentionOptions)}.
- * Tensors are shared, not copied, and must hold the same values as after forward when {@link Attention#backward} reads them.
+ * The tensors that backward needs: inputs and outputs of a call of {@link Attention#forward(io.multihead.compute.Compute, Tensor, Tensor,
+ * Tensor, AttentionOutputs, AttentionOptions)}. Tensors are shared, not copied, and must hold the same values as after forward when {@link
+ * Attention#backward} reads them.
  *
  * @param query {@code [batch, queryHeads, queries, headDim]}
  * @param key {@code [batch, keyValueHeads, keys, headDim]}

@@ -9,9 +9,8 @@ import io.multihead.internal.nn.RowView;
 import io.multihead.tensor.Tensor;
 
 /**
- * Attention over a part of the keys: the normalized output and the log-sum-exp are all that is needed to merge it with
- * attention of the same queries over other keys. So a shared prefix is computed once (cascade inference), or a cache is
- * distributed over machines.
+ * Attention over a part of the keys: the normalized output and the log-sum-exp are all that is needed to merge it with attention of the
+ * same queries over other keys. So a shared prefix is computed once (cascade inference), or a cache is distributed over machines.
  *
  * <p>Merging is associative and commutative but for rounding; {@link AttentionSplits} has the bits of one call over all keys. The
  * caller owns the memory. A sink counts once in each state that was computed with it, so at most one of the merged states may have the sinks.
@@ -41,20 +40,15 @@ public record AttentionState(Tensor output, Tensor logSumExp) {
         }
     }
 
-    /**
-     * Returns the outputs with which attention writes this state.
-     *
-     * @return outputs without weights
-     */
+    /** {@return the outputs with which attention writes this state, without weights} */
     public AttentionOutputs outputs() {
         return new AttentionOutputs(output, logSumExp, null);
     }
 
     /**
-     * Merges two states: {@code l = log(e^l1 + e^l2)}, {@code o = o1 e^(l1 - l) + o2 e^(l2 - l)} (Ye et al. 2025, section 2.2).
-     * A state that saw no key does not change the other's bits. One that saw a key contributes its NaN and infinities however small
-     * its share is, as one call over all keys would. Outputs of any type are read as f32; the sum is computed in {@code double} and
-     * rounded once.
+     * Merges two states: {@code l = log(e^l1 + e^l2)}, {@code o = o1 e^(l1 - l) + o2 e^(l2 - l)} (Ye et al. 2025, section 2.2). A state
+     * that saw no key does not change the other's bits. One that saw a key contributes its NaN and infinities however small its share is,
+     * as one call over all keys would. Outputs of any type are read as f32; the sum is computed in {@code double} and rounded once.
      *
      * @param cpu threads and scratch
      * @param left over some keys

@@ -31,38 +31,22 @@ public final class KeyValueView {
         return source;
     }
 
-    /**
-     * Returns the number of sequences.
-     *
-     * @return at least 0
-     */
+    /** {@return the number of sequences} */
     public int sequences() {
         return source.sequences();
     }
 
-    /**
-     * Returns the number of key/value heads.
-     *
-     * @return at least 0
-     */
+    /** {@return the number of key/value heads} */
     public int heads() {
         return source.heads();
     }
 
-    /**
-     * Returns the elements of a key.
-     *
-     * @return at least 0
-     */
+    /** {@return the elements of a key} */
     public int headDim() {
         return source.headDim();
     }
 
-    /**
-     * Returns the elements of a value.
-     *
-     * @return at least 0
-     */
+    /** {@return the elements of a value} */
     public int valueDim() {
         return source.valueDim();
     }
@@ -78,10 +62,8 @@ public final class KeyValueView {
     }
 
     /**
-     * Returns the size of the key axis that tensors of a mask and weights have: a sequence with fewer keys uses the first part
-     * of it, and its weights beyond are 0.
-     *
-     * @return the most {@link #keys} of a sequence, or more
+     * {@return the size of the key axis that tensors of a mask and weights have: a sequence with fewer keys uses the first part of it, and
+     * its weights beyond are 0; the most {@link #keys} of a sequence, or more}
      */
     public long maxKeys() {
         return source.maxKeys();
@@ -98,16 +80,14 @@ public final class KeyValueView {
     }
 
     /**
-     * Returns these keys and values as a shard of longer sequences, whose keys before these are stored elsewhere: key 0 of this view is
-     * key {@code firstKey} of every sequence. So {@link #keys} and {@link #maxKeys} count the keys before, and positions of keys,
-     * tensors of a mask, weights and dropout are relative to the whole sequence. The keys before are neither read nor
-     * visible, those after the shard do not exist: attention over a shard is attention over its part of the keys, to be merged
-     * by {@link AttentionSplits} or {@link AttentionState#merge}. Causal masks, windows and linear biases need
-     * {@link Mask#queryOffset} then, since bottom-right alignment would take the end of the shard for the end of the sequence. Weights
-     * and scores have columns for the keys before, and scratch memory too.
+     * {@return these keys and values as a shard of longer sequences, whose keys before these are stored elsewhere: key 0 of this view is
+     * key {@code firstKey} of every sequence}. So {@link #keys} and {@link #maxKeys} count the keys before, and positions of keys, tensors
+     * of a mask, weights and dropout are relative to the whole sequence. The keys before are neither read nor visible, those after the
+     * shard do not exist: attention over a shard is attention over its part of the keys, to be merged by {@link AttentionSplits} or {@link
+     * AttentionState#merge}. Causal masks, windows and linear biases need {@link Mask#queryOffset} then, since bottom-right alignment would
+     * take the end of the shard for the end of the sequence. Weights and scores have columns for the keys before, and scratch memory too.
      *
      * @param firstKey a multiple of {@link AttentionSplits#SPLIT_KEYS}, at most 2^34
-     * @return a view of the same memory
      * @throws IllegalArgumentException if the position is another
      * @throws IllegalStateException if this view is a shard already
      */
@@ -139,10 +119,10 @@ public final class KeyValueView {
     }
 
     /**
-     * Views a static cache: tensors of a fixed number of tokens. Each sequence has used the first tokens. Elements beyond its length are never read,
-     * and masks are aligned to the lengths. {@link #maxKeys} is {@code maxTokens}, so a mask
-     * over keys, or weights, keep their shape from step to step. The caller owns the memory and may write tokens to it between
-     * calls of attention; a new length takes a new view, which is cheap.
+     * Views a static cache: tensors of a fixed number of tokens. Each sequence has used the first tokens. Elements beyond its length are
+     * never read, and masks are aligned to the lengths. {@link #maxKeys} is {@code maxTokens}, so a mask over keys, or weights, keep their
+     * shape from step to step. The caller owns the memory and may write tokens to it between calls of attention; a new length takes a new
+     * view, which is cheap.
      *
      * @param key {@code [sequences, keyValueHeads, maxTokens, headDim]}, any strides and element type
      * @param value {@code [sequences, keyValueHeads, maxTokens, valueDim]}

@@ -46,9 +46,8 @@ public final class Mask {
     public static final Mask CAUSAL = of(new MaskPart.Causal());
 
     /**
-     * Causal, aligned top-left as {@code is_causal} of PyTorch's {@code scaled_dot_product_attention}: query {@code i} sees the
-     * keys {@code j <= i}, however many keys exist. A window beside it is aligned bottom-right unless {@code queryOffset(0)} is
-     * combined with both.
+     * Causal, aligned top-left as {@code is_causal} of PyTorch's {@code scaled_dot_product_attention}: query {@code i} sees the keys {@code
+     * j <= i}, however many keys exist. A window beside it is aligned bottom-right unless {@code queryOffset(0)} is combined with both.
      */
     public static final Mask CAUSAL_TOP_LEFT = of(new MaskPart.CausalTopLeft());
 
@@ -93,11 +92,10 @@ public final class Mask {
     }
 
     /**
-     * Returns a mask for key padding: batch {@code b} has {@code lengths[b]} keys, and the rest of its keys does not
-     * exist. The sequence ends there, and the last query has the position of the last of these keys (see above).
+     * {@return a mask for key padding: batch {@code b} has {@code lengths[b]} keys, and the rest of its keys does not exist}. The sequence
+     * ends there, and the last query has the position of the last of these keys (see above).
      *
      * @param lengths one per batch, or a single one for all
-     * @return the mask
      * @throws IllegalArgumentException if a length is negative
      */
     public static Mask keyLengths(long... lengths) {
@@ -108,13 +106,13 @@ public final class Mask {
     }
 
     /**
-     * Returns a mask for sequences that are padded at their end, queries and keys alike, as the prompts of a batch are: batch {@code b}
-     * has {@code lengths[b]} tokens from 0 on, and query {@code i} is at position {@code i}. It is {@code
-     * keyLengths(lengths).and(queryOffset(0))}. {@link #keyLengths} alone takes the last query for the last token, but in a padded sequence it is
-     * padding: with {@link #CAUSAL} the first queries then see no key. Outputs of padded queries are arbitrary, but finite for finite inputs.
+     * {@return a mask for sequences that are padded at their end, queries and keys alike, as the prompts of a batch are: batch {@code b}
+     * has {@code lengths[b]} tokens from 0 on, and query {@code i} is at position {@code i}}. It is {@code
+     * keyLengths(lengths).and(queryOffset(0))}. {@link #keyLengths} alone takes the last query for the last token, but in a padded sequence
+     * it is padding: with {@link #CAUSAL} the first queries then see no key. Outputs of padded queries are arbitrary, but finite for finite
+     * inputs.
      *
      * @param lengths one per batch, or a single one for all
-     * @return the mask
      * @throws IllegalArgumentException if a length is negative
      */
     public static Mask rightPadded(long... lengths) {
@@ -138,13 +136,11 @@ public final class Mask {
     }
 
     /**
-     * Returns a sliding window: a query at position p (see above) sees the keys {@code p - left} to {@code p + right}, both included. A
-     * model's window of W tokens, the query's own among them, is
-     * {@code window(W - 1, 0)}.
+     * {@return a sliding window: a query at position p (see above) sees the keys {@code p - left} to {@code p + right}, both included}. A
+     * model's window of W tokens, the query's own among them, is {@code window(W - 1, 0)}.
      *
      * @param left how many keys before its own a query sees, at least 0; all from 2^60 on, such as {@link Long#MAX_VALUE}
      * @param right how many keys after its own, at least 0; all from 2^60 on, such as {@link Long#MAX_VALUE}
-     * @return the mask
      * @throws IllegalArgumentException if a side is negative
      */
     public static Mask window(long left, long right) {
@@ -190,8 +186,7 @@ public final class Mask {
     }
 
     /**
-     * {@return a block-sparse mask: blocks of scores that are not kept do not exist, and tiles that consist of such blocks
-     * are skipped}
+     * {@return a block-sparse mask: blocks of scores that are not kept do not exist, and tiles that consist of such blocks are skipped}
      *
      * @param kept I8, broadcast over (batch, queryHeads, ceil(queries / blockSize), ceil(keys / blockSize)); not zero keeps
      * @param blockSize queries and keys of one block, a multiple of 32 up to 256 that divides 256
@@ -220,9 +215,8 @@ public final class Mask {
     }
 
     /**
-     * Returns the tensors that this mask reads. They must be alive during a call, and must not overlap its outputs.
-     *
-     * @return an unmodifiable list of the tensors, or of views of them
+     * {@return the tensors that this mask reads; an unmodifiable list of the tensors, or of views of them}. They must be alive during a
+     * call, and must not overlap its outputs.
      */
     public List<Tensor> tensors() {
         return parts.stream()
@@ -232,10 +226,8 @@ public final class Mask {
     }
 
     /**
-     * Returns whether all sequences of a batch have the same mask: no part has a tensor with a batch axis of several elements, or
-     * several key lengths or query offsets.
-     *
-     * @return whether a slice of a batch can be computed with this mask
+     * {@return whether all sequences of a batch have the same mask: no part has a tensor with a batch axis of several elements, or several
+     * key lengths or query offsets; whether a slice of a batch can be computed with this mask}
      */
     public boolean isSharedByBatch() {
         return parts.stream().allMatch(MaskPart::isSharedByBatch);

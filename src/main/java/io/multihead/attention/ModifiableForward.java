@@ -14,7 +14,7 @@ final class ModifiableForward extends ForwardCall implements ScoreFunction {
         super(memory);
     }
 
-    /** Sets the modifier, and returns what the engine calls in its place. */
+    /** Sets the modifier, and returns the engine's wrapper of it. */
     @Nullable
     ScoreFunction adapt(@Nullable ScoreModifier newModifier) {
         modifier = newModifier;

@@ -57,20 +57,12 @@ public final class PackedSequences {
         return new PackedSequences(offsets);
     }
 
-    /**
-     * Returns the number of sequences.
-     *
-     * @return at least 0
-     */
+    /** {@return the number of sequences} */
     public int count() {
         return offsets.length - 1;
     }
 
-    /**
-     * Returns the number of tokens of all sequences together.
-     *
-     * @return at least 0
-     */
+    /** {@return the number of tokens of all sequences together; at least 0} */
     public long tokens() {
         return offsets[offsets.length - 1];
     }
@@ -105,11 +97,7 @@ public final class PackedSequences {
         return end(sequence) - start(sequence);
     }
 
-    /**
-     * Returns the number of tokens of the longest sequence.
-     *
-     * @return at least 0
-     */
+    /** {@return the number of tokens of the longest sequence; at least 0} */
     public long maxLength() {
         long max = 0;
         for (int i = 0; i < count(); i++) {
@@ -118,9 +106,7 @@ public final class PackedSequences {
         return max;
     }
 
-    /**
-     * {@return the boundaries, as {@link #of} takes them}
-     */
+    /** {@return the boundaries, as {@link #of} takes them} */
     public long[] offsets() {
         return offsets.clone();
     }

@@ -12,8 +12,7 @@ import org.jspecify.annotations.Nullable;
  * @param softCap {@code cap tanh(score / cap)} (Gemma 2); 0 for none
  * @param slopes one per query head: {@code slope (key - position)} is added (ALiBi, Press et al. 2022), where {@link Mask} defines the position of a
  *     query: bottom-right, with key lengths, or from {@link Mask#queryOffset}; null for none
- * @param sinks one per query head: the score of a key without value (GPT-OSS), which counts in log-sum-exp too; null for
- *     none
+ * @param sinks one per query head: the score of a key without value (GPT-OSS), which counts in log-sum-exp too; null for none
  * @param modifier any formula, slowly; null for none
  */
 @SuppressWarnings("ArrayRecordComponent") // copied in and out, and never compared by the library
@@ -28,8 +27,7 @@ public record ScoreOptions(
     /**
      * Copies and checks the parts.
      *
-     * @throws IllegalArgumentException if the cap is negative or not finite, a slope is not finite, or a sink is NaN or plus
-     *     infinity
+     * @throws IllegalArgumentException if the cap is negative or not finite, a slope is not finite, or a sink is NaN or plus infinity
      */
     public ScoreOptions {
         if (!(softCap == 0 || softCap >= Float.MIN_NORMAL && softCap <= Float.MAX_VALUE)) {
@@ -41,21 +39,13 @@ public record ScoreOptions(
         requireNumbers(sinks, "sinks", true);
     }
 
-    /**
-     * Returns the linear biases.
-     *
-     * @return a copy, or null
-     */
+    /** {@return the linear biases, or null} */
     @Override
     public float @Nullable [] slopes() {
         return slopes == null ? null : slopes.clone();
     }
 
-    /**
-     * Returns the sinks.
-     *
-     * @return a copy, or null
-     */
+    /** {@return the sinks, or null} */
     @Override
     public float @Nullable [] sinks() {
         return sinks == null ? null : sinks.clone();

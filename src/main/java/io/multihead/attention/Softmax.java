@@ -14,8 +14,8 @@ import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Fused scale, mask and softmax over the last axis: {@code p_j = e^(s_j - m) / sum_k e^(s_k - m)} with
- * {@code s = scale * scores + bias} and {@code m = max s}.
+ * Fused scale, mask and softmax over the last axis: {@code p_j = e^(s_j - m) / sum_k e^(s_k - m)} with {@code s = scale * scores + bias}
+ * and {@code m = max s}.
  *
  * <p>Scores have one to four axes, aligned from the right with {@code (batch, heads, queries, keys)}, any strides and element
  * types; arithmetic is f32. Masked scores do not exist, for any content, even NaN; a row without unmasked scores becomes 0, its logarithm

@@ -24,10 +24,9 @@ public final class CacheContents {
     }
 
     /**
-     * Returns the contents of a cache, as they are at each call.
+     * {@return the contents of a cache, as they are at each call}
      *
      * @param cache the cache, which is not copied
-     * @return its contents
      */
     public static CacheContents of(KeyValueCache cache) {
         return new CacheContents(Checks.notNull(cache, "cache"));

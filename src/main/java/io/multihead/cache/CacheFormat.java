@@ -28,10 +28,9 @@ public enum CacheFormat {
     }
 
     /**
-     * Returns the format of an element type, with one scale per key in I8.
+     * {@return the format of an element type, with one scale per key in I8}
      *
      * @param dtype F32, BF16, F16 or I8
-     * @return the format
      * @throws IllegalArgumentException if the type is F64
      */
     public static CacheFormat of(DType dtype) {
@@ -44,9 +43,7 @@ public enum CacheFormat {
         };
     }
 
-    /**
-     * {@return the type of the elements}
-     */
+    /** {@return the type of the elements} */
     public DType dtype() {
         return dtype;
     }

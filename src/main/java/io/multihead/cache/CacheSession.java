@@ -15,16 +15,15 @@ import java.util.function.Consumer;
 /**
  * Sequences of a cache in a safetensors file, from which the same or another process continues with the same bits.
  *
- * <p>The file has the tokens of all layers as they are stored: tensors {@code layer.L.key} {@code [heads, tokens, headDim]} and
- * {@code layer.L.value} {@code [heads, tokens, valueDim]} of the cache's element type and, in i8, {@code layer.L.key_scale} and
- * {@code layer.L.value_scale} {@code [heads, tokens]} in f32; keys in blocks have a scale for each, {@code [heads, tokens, blocks]}. Tokens are
- * grouped in blocks of 64; its metadata has the blocks of each sequence, its first token and its length in each layer, and the sizes, element type
- * and rotary embeddings of the cache. Shared blocks are stored once, and shared again by the loaded sequences. Tokens that were truncated or dropped
- * are
- * not in the file. Recurrent states are tensors {@code part.P.layer.L.state} {@code [states, floats]} in f32, one row for each sequence and
- * each of its snapshots; where a cache is made of several, tensors of keys and values have {@code part.P.} before their names, too. A last
- * tensor {@code checksums} has the CRC-32C of the metadata and of each other tensor, so that a file which was
- * damaged is refused. Files of earlier versions, which have none, are read too.
+ * <p>The file has the tokens of all layers as they are stored: tensors {@code layer.L.key} {@code [heads, tokens, headDim]} and {@code
+ * layer.L.value} {@code [heads, tokens, valueDim]} of the cache's element type and, in i8, {@code layer.L.key_scale} and {@code
+ * layer.L.value_scale} {@code [heads, tokens]} in f32; keys in blocks have a scale for each, {@code [heads, tokens, blocks]}. Tokens are
+ * grouped in blocks of 64; its metadata has the blocks of each sequence, its first token and its length in each layer, and the sizes,
+ * element type and rotary embeddings of the cache. Shared blocks are stored once, and shared again by the loaded sequences. Tokens that
+ * were truncated or dropped are not in the file. Recurrent states are tensors {@code part.P.layer.L.state} {@code [states, floats]} in f32,
+ * one row for each sequence and each of its snapshots; where a cache is made of several, tensors of keys and values have {@code part.P.}
+ * before their names, too. A last tensor {@code checksums} has the CRC-32C of the metadata and of each other tensor, so that a file which
+ * was damaged is refused. Files of earlier versions, which have none, are read too.
  *
  * <p>Paged and contiguous caches read each other's files. Saving reads the cache, as views do; loading changes it, as append does.
  */
@@ -74,9 +73,9 @@ public final class CacheSession {
     }
 
     /**
-     * Opens the sequences of a file, in the order in which they were saved, with the smallest numbers that are not in use; sequences
-     * that are open stay as they are. The file is mapped, or read into
-     * memory where its file system is not the default one, and read twice: for its checksums, and to fill pages.
+     * Opens the sequences of a file, in the order in which they were saved, with the smallest numbers that are not in use; sequences that
+     * are open stay as they are. The file is mapped, or read into memory where its file system is not the default one, and read twice: for
+     * its checksums, and to fill pages.
      *
      * @param cpu threads and scratch
      * @param cache a cache of the file's sizes, element type and rotary embeddings

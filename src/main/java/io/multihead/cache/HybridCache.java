@@ -22,12 +22,12 @@ public final class HybridCache implements SequenceCache {
     }
 
     /**
-     * Returns a cache of several.
+     * {@return a cache of several}
      *
      * @param parts caches without sequences, none of them a hybrid; only the new cache may change them from now on
      * @param partOf for each layer, the index of its part; a part's layers are in this order
-     * @return the cache
-     * @throws IllegalArgumentException if there is no part, or one has sequences, is a hybrid or is there twice, or has more or fewer layers than are named
+     * @throws IllegalArgumentException if there is no part, or one has sequences, is a hybrid or is there twice, or has more or fewer
+     *     layers than are named
      */
     public static HybridCache of(List<? extends SequenceCache> parts, int... partOf) {
         List<SequenceCache> all = List.copyOf(Checks.noNulls(parts, "parts"));
@@ -60,9 +60,7 @@ public final class HybridCache implements SequenceCache {
         }
     }
 
-    /**
-     * {@return the caches of one kind}
-     */
+    /** {@return the caches of one kind} */
     public List<SequenceCache> parts() {
         return parts;
     }

@@ -16,18 +16,18 @@ import org.jspecify.annotations.Nullable;
 /**
  * Keys and values of many sequences and all layers, kept between steps in the layout that attention reads in place.
  *
- * <p>Memory is divided into pages, each with some tokens of all layers and heads (Kwon et al. 2023, section 4). Sequences that were
- * forked share pages until one of them writes. {@link #contiguous} allocates all its memory at once and never fails up to the length
- * that it was created for, unless other sequences take its pages: forks, whose shared pages are copied when they are written, and sequences beyond
- * the number that it was created for. {@link #paged} takes pages as they are needed, within a hard budget.
- * Both hold native memory, {@link #bytesPerToken} for each token. An arena of the caller may own it, without a limit of size. Otherwise the garbage
- * collector frees it after the cache, and the JVM's limit of direct memory applies
- * ({@code -XX:MaxDirectMemorySize}, else {@code -Xmx}). Lengths are rounded up to whole pages, 64 tokens in a paged cache and 256 in a
- * contiguous one. Memory once allocated is kept for later sequences.
+ * <p>Memory is divided into pages, each with some tokens of all layers and heads (Kwon et al. 2023, section 4). Sequences that were forked
+ * share pages until one of them writes. {@link #contiguous} allocates all its memory at once and never fails up to the length that it was
+ * created for, unless other sequences take its pages: forks, whose shared pages are copied when they are written, and sequences beyond the
+ * number that it was created for. {@link #paged} takes pages as they are needed, within a hard budget. Both hold native memory, {@link
+ * #bytesPerToken} for each token. An arena of the caller may own it, without a limit of size. Otherwise the garbage collector frees it
+ * after the cache, and the JVM's limit of direct memory applies ({@code -XX:MaxDirectMemorySize}, else {@code -Xmx}). Lengths are rounded
+ * up to whole pages, 64 tokens in a paged cache and 256 in a contiguous one. Memory once allocated is kept for later sequences.
  *
  * <p>A token is narrowed once, when it is appended: f32 without a change, bf16 and f16 to nearest even, i8 with one f32 scale per token,
- * head and side (largest absolute element over 127), or one per 32 elements of a key ({@link CacheFormat#I8_BLOCKS}). Attention over a narrow cache equals attention over its widened
- * content; a key's scale in i8 is a factor of its score, before which sums with queries beyond 10^36 may overflow.
+ * head and side (largest absolute element over 127), or one per 32 elements of a key ({@link CacheFormat#I8_BLOCKS}). Attention over a
+ * narrow cache equals attention over its widened content; a key's scale in i8 is a factor of its score, before which sums with queries
+ * beyond 10^36 may overflow.
  *
  * <p>Views may be read by any number of threads while nobody appends, truncates, slides, forks or closes; those are for one
  * thread at a time. A warm append within the memory at hand allocates nothing, but a rope's angles at new positions.
@@ -55,7 +55,8 @@ public final class KeyValueCache implements SequenceCache {
         /**
          * Checks the sizes.
          *
-         * @throws IllegalArgumentException if a size is less than 1, 64 tokens have 2^31 elements or more, there are several ropes but not one per layer, or one rotates more than {@code headDim}
+         * @throws IllegalArgumentException if a size is less than 1, 64 tokens have 2^31 elements or more, there are several ropes but not
+         *     one per layer, or one rotates more than {@code headDim}
          */
         public Config {
             Checks.atLeast(layers, 1, "layers");
@@ -107,9 +108,7 @@ public final class KeyValueCache implements SequenceCache {
             return new Config(layers, heads, headDim, valueDim, format, List.of(Checks.noNulls(newRopes, "ropes")));
         }
 
-        /**
-         * {@return the bytes of one token in all layers, as {@link KeyValueCache#bytesPerToken} of a cache}
-         */
+        /** {@return the bytes of one token in all layers, as {@link KeyValueCache#bytesPerToken} of a cache} */
         public long bytesPerToken() {
             return layout().bytesPerToken();
         }
@@ -184,11 +183,11 @@ public final class KeyValueCache implements SequenceCache {
     }
 
     /**
-     * Creates a cache of pages of 64 tokens, which are taken as sequences grow. No sequence is open. Memory is allocated in slabs and kept. The first
-     * slab has 4 MiB or eight pages. Each of the next slabs has three times the memory of all slabs before it, until together they have 64 MiB or a
-     * sixteenth of the budget, whichever is more; later slabs have that size. Sequences that grow in turns take pages in runs of eight, so that
-     * attention
-     * reads long streams; more memory is allocated when at least half of it is in use and no such run is free.
+     * Creates a cache of pages of 64 tokens, which are taken as sequences grow. No sequence is open. Memory is allocated in slabs and kept.
+     * The first slab has 4 MiB or eight pages. Each of the next slabs has three times the memory of all slabs before it, until together
+     * they have 64 MiB or a sixteenth of the budget, whichever is more; later slabs have that size. Sequences that grow in turns take pages
+     * in runs of eight, so that attention reads long streams; more memory is allocated when at least half of it is in use and no such run
+     * is free.
      *
      * @param config sizes and element type
      * @param budgetBytes most bytes of all pages together
@@ -250,9 +249,7 @@ public final class KeyValueCache implements SequenceCache {
         return (int) sequences.window.tokens;
     }
 
-    /**
-     * {@return the sizes and the element type}
-     */
+    /** {@return the sizes and the element type} */
     public Config config() {
         return config;
     }
@@ -267,11 +264,7 @@ public final class KeyValueCache implements SequenceCache {
         return pool.layout.bytesPerToken();
     }
 
-    /**
-     * Returns the bytes of the pages that sequences hold; a shared page counts once.
-     *
-     * @return at most the budget
-     */
+    /** {@return the bytes of the pages that sequences hold, at most the budget; a shared page counts once} */
     @Override
     public long usedBytes() {
         return bytesPerToken() * pool.pageTokens * pool.used();
@@ -452,11 +445,10 @@ public final class KeyValueCache implements SequenceCache {
     }
 
     /**
-     * Returns a view of some sequences of one layer, for attention. It is valid while they are open and shows their current tokens.
+     * {@return a view of some sequences of one layer, for attention}. It is valid while they are open and shows their current tokens.
      *
      * @param layer from 0
      * @param of open sequences
-     * @return a view of these sequences
      */
     public KeyValueView view(int layer, int... of) {
         Checks.index(layer, config.layers(), "layer");

@@ -212,7 +212,7 @@ final class KeyWindow {
         }
     }
 
-    /** Releases what snapshots have. */
+    /** Releases the pages of snapshots. */
     void clear(Sequence sequence) {
         List<Mark> all = sequence.marks;
         for (int i = 0; i < all.size(); i++) { // no lambda: a session that slides calls this for each token
@@ -240,7 +240,6 @@ final class KeyWindow {
         }
     }
 
-    /** Adds the pages that snapshots have. */
     static void addPages(Sequence sequence, BitSet to) {
         for (Mark mark : sequence.marks) {
             for (int page : mark.pages) {

@@ -26,32 +26,29 @@ public record NewTokens(Tensor key, Tensor value, @Nullable PackedSequences sequ
     }
 
     /**
-     * Returns the same number of tokens of each sequence, at their indices.
+     * {@return the same number of tokens of each sequence, at their indices}
      *
      * @param key {@code [sequences, heads, tokens, headDim]}
      * @param value {@code [sequences, heads, tokens, valueDim]}
-     * @return the tokens
      */
     public static NewTokens of(Tensor key, Tensor value) {
         return new NewTokens(key, value, null, null);
     }
 
     /**
-     * Returns these tokens, packed one sequence after another.
+     * {@return these tokens, packed one sequence after another}
      *
      * @param newSequences which tokens belong to which sequence
-     * @return the changed tokens
      */
     public NewTokens withSequences(PackedSequences newSequences) {
         return new NewTokens(key, value, Checks.notNull(newSequences, "sequences"), positions);
     }
 
     /**
-     * Returns these tokens with keys that are rotated to given positions. Masks and windows of attention still go by a token's
-     * index in its sequence.
+     * {@return these tokens with keys that are rotated to given positions}. Masks and windows of attention still go by a token's index in
+     * its sequence.
      *
      * @param newPositions {@code [tokens]}, {@code [sequences, tokens]} or {@code [streams, sequences, tokens]}; not copied
-     * @return the changed tokens
      */
     public NewTokens withPositions(long... newPositions) {
         return new NewTokens(key, value, sequences, Checks.notNull(newPositions, "positions"));

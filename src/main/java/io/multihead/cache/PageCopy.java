@@ -18,7 +18,7 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Copies tokens of one layer between pages and tensors, as they are stored or widened. What is copied is a list of runs, each within
+ * Copies tokens of one layer between pages and tensors, as they are stored or widened. The copied tokens are a list of runs, each within
  * one page; a task is one head of one run. Tensors are {@code [heads, tokens, dim]}, scales {@code [heads, tokens]}, or {@code [heads,
  * tokens, blocks]}.
  */

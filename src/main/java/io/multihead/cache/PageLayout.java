@@ -13,19 +13,17 @@ import io.multihead.internal.layout.PanelFormat;
  * @param elements how their elements are stored
  */
 record PageLayout(int layers, int heads, int headDim, int valueDim, CacheFormat elements) {
-    /** Returns how their panels are stored. */
     PanelFormat format() {
         return elements.panels();
     }
 
-    /** Returns the scales of a key. */
     int keyScales() {
         return elements.scalesOfKey(headDim);
     }
 
     /**
-     * Returns the elements of one token of one head: a key, in whole interleaved rows, a value, in
-     * whole panels, and as many as their scales take.
+     * Returns the elements of one token of one head: a key, in whole interleaved rows, a value, in whole panels, and as many as their
+     * scales take.
      */
     long tokenElements() {
         return format().rowsOf(headDim) + Math.ceilDiv(valueDim, (long) Lanes.PANEL) * Lanes.PANEL + scaleElements(1);

@@ -17,12 +17,12 @@ import org.jspecify.annotations.Nullable;
  * The memory of a cache: pages of equal size with all layers and heads of some tokens, in slabs that are allocated when their first
  * page is taken and freed by their arena. A page counts the sequences that share it.
  *
- * <p>A slab is {@code [layer][head][keys of all pages, then values of all pages, then scales of all pages]}, keys and values in the
- * panels of {@code KeyValueSpan}, scales in i8 alone, those of a page's keys, block after block, before those of its values. So a head's keys are one stream
- * over consecutive pages, which a sequence takes in runs ({@link FreePages}), and so are its values and its scales. The first slabs of a pool
- * that grows are smaller: its memory grows fourfold until it is that of a slab. Attention
- * reads 256 keys, then 256 values, and so on; when each of these 64 KiB began a new stream for the hardware prefetcher, as with heads next
- * to each other in a page, memory was read at 15 instead of 21 GB/s. Slabs are native memory of one arena.
+ * <p>A slab is {@code [layer][head][keys of all pages, then values of all pages, then scales of all pages]}, keys and values in the panels
+ * of {@code KeyValueSpan}, scales in i8 alone, those of a page's keys, block after block, before those of its values. So a head's keys are
+ * one stream over consecutive pages, which a sequence takes in runs ({@link FreePages}), and so are its values and its scales. The first
+ * slabs of a pool that grows are smaller: its memory grows fourfold until it is that of a slab. Attention reads 256 keys, then 256 values,
+ * and so on; when each of these 64 KiB began a new stream for the hardware prefetcher, as with heads next to each other in a page, memory
+ * was read at 15 instead of 21 GB/s. Slabs are native memory of one arena.
  */
 final class PagePool {
     private static final long SLAB_BYTES = 64L << 20;
@@ -253,7 +253,6 @@ final class PagePool {
         Operation.execution(cpu).requireAccess(probe.segment(), "cache");
     }
 
-    /** Returns the memory of a page that was taken. */
     PanelMemory slab(int page) {
         return Checks.notNull(slabs[slabOf[page]], "page");
     }
@@ -267,7 +266,6 @@ final class PagePool {
         return part / layout.allHeads();
     }
 
-    /** Returns the memory that a part lies in. */
     PanelMemory slabOf(int part) {
         return slab(pageOf(part));
     }
@@ -291,7 +289,6 @@ final class PagePool {
         return part % layout.allHeads() * pagesOfSlab(slab) * headElements();
     }
 
-    /** Returns the elements of one head in a page. */
     private int headElements() {
         return keyElements + valueElements + scaleElements;
     }

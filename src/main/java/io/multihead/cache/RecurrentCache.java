@@ -323,7 +323,7 @@ public final class RecurrentCache implements SequenceCache {
         }
     }
 
-    /** Returns what a snapshot fails with while a step runs, or after one that failed. */
+    /** Returns the exception of a snapshot while a step runs, or after one that failed. */
     static IllegalStateException uneven(int sequence, long[] lengths) {
         return new IllegalStateException(
                 "sequence " + sequence + ": layers of lengths " + Arrays.toString(lengths) + "; " + EVEN);

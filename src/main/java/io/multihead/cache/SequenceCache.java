@@ -8,9 +8,7 @@ package io.multihead.cache;
  * Methods that change sequences are for one thread at a time. Parts of a model read only these three implementations.
  */
 public interface SequenceCache {
-    /**
-     * {@return the number of layers that keep something}
-     */
+    /** {@return the number of layers that keep something} */
     int layers();
 
     /**
@@ -129,25 +127,13 @@ public interface SequenceCache {
      */
     void slide(int sequence, long firstKey);
 
-    /**
-     * Returns the bytes of one token in all layers.
-     *
-     * @return 0 where all states are recurrent
-     */
+    /** {@return the bytes of one token in all layers; 0 where all states are recurrent} */
     long bytesPerToken();
 
-    /**
-     * Returns the bytes of a sequence that do not depend on its length, and of each snapshot.
-     *
-     * @return 0 where no state is recurrent
-     */
+    /** {@return the bytes of a sequence that do not depend on its length, and of each snapshot; 0 where no state is recurrent} */
     long bytesPerSequence();
 
-    /**
-     * Returns the bytes that sequences and snapshots hold; shared memory counts once.
-     *
-     * @return at least 0
-     */
+    /** {@return the bytes that sequences and snapshots hold; shared memory counts once; at least 0} */
     long usedBytes();
 
     /**

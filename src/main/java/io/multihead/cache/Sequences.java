@@ -128,8 +128,7 @@ final class Sequences {
             Sequence sequence = get(to[i]);
             long length = sequence.lengths[layer];
             long count = count(offsets, i, all);
-            // a broadcast tensor may have so many tokens that length + count overflows, and a negative sum would need
-            // no page
+            // a broadcast tensor may have so many tokens that length + count overflows; a negative sum needs no page
             long end = count > Long.MAX_VALUE - length ? Long.MAX_VALUE : length + count;
             long pages = Math.ceilDiv(end, (long) pool.pageTokens);
             long missing = Math.max(0, pages - sequence.dropped - sequence.pageCount);

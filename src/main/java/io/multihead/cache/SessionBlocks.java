@@ -68,7 +68,6 @@ final class SessionBlocks {
         return firstKey / Sequences.SLIDE_STEP * (Sequences.SLIDE_STEP / TOKENS);
     }
 
-    /** Returns the first block of a sequence. */
     long first(Sequence sequence) {
         return sequence.dropped * (pool.pageTokens / TOKENS);
     }

@@ -169,7 +169,7 @@ record SessionHeader(List<Entry> sequences) {
         }
     }
 
-    /** Returns what a file and a cache must have in common, by name, but for rotary embeddings. */
+    /** Returns the settings that a file and a cache must share, by name, but for rotary embeddings. */
     private static Map<String, String> geometry(Config config, int layers) {
         Map<String, String> fields = new LinkedHashMap<>();
         fields.put("layers", String.valueOf(layers));

@@ -22,11 +22,10 @@ final class SessionLoader implements SessionPart {
     private final KeyValueCache cache;
     private final PagePool pool;
     private final Safetensors file;
-    /** What the names of the cache's tensors begin with. */
+    /** The prefix of the cache's tensors. */
     private final String prefix;
 
     private final SessionHeader header;
-    /** Layers of the file. */
     private final int[] layers;
     /** Blocks of a page. */
     private final int step;
@@ -39,8 +38,8 @@ final class SessionLoader implements SessionPart {
     /**
      * Plans a load.
      *
-     * @param metadata what the file says of this cache
-     * @param prefix what the names of its tensors begin with
+     * @param metadata the file's entry of this cache
+     * @param prefix the prefix of its tensors
      * @param layers which layers of the file the cache has
      * @param ofFile how many the file has of this prefix
      */

@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * @param layers which part has which layer
  */
 record SessionParts(List<? extends SequenceCache> parts, List<Integer> layers) {
-    /** What files are of that have recurrent states, or keys of several sizes. */
+    /** The kind of files with recurrent states, or keys of several sizes. */
     static final String FORMAT = "multihead cache session 5";
 
     private static final String LAYERS = "parts of layers";
@@ -71,7 +71,7 @@ record SessionParts(List<? extends SequenceCache> parts, List<Integer> layers) {
         }
     }
 
-    /** Returns the tensors of sequences, and adds what is said of them. */
+    /** Returns the tensors of sequences, and adds their metadata. */
     Map<String, LazyTensor> save(Compute cpu, Map<String, String> metadata, int[] sequences) {
         requireAccess(cpu);
         Map<String, LazyTensor> tensors = new LinkedHashMap<>();
@@ -167,7 +167,7 @@ record SessionParts(List<? extends SequenceCache> parts, List<Integer> layers) {
         }
     }
 
-    /** Returns whether a file has as one cache what has several windows here, as files of versions 1 to 4. */
+    /** Returns whether a file has one cache where there are several windows here, as files of versions 1 to 4. */
     private boolean isOfOneCache(Safetensors file) {
         return !isPlain()
                 && !file.metadata().containsKey(LAYERS)
@@ -193,7 +193,7 @@ record SessionParts(List<? extends SequenceCache> parts, List<Integer> layers) {
         }
     }
 
-    /** Returns what a file says of one part, without what stands before the names. */
+    /** Returns a file's metadata of one part, without the prefix of names. */
     private static Map<String, String> metadata(Safetensors file, String prefix) {
         Map<String, String> metadata = new LinkedHashMap<>();
         file.metadata().forEach((name, text) -> {

@@ -125,7 +125,7 @@ final class SessionRopes {
         };
     }
 
-    /** Returns what a scaling is made of, in the order of version 1. */
+    /** Returns the numbers of a scaling, in the order of version 1. */
     static Map<String, Object> numbers(RopeScaling scaling) {
         Map<String, Object> numbers = new LinkedHashMap<>();
         switch (scaling) {

@@ -25,7 +25,7 @@ final class SessionStates implements SessionPart {
     /** By sequence, shorter ones first; the last one is the present one. */
     private final List<long[]> lengths = new ArrayList<>();
 
-    /** Reads and checks what a file says, and the shapes of its tensors. */
+    /** Reads and checks a file's metadata, and the shapes of its tensors. */
     SessionStates(RecurrentCache cache, Safetensors file, Map<String, String> metadata, String prefix) {
         this.cache = cache;
         this.file = file;
@@ -59,7 +59,7 @@ final class SessionStates implements SessionPart {
         }
     }
 
-    /** Returns what is said of sequences, and adds their tensors. */
+    /** Returns the metadata of sequences, and adds their tensors. */
     static Map<String, String> save(
             RecurrentCache cache, int[] sequences, String prefix, Map<String, LazyTensor> tensors) {
         Map<String, String> metadata = new LinkedHashMap<>();

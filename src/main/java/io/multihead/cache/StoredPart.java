@@ -44,7 +44,6 @@ enum StoredPart {
                 : Shape.of(config.heads(), tokens, this == KEY ? config.headDim() : config.valueDim());
     }
 
-    /** Returns a tensor of zeros. */
     Tensor allocate(Arena arena, Config config, long tokens) {
         return Tensor.allocate(arena, dtype(config), shape(config, tokens));
     }

@@ -12,11 +12,10 @@ import java.util.concurrent.RejectedExecutionException;
 /**
  * Threads and scratch memory for kernels. No other class of the library starts a thread.
  *
- * <p>Results never depend on the number of threads. A Compute may be shared by any number of callers: one that finds its
- * threads busy with another call computes on its own thread. Scratch memory grows to the size of the largest call, for each concurrent caller, and is
- * reused. {@link #heldBytes} returns its size; {@link #trim} and {@link #close} release it.
- * Packed panels are native memory. A Compute that nobody closes ends its threads some seconds after it is garbage, and its native
- * memory is freed some time after that.
+ * <p>Results never depend on the number of threads. A Compute may be shared by any number of callers: one that finds its threads busy with
+ * another call computes on its own thread. Scratch memory grows to the size of the largest call, for each concurrent caller, and is reused.
+ * {@link #heldBytes} returns its size; {@link #trim} and {@link #close} release it. Packed panels are native memory. A Compute that nobody
+ * closes ends its threads some seconds after it is garbage, and its native memory is freed some time after that.
  *
  * <p>Interrupts neither end a call nor change its result; the caller's interrupt status stays set. {@link #close} ends the threads.
  * Further calls fail with {@link IllegalStateException}.
@@ -80,20 +79,14 @@ public final class Compute implements AutoCloseable {
         }
     }
 
-    /**
-     * Returns how many threads work on one call.
-     *
-     * @return the number of threads, the caller included
-     */
+    /** {@return how many threads work on one call, the caller included} */
     public int parallelism() {
         return execution.parallelism();
     }
 
     /**
-     * Returns how much scratch memory this Compute holds for later calls. Calls that are running may hold more. Tables of a call's
-     * tasks and of a task's rows, a few numbers each, are not counted.
-     *
-     * @return bytes, of arrays on the Java heap and of native memory
+     * {@return how much scratch memory this Compute holds for later calls; bytes, of arrays on the Java heap and of native memory}. Calls
+     * that are running may hold more. Tables of a call's tasks and of a task's rows, a few numbers each, are not counted.
      */
     public long heldBytes() {
         return execution.heldBytes();

@@ -57,30 +57,26 @@ public final class AnswerFormat {
         return new AnswerFormat(grammars, calls, all, MarkedAnswer.thoughtEnd(promptEnd), promptTokens);
     }
 
-    /**
-     * {@return the format of calls; empty if there are no tools and the model's template writes no known calls}
-     */
+    /** {@return the format of calls; empty if there are no tools and the model's template writes no known calls} */
     public Optional<ToolCallFormat> calls() {
         return calls;
     }
 
     /**
-     * Returns options whose texts keep the marks by which {@link #parse} reads the answer.
+     * {@return options whose texts keep the marks by which {@link #parse} reads the answer}
      *
      * @param options any options
-     * @return the options with the names of control tokens
      */
     public GenerationOptions options(GenerationOptions options) {
         return Checks.notNull(options, "options").withControlTokens(true);
     }
 
     /**
-     * Returns options with which the answer consists of one or more calls. Each call names one of the tools and is valid by its schema. An
-     * answer that {@link GenerationOptions#maxTokens()} truncates is incomplete. The answer has no thought before its calls, unless the
+     * {@return options with which the answer consists of one or more calls}. Each call names one of the tools and is valid by its schema.
+     * An answer that {@link GenerationOptions#maxTokens()} truncates is incomplete. The answer has no thought before its calls, unless the
      * prompt began one.
      *
      * @param options any options; their constraint holds, too
-     * @return the options with a constraint
      * @throws IllegalArgumentException if there are no tools, or a schema has a keyword that grammars do not support; the message has its
      *     place
      */
@@ -90,11 +86,10 @@ public final class AnswerFormat {
     }
 
     /**
-     * Returns options with which the answer is any text. After the mark of a call it consists of one or more calls, each of which names one
-     * of the tools and is valid by its schema. Thoughts are not restricted.
+     * {@return options with which the answer is any text}. After the mark of a call it consists of one or more calls, each of which names
+     * one of the tools and is valid by its schema. Thoughts are not restricted.
      *
      * @param options any options; their constraint holds, too
-     * @return the options with a constraint
      * @throws IllegalArgumentException if there are no tools, a schema has a keyword that grammars do not support, or calls have no mark,
      *     as in {@link ToolCallFormat#LLAMA_3} and {@link ToolCallFormat#HARMONY}
      */
@@ -104,11 +99,11 @@ public final class AnswerFormat {
     }
 
     /**
-     * Returns options with which the answer is JSON by a schema, or calls where there are tools. A thought that the prompt began comes before.
+     * {@return options with which the answer is JSON by a schema, or calls where there are tools}. A thought that the prompt began comes
+     * before.
      *
      * @param options any options; their constraint holds, too
      * @param schema a JSON schema, as {@link Grammar#ofJsonSchema} takes it
-     * @return the options with a constraint
      * @throws IllegalArgumentException if a schema has a keyword that grammars do not support; the message has its place
      */
     public GenerationOptions json(GenerationOptions options, String schema) {

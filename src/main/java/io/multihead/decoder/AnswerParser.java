@@ -34,7 +34,7 @@ public final class AnswerParser {
         this.reader = reader.apply(new Parts());
     }
 
-    /** Tells the listener, and keeps what it is told. */
+    /** Tells the listener, and keeps the parts. */
     private final class Parts implements AnswerSink {
         @Override
         public void text(String part) {

@@ -33,7 +33,7 @@ final class CachedSequence {
         }
     }
 
-    /** Returns what calls of a session that is closed fail with. */
+    /** Returns the exception of calls of a closed session. */
     static IllegalStateException closedError() {
         return new IllegalStateException("session: closed; expected an open one");
     }

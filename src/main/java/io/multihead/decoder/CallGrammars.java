@@ -11,12 +11,12 @@ import java.util.Optional;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** How a model writes calls of tools. The last grammars are kept, since a grammar keeps what it has computed. Thread-safe. */
+/** How a model writes calls of tools. The last grammars are kept, since a grammar keeps its computed states. Thread-safe. */
 final class CallGrammars {
     private static final int MOST = 16;
 
     /**
-     * What a grammar is made of: calls of tools if there are any, or JSON by a schema unless that is empty, or text before calls, behind the end of
+     * The sources of a grammar: calls of tools if there are any, or JSON by a schema unless that is empty, or text before calls, behind the end of
      * a thought.
      */
     record Key(
@@ -52,7 +52,6 @@ final class CallGrammars {
         return found;
     }
 
-    /** Returns the grammar of answers. */
     synchronized Grammar of(Key key) {
         return known.computeIfAbsent(key, CallGrammars::compile);
     }

@@ -99,9 +99,7 @@ public final class ChatTemplate {
         return new ChatTemplate(newName, writer, controlTokens, variables);
     }
 
-    /**
-     * {@return the families that are constants here, by name in small letters}
-     */
+    /** {@return the families that are constants here, by name in small letters} */
     public static Map<String, ChatTemplate> families() {
         Map<String, ChatTemplate> families = new LinkedHashMap<>();
         for (ChatTemplate each : List.of(
@@ -140,11 +138,10 @@ public final class ChatTemplate {
     }
 
     /**
-     * Returns this template with a variable where a {@link ChatPrompt} has none of its name.
+     * {@return this template with a variable where a {@link ChatPrompt} has none of its name}
      *
      * @param variable its name, such as {@code enable_thinking}
      * @param value a string, a {@link PromptText}, a boolean, a number, or a list or map of these
-     * @return the template
      */
     public ChatTemplate withVariable(String variable, Object value) {
         ChatPrompt.requireVariable(variable, value);
@@ -195,7 +192,7 @@ public final class ChatTemplate {
                 }
             }
         }
-        // what is left out says more than why another form cannot be written
+        // the left-out text says more than the reason why another form cannot be written
         IllegalArgumentException cause = failures.stream()
                 .filter(failure -> String.valueOf(failure.getMessage()).endsWith(LEFT_OUT))
                 .findFirst()
@@ -233,9 +230,7 @@ public final class ChatTemplate {
         }
     }
 
-    /**
-     * {@return the name of a family, or where the template is from}
-     */
+    /** {@return the name of a family, or where the template is from} */
     @Override
     public String toString() {
         return name;

@@ -125,7 +125,7 @@ final class DecoderBuilder {
         return config.layerInputs() == 0 ? block : withLayerInput(block, at, layer);
     }
 
-    /** Adds what a layer makes of embeddings of its own, and the factor of what it leaves, where the file has one. */
+    /** Adds a layer's part for embeddings of its own, and the factor of its result, where the file has one. */
     private Block withLayerInput(Block block, String at, int layer) {
         int dim = config.sizes().dim();
         int inner = config.layerInputs();

@@ -8,20 +8,20 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a decoder computes, but for its weights: a stack of blocks of causal self-attention and a gated feed-forward layer, each of which
+ * The configuration of a decoder: all but its weights: a stack of blocks of causal self-attention and a gated feed-forward layer, each of which
  * normalizes its input by the root mean square and adds its result to it.
  *
  * @param family the name of the family, for messages
  * @param sizes numbers of layers, elements, heads and tokens
- * @param attention what all layers' attention has in common
+ * @param attention the common settings of all layers' attention
  * @param norms how rows are normalized
- * @param layers what layers differ in, one for each
+ * @param layers the settings of each layer
  * @param activation of the feed-forward layer's gate
- * @param ends what happens to embeddings and logits
+ * @param ends the settings of embeddings and logits
  * @param fused whether query, key and value are one matrix in files, one below the other, and gate and up another one
- * @param experts what layers have in the place of a feed-forward layer, or null
+ * @param experts the experts in place of a feed-forward layer, or null
  * @param layerInputs elements of the embeddings that each layer has of its own; 0 for none
- * @param linear what some layers have in the place of attention, or null
+ * @param linear the linear attention of some layers, or null
  */
 record DecoderConfig(
         String family,
@@ -48,7 +48,6 @@ record DecoderConfig(
         this(family, sizes, attention, norms, layers, activation, ends, false, null, 0, null);
     }
 
-    /** Returns this model with experts. */
     DecoderConfig withExperts(ExpertRule newExperts) {
         return new DecoderConfig(
                 family, sizes, attention, norms, layers, activation, ends, fused, newExperts, layerInputs, linear);
@@ -121,7 +120,7 @@ record DecoderConfig(
      * @param rope rotary positions, shared by layers, or null for none
      * @param window tokens that a token sees, itself included; 0 for all before it
      * @param taps tokens of a short convolution in the place of attention; 0 for attention
-     * @param heads what they are where layers differ, or null for those of all; values are then normalized
+     * @param heads the heads where layers differ, or null for those of all; values are then normalized
      * @param keysOf the layer whose keys and values are read; -1 for its own
      */
     record LayerRule(
@@ -140,7 +139,6 @@ record DecoderConfig(
             return new LayerRule(rope, window, 0, heads, keysOf);
         }
 
-        /** A layer with a short convolution. */
         static LayerRule convolution(int taps) {
             return new LayerRule(null, 0, taps, null, -1);
         }
@@ -186,8 +184,7 @@ record DecoderConfig(
     }
 
     /**
-     * /**
-     * The gate of {@link io.multihead.model.FeedForward#clamped}.
+     * /** The gate of {@link io.multihead.model.FeedForward#clamped}.
      *
      * @param slope factor of the gate in its sigmoid
      * @param limit the largest gate, and the largest magnitude of up
@@ -235,7 +232,7 @@ record DecoderConfig(
         /** In the file, or else the embeddings. */
         ANY;
 
-        /** Reads what the file says; GGUF files say nothing, but leave out a head that is tied. */
+        /** Reads the file's setting; GGUF files have none, but leave out a head that is tied. */
         static Head of(Settings settings, boolean otherwise) {
             if (settings.isGguf()) {
                 return ANY;

@@ -30,7 +30,7 @@ import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
 
 /**
- * What files say of a model beside its weights.
+ * A model's files beside its weights.
  *
  * @param name of the model, for people
  * @param family whose names the weights have in a folder
@@ -66,7 +66,6 @@ record DecoderFiles(
         /** The files of a folder, as an archive: it is the last tensor, so that the packed file is one, too. */
         String FOLDER = "folder.zip";
 
-        /** Returns them. */
         Map<String, Tensor> tensors() throws IOException;
     }
 

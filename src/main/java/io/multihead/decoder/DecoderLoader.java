@@ -45,7 +45,7 @@ final class DecoderLoader {
         return names;
     }
 
-    /** Loads a folder; {@code expected} is what a model's path may be. */
+    /** Loads a folder; {@code expected} says the kinds of paths. */
     static LoadedDecoder folder(Loading loading, Path folder, LoadListener listener, String expected)
             throws IOException {
         Checks.folderWith(folder, List.of(ModelFolder.CONFIG), expected);

@@ -26,7 +26,6 @@ final class Eviction {
         this.pageTokens = pageTokens;
     }
 
-    /** Adds a sequence that was opened. */
     CachedSequence add(int number) {
         CachedSequence sequence = new CachedSequence(number);
         all.add(sequence);
@@ -59,7 +58,7 @@ final class Eviction {
      * Makes room for tokens of a call.
      *
      * @param turn the call's number
-     * @param taken what steps of the batch take of each part before it
+     * @param taken the tokens that steps of the batch take of each part before it
      * @param sequence the one that gets them; null for one that is to be opened
      * @param states recurrent states that are wanted besides
      * @return whether there is as much now
@@ -77,7 +76,7 @@ final class Eviction {
         return true;
     }
 
-    /** A page that the sequence alone has left needs no copy, so what it needs may fall as others drop tokens. */
+    /** A page that the sequence alone has left needs no copy, so its need may fall as others drop tokens. */
     private boolean isShort(long[] taken, @Nullable CachedSequence sequence, long tokens, int states) {
         for (int i = 0; i < taken.length; i++) {
             SequenceCache part = parts.get(i);
@@ -115,7 +114,7 @@ final class Eviction {
 
     /** Returns whether the tokens of one are dropped before those of another. */
     private boolean isBefore(CachedSequence one, CachedSequence other) {
-        // to drop what others share frees nothing, unless all of them drop it
+        // dropping shared tokens frees nothing, unless all of them drop it
         boolean frees = frees(one);
         if (frees != frees(other)) {
             return frees;

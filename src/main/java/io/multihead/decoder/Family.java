@@ -4,7 +4,7 @@ import io.multihead.internal.load.WeightSource;
 import java.util.List;
 import java.util.Map;
 
-/** A family of models: how one of them is configured, and what its weights are called. */
+/** A family of models: how one of them is configured, and the names of its weights. */
 interface Family {
     /** Returns the names by which files know the family. */
     List<String> names();
@@ -14,11 +14,11 @@ interface Family {
         return folder;
     }
 
-    /** Reads what a model computes; whatever would change its numbers and is not implemented is an error that names it. */
+    /** Reads a model's configuration; whatever would change its numbers and is not implemented is an error that names it. */
     DecoderConfig configure(Settings settings);
 
     /**
-     * Returns what Hugging Face calls the weights of a layer, by the names that GGUF gives them, where it is another name than that of
+     * Returns Hugging Face's names of the weights of a layer, by the names that GGUF gives them, where it is another name than that of
      * Llama.
      */
     default Map<String, String> renamed() {

@@ -62,7 +62,7 @@ final class FileTemplates {
         return new FileTemplates(standard, others);
     }
 
-    /** Returns the template of plain chats, or fails saying what there is instead. */
+    /** Returns the template of plain chats, or fails naming the others. */
     ChatTemplate template() {
         ChatTemplate known = parsed;
         if (known == null && standard != null) {

@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Gemma 4, text of the models without experts (Google 2026; E2B, E4B): as Gemma 3, with larger heads where a layer sees everything, of which a
  * quarter is rotated; values that are normalized; layers at the end that read the keys of the last one of their kind; embeddings that each layer
- * has of its own; and a factor of what a layer leaves. Weights of norms are stored as they are.
+ * has of its own; and a factor of a layer's result. Weights of norms are stored as they are.
  */
 final class Gemma4Family implements Family {
     private static final String KEY_HEADS = "num_key_value_heads";

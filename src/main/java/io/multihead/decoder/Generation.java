@@ -9,12 +9,12 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The generation of one text: which tokens go through the model next, and what becomes of the logits. A step has tokens of the prompt, or
+ * The generation of one text: which tokens go through the model next, and how the logits are used. A step has tokens of the prompt, or
  * the last token and draft tokens after it; a draft token counts if the sampler would have chosen it, so drafts change the time and
  * nothing else.
  */
 final class Generation extends SessionTask {
-    /** Bytes of a code point but one: what can be left of the tokens before. */
+    /** Bytes of a code point but one: the most that tokens before can leave over. */
     private static final int LONGEST_REST = 3;
 
     private final Tokenizer tokenizer;
@@ -51,7 +51,9 @@ final class Generation extends SessionTask {
                     "expected STOP");
         }
         stream = streamAfter(session, tokenizer);
-        stops = new StopSequences(options.stopSequences(), textBefore(session, tokenizer, StopSequences.longestBegin(options.stopSequences())));
+        stops = new StopSequences(
+                options.stopSequences(),
+                textBefore(session, tokenizer, StopSequences.longestBegin(options.stopSequences())));
         drafts = new int[options.draftTokens()];
         promptTokens = session.tokens.size();
         constraint = TextConstraint.begin(options.constraint(), prompts);
@@ -222,7 +224,7 @@ final class Generation extends SessionTask {
         finish = reason();
         if (finish != null) {
             certain += stops.rest();
-            // what was held back may have one that had to wait for another
+            // the held text may have one that had to wait for another
             finish = stops.isFound() ? FinishReason.STOP_SEQUENCE : finish;
         }
         tell(new GeneratedToken(id, certain, logProbability, others));

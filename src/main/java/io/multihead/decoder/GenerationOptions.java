@@ -49,30 +49,22 @@ public record GenerationOptions(
         Checks.index(draftTokens, MAX_DRAFT_TOKENS + 1L, "draftTokens");
     }
 
-    /**
-     * {@return most tokens of the text}
-     */
+    /** {@return most tokens of the text} */
     public int maxTokens() {
         return limits.maxTokens();
     }
 
-    /**
-     * {@return most time of the call; {@link TextLimits#NO_TIMEOUT} for no limit}
-     */
+    /** {@return most time of the call; {@link TextLimits#NO_TIMEOUT} for no limit} */
     public Duration timeout() {
         return limits.timeout();
     }
 
-    /**
-     * {@return texts that end the text}
-     */
+    /** {@return texts that end the text} */
     public List<String> stopSequences() {
         return limits.stopSequences();
     }
 
-    /**
-     * {@return the behavior when the session's context is full}
-     */
+    /** {@return the behavior when the session's context is full} */
     public WhenFull whenFull() {
         return limits.whenFull();
     }
@@ -105,11 +97,10 @@ public record GenerationOptions(
     }
 
     /**
-     * Returns these options with a limit of time. A text that reaches it ends with {@link FinishReason#TIMEOUT}, and has the tokens
+     * {@return these options with a limit of time}. A text that reaches it ends with {@link FinishReason#TIMEOUT}, and has the tokens
      * generated until then.
      *
      * @param newTimeout most time of the call that generates, its prompt and the time that it waits for memory included, more than zero
-     * @return the options
      */
     public GenerationOptions withTimeout(Duration newTimeout) {
         return withLimits(new TextLimits(maxTokens(), newTimeout, stopSequences(), whenFull()));
@@ -134,9 +125,7 @@ public record GenerationOptions(
         return withMostProbable(wanted ? Math.max(0, mostProbable) : NO_PROBABILITIES);
     }
 
-    /**
-     * {@return whether tokens have their logarithms of probability}
-     */
+    /** {@return whether tokens have their logarithms of probability} */
     public boolean logProbabilities() {
         return mostProbable >= 0;
     }

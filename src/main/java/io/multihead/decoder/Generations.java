@@ -99,7 +99,7 @@ final class Generations {
         }
     }
 
-    /** Takes what became of a step; returns whether the caller may go on at once. */
+    /** Takes the outcome of a step; returns whether the caller may go on at once. */
     private boolean settle(SessionTask task, Sampler sampler) {
         Throwable failed = task.session.step.failure;
         if (failed != null) {
@@ -126,7 +126,7 @@ final class Generations {
         }
     }
 
-    /** What the caller's own code, data or thread caused, as opposed to a failure that several callers share: it reaches the caller as it is. */
+    /** Errors that the caller's own code, data or thread caused, as opposed to a failure that several callers share: it reaches the caller as it is. */
     private static final class Thrown extends Exception {
         private static final long serialVersionUID = 1L;
 

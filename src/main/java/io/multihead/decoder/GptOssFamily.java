@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
 final class GptOssFamily implements Family {
     private static final Clamp CLAMP = new Clamp(1.702, 7);
 
-    /** What settings are that a {@code config.json} does not say. */
+    /** Defaults of settings that {@code config.json} leaves out. */
     private static final int HEAD_DIM = 64;
 
     private static final int WINDOW = 128;

@@ -53,7 +53,7 @@ final class HuggingFaceNames {
     /** Layers that draft tokens, which are no part of the model. */
     private static final String DRAFTS = "mtp.";
 
-    /** What models of images and texts compute of images. */
+    /** Weights for images in models of images and texts. */
     private static final String IMAGES = "model.visual.";
 
     /** The prefix of such a model's language model. */
@@ -65,7 +65,7 @@ final class HuggingFaceNames {
     /**
      * Creates the names of a family.
      *
-     * @param prefix what names of the stack begin with; nothing in files of embedding models
+     * @param prefix the prefix of the stack's weights; nothing in files of embedding models
      * @param renamed names of parts that are not those of Llama
      */
     HuggingFaceNames(String prefix, Map<String, String> renamed) {

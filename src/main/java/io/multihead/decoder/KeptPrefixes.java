@@ -7,7 +7,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What sessions that were closed have left in the cache, for prompts that begin alike. The pages are shared with the sessions that begin with
+ * Prefixes that closed sessions have left in the cache, for prompts that begin alike. The pages are shared with the sessions that begin with
  * them, and the last one is copied where a session goes on within it. They have no claim to memory. Used under the lock of the {@link
  * StepQueue}, but for {@link #isEmpty}.
  */

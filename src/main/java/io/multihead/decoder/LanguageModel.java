@@ -241,9 +241,7 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
-     * Returns the tokens of this model as constraints read them. Made at the first call, and kept.
-     *
-     * @return the vocabulary of {@link #tokenizer}
+     * {@return the tokens of {@link #tokenizer} as constraints read them}. Made at the first call, and kept.
      */
     public synchronized TokenVocabulary tokenVocabulary() {
         TokenVocabulary made = tokens;
@@ -296,10 +294,9 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
-     * Returns the template of chats: the one of {@link #withChatTemplate}, or else the file's. Of several named templates it is the one
+     * {@return the template of chats: the one of {@link #withChatTemplate}, or else the file's}. Of several named templates it is the one
      * named {@code default}.
      *
-     * @return the template
      * @throws IllegalArgumentException if the file has no template, no default, or one with an unsupported construct. Such a model takes
      *     prompts as tokens: {@code session.append(tokenizer().encode(PromptText.template(prompt)))}
      */
@@ -307,9 +304,7 @@ public final class LanguageModel implements AutoCloseable {
         return template.orElseGet(() -> loaded.templates().template().withTokensOf(tokenizer()));
     }
 
-    /**
-     * {@return the tokenizer}
-     */
+    /** {@return the tokenizer} */
     public Tokenizer tokenizer() {
         return loaded.tokenizer();
     }
@@ -324,16 +319,12 @@ public final class LanguageModel implements AutoCloseable {
         return loaded.model();
     }
 
-    /**
-     * {@return the number of tokens that the model may choose: the tokens of the tokenizer; the model's tables may have more rows}
-     */
+    /** {@return the number of tokens that the model may choose: the tokens of the tokenizer; the model's tables may have more rows} */
     public int vocabularySize() {
         return loaded.vocabularySize();
     }
 
-    /**
-     * {@return most tokens of a text that the model was trained for}
-     */
+    /** {@return most tokens of a text that the model was trained for} */
     public int contextTokens() {
         return loaded.facts().context();
     }
@@ -348,9 +339,7 @@ public final class LanguageModel implements AutoCloseable {
         return loaded.model().bytesPerToken(format);
     }
 
-    /**
-     * {@return the bytes of weights that are this process's own; 0 of a model made of parts}
-     */
+    /** {@return the bytes of weights that are this process's own; 0 of a model made of parts} */
     public long ownBytes() {
         return loaded.facts().ownBytes();
     }
@@ -362,17 +351,13 @@ public final class LanguageModel implements AutoCloseable {
         return loaded.facts().mappedBytes();
     }
 
-    /**
-     * {@return the name of the model, its family and its sizes}
-     */
+    /** {@return the name of the model, its family and its sizes} */
     @Override
     public String toString() {
         return loaded.facts().description();
     }
 
-    /**
-     * Frees the weights. Sessions must be closed before.
-     */
+    /** Frees the weights. Sessions must be closed before. */
     @Override
     public void close() {
         loaded.loading().close(); // which models with other templates share

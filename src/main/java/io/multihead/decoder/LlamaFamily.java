@@ -11,7 +11,7 @@ import io.multihead.position.Rope.Pairing;
 import java.util.List;
 
 /**
- * Llama 2 and 3 (Touvron et al. 2023; Dubey et al. 2024), and what is shaped like them: TinyLlama, SmolLM2, Mistral (Jiang et al. 2023).
+ * Llama 2 and 3 (Touvron et al. 2023; Dubey et al. 2024), and models of the same shape: TinyLlama, SmolLM2, Mistral (Jiang et al. 2023).
  * Converters to GGUF permute queries and keys of this family, so that pairs are interleaved there.
  */
 final class LlamaFamily implements Family {

@@ -10,15 +10,15 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a file or folder holds, or a program has made of parts.
+ * A model of a file or folder, or one that a program has made of parts.
  *
- * @param facts what is said of it
+ * @param facts its settings
  * @param identity which model it is, for files of sessions
  * @param templates of chats, as the file has them
  * @param embedder how it makes vectors of texts, as the file has it
  * @param states computes them
  * @param loading owns mapped and packed weights
- * @param packing what a packed file is made of; null of a model of parts
+ * @param packing the contents of a packed file; null of a model of parts
  */
 record LoadedDecoder(
         Facts facts,
@@ -35,7 +35,7 @@ record LoadedDecoder(
     record Packing(DecoderFiles.Source source, Given weights) {}
 
     /**
-     * What is said of a model.
+     * Settings of a model.
      *
      * @param name for people
      * @param description its name and sizes

@@ -18,9 +18,7 @@ public record ModelAnswer(String reasoning, String content, List<ToolCall> toolC
         toolCalls = Checks.noNulls(toolCalls, "toolCalls");
     }
 
-    /**
-     * {@return this answer as a message of the chat}
-     */
+    /** {@return this answer as a message of the chat} */
     public ChatMessage message() {
         return ChatMessage.assistant(content, toolCalls).withReasoning(reasoning);
     }

@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Which model it is, for files of sessions: keys and values of one model are nonsense to another, also to one that was trained a little
- * further. The checksum is of the settings ({@link ModelSettings}) and of each tensor's name, type, shape and bytes; it is computed once, when it is first
- * asked for. Thread-safe.
+ * further. The checksum is of the settings ({@link ModelSettings}) and of each tensor's name, type, shape and bytes; it is computed once,
+ * when it is first asked for. Thread-safe.
  */
 final class ModelIdentity {
     private static final int DIGITS = 32;

@@ -20,7 +20,7 @@ import java.util.stream.IntStream;
  * rotates a quarter of a head. Models with experts have them in all layers, and one that computes all tokens.
  */
 final class Qwen35Family implements Family {
-    /** What settings are that a {@code config.json} does not say. */
+    /** Defaults of settings that {@code config.json} leaves out. */
     private static final int HEAD_DIM = 256;
 
     private static final double ROTATED = 0.25;

@@ -159,7 +159,6 @@ final class RankedTokens {
         sink(0);
     }
 
-    /** Returns the token of a rank that there is. */
     int token(int rank) {
         return found[rank];
     }

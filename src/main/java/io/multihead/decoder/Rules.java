@@ -11,7 +11,7 @@ import java.util.function.IntFunction;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/** What families have in common. */
+/** Rules that families have in common. */
 final class Rules {
     static final String FULL = "full_attention";
     static final String SLIDING = "sliding_attention";
@@ -71,7 +71,7 @@ final class Rules {
         return settings.has(key) ? size(settings, key) : otherwise;
     }
 
-    /** Returns what is added to a mean square, which must exist. */
+    /** Returns the epsilon of norms, which must exist. */
     static double epsilon(Settings settings) {
         String key = "rms_norm_eps";
         return settings.has(key) ? settings.notNegative(key, 0) : settings.number(key);

@@ -59,7 +59,6 @@ final class Sampler {
         return choose(logits, seen, sampling, index, TextConstraint.NONE);
     }
 
-    /** Chooses a token that a constraint allows. */
     int choose(float[] logits, SeenTokens seen, Sampling sampling, long index, TextConstraint constraint) {
         Penalties penalties = sampling.penalties();
         boolean greedy = sampling.temperature() == 0;

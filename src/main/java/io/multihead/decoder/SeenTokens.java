@@ -7,7 +7,7 @@ final class SeenTokens {
     final TokenList tokens;
     /** Each token of the text. */
     final BitSet all = new BitSet();
-    /** Where the last prompt ends. */
+
     int promptEnd;
 
     /** Counts the tokens of a list, which has none yet. */

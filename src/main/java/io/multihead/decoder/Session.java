@@ -16,8 +16,7 @@ import java.util.concurrent.CancellationException;
  * <p>A session is for one thread at a time. A call during another thread's call fails with an {@link IllegalStateException}, without an
  * effect on the other call. {@link #close} is for any thread at any time: a running call ends with an {@link IllegalStateException}, at the
  * latest after its running step. A listener may ask for {@link #nextLogits}, {@link #save}, {@link #fork} and close the session whose text
- * it is
- * told; calls that would change the session fail.
+ * it is told; calls that would change the session fail.
  *
  * <p>A call that computes ends within a step if its thread is interrupted: with a {@link CancellationException}, and the thread stays
  * interrupted. Tokens that were generated until then belong to the session, which the next call continues. If the sessions need more memory
@@ -77,10 +76,9 @@ public final class Session implements AutoCloseable {
     }
 
     /**
-     * Returns how the model's answers are read, to be asked for when the prompt is complete.
+     * {@return how the model's answers are read, to be asked for when the prompt is complete}
      *
      * @param tools the tools of the prompt; empty for answers without calls
-     * @return the format of this model's answer to this prompt
      * @throws IllegalArgumentException if there are tools, and the model's template writes calls in a way that is not known
      * @throws IllegalStateException if the session is closed, in use by another thread, or generates and tells this listener
      */
@@ -228,9 +226,8 @@ public final class Session implements AutoCloseable {
     }
 
     /**
-     * Returns a new session with the same tokens, which shares their keys and values.
+     * {@return a new session with the same tokens, which shares their keys and values}
      *
-     * @return the session
      * @throws IllegalStateException if the session is closed or in use by another thread
      */
     public Session fork() {
@@ -244,8 +241,7 @@ public final class Session implements AutoCloseable {
 
     /**
      * Saves the session: its tokens, and their keys and values as they are stored in the cache. Tokens that are not computed yet are
-     * computed first. {@link
-     * Sessions#load} opens it again, in this process or another one, with the same model. The file is one of {@link
+     * computed first. {@link Sessions#load} opens it again, in this process or another one, with the same model. The file is one of {@link
      * io.multihead.cache.CacheSession}; it appears whole, and at once, under its name. Other sessions wait while it is written.
      *
      * @param file the file to write or to replace
@@ -297,9 +293,7 @@ public final class Session implements AutoCloseable {
         return this;
     }
 
-    /**
-     * {@return how many tokens the session has}
-     */
+    /** {@return how many tokens the session has} */
     public int length() {
         return state.tokens.size();
     }

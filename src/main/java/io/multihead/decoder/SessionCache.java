@@ -21,7 +21,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.IntSupplier;
 
-/** The cache that sessions share, and the queue of their steps: what changes the cache waits until no step is computed. Thread-safe. */
+/** The cache that sessions share, and the queue of their steps: changes of the cache wait until no step is computed. Thread-safe. */
 final class SessionCache {
     /** Tokens of a page of a cache that grows. */
     static final int PAGE = 64;
@@ -53,7 +53,7 @@ final class SessionCache {
     private final StepQueue queue = new StepQueue(BATCH_TOKENS, this::compute);
     private final StepRunner runner;
     private final List<Step> fitting = new ArrayList<>();
-    /** What the steps of a batch take of each part of the cache. */
+    /** Tokens that the steps of a batch take of each part of the cache. */
     private final long[] taken;
 
     private final AtomicLong turns = new AtomicLong();
@@ -65,12 +65,12 @@ final class SessionCache {
      * @param sessions how many of that many tokens there is memory for
      * @param contextTokens most tokens of a session
      * @param maxWait most time that a call waits for room
-     * @param keepsPrefixes whether prompts begin with what sessions have left
+     * @param keepsPrefixes whether prompts begin with prefixes that sessions have left
      */
     record Limits(int sessions, int contextTokens, Duration maxWait, boolean keepsPrefixes) {}
 
     /**
-     * The lives of what sessions use.
+     * The lives of the resources that sessions use.
      *
      * @param modelIsOpen whether the weights are there
      * @param freeCache frees the cache's memory
@@ -114,14 +114,14 @@ final class SessionCache {
         return true;
     }
 
-    /** Ends it, and takes back what its step was lent. */
+    /** Ends it, and takes back the scratch of its step. */
     void end(Step step) {
         runner.rowsOfLogits.giveBack(step.logits);
         step.sequence.isUsed = false;
         changes.add();
     }
 
-    /** Runs steps of one caller, together with those of others that wait; what becomes of each is said in it. */
+    /** Runs steps of one caller, together with those of others that wait; each has its outcome. */
     void run(List<Step> steps) {
         queue.run(steps);
     }
@@ -176,13 +176,13 @@ final class SessionCache {
         return true;
     }
 
-    /** Returns what a call fails with that has waited for room as long as it may. */
+    /** Returns the exception of a call that has waited for room as long as it may. */
     CacheFullException full(CachedSequence sequence) {
         return new CacheFullException("sessions: no room for session " + sequence.number + " in " + maxWait
                 + "; expected other sessions to end, or options with more sessions");
     }
 
-    /** Drops what a step that failed, or whose logits were not taken, has left in some layers. */
+    /** Drops the tokens that a step that failed, or whose logits were not taken, has left in some layers. */
     private void forgetBeyond(CachedSequence sequence, int length) {
         for (int layer = 0; layer < cache.layers(); layer++) {
             if (cache.length(layer, sequence.number) > length) {

@@ -89,11 +89,10 @@ public record SessionOptions(
     }
 
     /**
-     * Returns these options with another time to wait. A call that has waited so long fails with a
-     * {@link io.multihead.cache.CacheFullException}.
+     * {@return these options with another time to wait}. A call that has waited so long fails with a {@link
+     * io.multihead.cache.CacheFullException}.
      *
      * @param newMaxWait most time that a call waits for memory, at least zero
-     * @return the options
      */
     public SessionOptions withMaxWait(Duration newMaxWait) {
         return new SessionOptions(contextTokens, sessions, cacheFormat, newMaxWait, keepsPrefixes);

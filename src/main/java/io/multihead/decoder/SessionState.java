@@ -18,7 +18,7 @@ final class SessionState {
     int computed;
     /** The first token that was not dropped to slide. */
     int first;
-    /** Where the last text ended with an end token: what follows is another text. */
+    /** Where the last text ended with an end token: later tokens are another text. */
     int textStart;
     /** Where the last text ended at a stop sequence, in which no other begins. */
     int stopEnd;
@@ -34,7 +34,7 @@ final class SessionState {
     }
 
     /**
-     * Begins a call of this thread; it is to {@link #leave} with what this returns.
+     * Begins a call of this thread; it is to {@link #leave} with the result.
      *
      * @return whether no call was running; false within a listener of this thread's own call
      * @throws IllegalStateException if another thread uses the session, or it is closed

@@ -2,7 +2,7 @@ package io.multihead.decoder;
 
 import org.jspecify.annotations.Nullable;
 
-/** What one call computes of one session, step by step. For one thread. */
+/** The computation of one call of one session, step by step. For one thread. */
 abstract class SessionTask {
     final SessionState session;
     private final Patience patience;
@@ -20,7 +20,6 @@ abstract class SessionTask {
         return false;
     }
 
-    /** Chooses that token. */
     void chooseAhead(Sampler sampler) {
         throw new IllegalStateException("task: chooses no tokens; expected one that does");
     }
@@ -29,7 +28,7 @@ abstract class SessionTask {
     abstract void accept(Sampler sampler);
 
     /**
-     * Takes what became of the step.
+     * Takes the outcome of the step.
      *
      * @return whether the task may go on at once; false if it is to wait for room
      * @throws io.multihead.cache.CacheFullException if it has waited for room as long as it may

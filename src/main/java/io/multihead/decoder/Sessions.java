@@ -64,7 +64,7 @@ public final class Sessions implements AutoCloseable {
         }
     }
 
-    /** Opens what a session has, for tasks of other kinds. */
+    /** Opens the state of a session, for tasks of other kinds. */
     SessionState openState() {
         return state(cache.open());
     }
@@ -154,39 +154,30 @@ public final class Sessions implements AutoCloseable {
         }
     }
 
-    /**
-     * {@return most tokens of a session}
-     */
+    /** {@return most tokens of a session} */
     public int contextTokens() {
         return cache.contextTokens;
     }
 
-    /**
-     * {@return the bytes of keys and values of one token}
-     */
+    /** {@return the bytes of keys and values of one token} */
     public long bytesPerToken() {
         return cache.bytesPerToken();
     }
 
-    /**
-     * {@return the bytes of the keys and values of open sessions; shared pages count once}
-     */
+    /** {@return the bytes of the keys and values of open sessions; shared pages count once} */
     public long usedBytes() {
         return cache.usedBytes();
     }
 
     /**
-     * Returns counts of prompts that began with prefixes of closed sessions ({@link SessionOptions#keepsPrefixes}).
-     *
-     * @return the numbers since these sessions were made
+     * {@return counts of prompts that began with prefixes of closed sessions ({@link SessionOptions#keepsPrefixes}); the numbers since
+     * these sessions were made}
      */
     public PrefixReuse prefixReuse() {
         return cache.prefixReuse();
     }
 
-    /**
-     * Frees the memory of all sessions after the running batch. Their running calls end with an {@link IllegalStateException}.
-     */
+    /** Frees the memory of all sessions after the running batch. Their running calls end with an {@link IllegalStateException}. */
     @Override
     public void close() {
         cache.close();

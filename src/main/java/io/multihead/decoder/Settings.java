@@ -80,7 +80,7 @@ interface Settings {
     /**
      * Returns the rotary positions.
      *
-     * @param request what the family knows of them
+     * @param request the family's settings of them
      */
     Rope rope(RopeRequest request);
 
@@ -88,7 +88,7 @@ interface Settings {
     boolean hasRope(String layers);
 
     /**
-     * What a family knows of its rotary positions.
+     * A family's settings of its rotary positions.
      *
      * @param headDim elements of a head
      * @param context tokens that the model is meant for

@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 
 /** New tokens of one session that go through the model together with those of others, and the logits that come back. Reused. */
 final class Step {
-    /** What became of a step that did not fail. */
+    /** The outcome of a step that did not fail. */
     enum Outcome {
         /** Its keys and values are in the cache, and its logits are there. */
         COMPUTED,
@@ -40,7 +40,6 @@ final class Step {
     /** By layer, where the attention weights of its tokens go, null for nowhere; empty if none are wanted. */
     List<@Nullable Tensor> attention = List.of();
 
-    /** How often this was set. */
     int uses;
 
     boolean isDone;
@@ -54,7 +53,6 @@ final class Step {
         this.sequence = sequence;
     }
 
-    /** Returns the array for a row of logits. */
     float[] logits(int row, LogitRows rowsOfLogits) {
         while (logits.size() <= row) {
             logits.add(rowsOfLogits.take());

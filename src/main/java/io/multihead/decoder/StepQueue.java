@@ -25,7 +25,7 @@ final class StepQueue {
      * Creates a queue.
      *
      * @param mostTokens most tokens of one batch; a step never has more
-     * @param compute computes a batch, and leaves what it throws in the steps that it concerns
+     * @param compute computes a batch, and leaves exceptions in the steps that they concern
      */
     StepQueue(int mostTokens, Consumer<List<Step>> compute) {
         this.mostTokens = mostTokens;
@@ -71,7 +71,7 @@ final class StepQueue {
         }
     }
 
-    /** What waits until no step is computed. */
+    /** Changes that wait until no step is computed. */
     @FunctionalInterface
     interface Change<E extends Exception> {
         /** Does it. */

@@ -3,22 +3,22 @@ package io.multihead.decoder;
 import java.util.List;
 
 /**
- * Finds stop sequences in a text that grows, and holds back what may be the beginning of one. The text ends where the first of them begins: of
+ * Finds stop sequences in a text that grows, and holds back a possible beginning of one. The text ends where the first of them begins: of
  * two that overlap, the one that begins first. So a stop sequence that is complete waits while one that began before it may still become complete, and
- * what is found depends on the whole text and not on its parts. A text may go on that a call before has given in part: a stop sequence that began there
+ * the result depends on the whole text and not on its parts. A text may go on that a call before has given in part: a stop sequence that began there
  * is found where it becomes complete. For one text.
  */
 final class StopSequences {
     private final List<String> stops;
     private final StringBuilder held = new StringBuilder();
     private boolean found;
-    /** Characters at the start of what is held that were given before. */
+    /** Characters at the start of the held text that were given before. */
     private int given;
 
     /**
      * Begins with a text, or goes on with one.
      *
-     * @param before the end of what was given of it, as long as {@link #longestBegin} or longer where there is so much; whole stop sequences in it
+     * @param before the end of the text that was given, as long as {@link #longestBegin} or longer where there is so much; whole stop sequences in it
      *     do not count
      */
     StopSequences(List<String> stops, String before) {
@@ -33,7 +33,7 @@ final class StopSequences {
         return stops.stream().mapToInt(stop -> stop.length() - 1).max().orElse(0);
     }
 
-    /** Drops what is certain from what is held, and returns what of it was not given before. */
+    /** Drops the certain part of the held text, and returns the characters of it that were not given before. */
     private String drop(int length) {
         int old = Math.min(given, length);
         String certain = held.substring(old, length);
@@ -42,7 +42,7 @@ final class StopSequences {
         return certain;
     }
 
-    /** Adds text, and returns what is certain: all before the first stop sequence, or before what may be the beginning of one. */
+    /** Adds text, and returns its certain part: all before the first stop sequence, or before a possible beginning of one. */
     String add(String text) {
         if (stops.isEmpty() || found) {
             return found ? "" : text;
@@ -62,7 +62,7 @@ final class StopSequences {
         return found;
     }
 
-    /** Ends the text; returns what was held back before a stop sequence, all of it if there is none, and nothing after one that was found. */
+    /** Ends the text; returns the text held back before a stop sequence, all of it if there is none, and nothing after one that was found. */
     String rest() {
         if (found) {
             return "";
@@ -75,7 +75,7 @@ final class StopSequences {
         return rest;
     }
 
-    /** Returns where the first stop sequence begins, or what may become one unless it must be whole; the end of the text if there is none. */
+    /** Returns where the first stop sequence begins, or a possible beginning of one unless it must be whole; the end of the text if there is none. */
     private int first(boolean whole) {
         int at = 0;
         while (at < held.length() && !isHere(at, whole)) {

@@ -5,7 +5,7 @@ import io.multihead.grammar.TokenFilter;
 import io.multihead.grammar.TokenMask;
 import org.jspecify.annotations.Nullable;
 
-/** What the options of one text allow as its next token. */
+/** The tokens that the options of one text allow next. */
 final class TextConstraint {
     /** Allows everything. */
     static final TextConstraint NONE = new TextConstraint(null, 1);
@@ -19,7 +19,6 @@ final class TextConstraint {
         mask = new TokenMask(vocabulary);
     }
 
-    /** Begins a text. */
     static TextConstraint begin(TokenConstraint constraint, Prompts prompts) {
         return constraint == TokenConstraint.NONE
                 ? NONE

@@ -30,7 +30,7 @@ public final class TextEmbedder implements Embedder {
     private final int contextTokens;
     private final EmbedderSettings settings;
     private final Pooling pooling;
-    /** What is put before texts unless a program says otherwise. */
+    /** The default prefix of texts. */
     private final String defaultPrompt;
 
     TextEmbedder(Compute cpu, TextStates states, Tokenizer tokenizer, int contextTokens, EmbedderSettings settings) {
@@ -90,9 +90,7 @@ public final class TextEmbedder implements Embedder {
         return with(settings.withPrompt(Checks.notNull(prompt, "prompt")));
     }
 
-    /**
-     * {@return an embedder of the same model with the prompt that its folder has for queries; without one, with its default prompt}
-     */
+    /** {@return an embedder of the same model with the prompt that its folder has for queries; without one, with its default prompt} */
     @Override
     public TextEmbedder forQueries() {
         return withPrompt(prompts().getOrDefault(QUERY, defaultPrompt));
@@ -111,17 +109,13 @@ public final class TextEmbedder implements Embedder {
                 .orElse(defaultPrompt));
     }
 
-    /**
-     * {@return the prompts of the model's folder by name, empty where it has none}
-     */
+    /** {@return the prompts of the model's folder by name, empty where it has none} */
     @Override
     public Map<String, String> prompts() {
         return settings.prompts();
     }
 
-    /**
-     * {@return the elements of a vector}
-     */
+    /** {@return the elements of a vector} */
     @Override
     public int dimension() {
         return states.dim();
@@ -194,8 +188,7 @@ public final class TextEmbedder implements Embedder {
      * Computes vectors of consecutive parts of one text, which the model reads as a whole. So the vector of a part depends on the earlier
      * parts, too (late chunking, Guenther et al. 2024). The vector of a part is the mean of the states of its tokens, independent of the
      * pooling of this embedder. It has length 1 if vectors of texts have length 1. The model reads the prompt and the special tokens around
-     * the text, which belong to no part. A token that crosses a border
-     * belongs to the part that has its last byte.
+     * the text, which belong to no part. A token that crosses a border belongs to the part that has its last byte.
      *
      * @param chunks the parts of a text in their order, which together are the text, with the spaces between them
      * @return a new array for each part

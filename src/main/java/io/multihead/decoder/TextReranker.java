@@ -15,8 +15,7 @@ import java.util.stream.Stream;
  *
  * <p>The common start of the prompts, with instruction and query, is computed once for all passages of a call, and kept for later calls if
  * {@link SessionOptions#keepsPrefixes}. Passages are computed in batches. A score has the same bits alone and in any batch, on any number
- * of
- * threads and at every lane width.
+ * of threads and at every lane width.
  *
  * <p>Query, passage and instruction are texts, in which nothing is a control token. A prompt that is longer than {@link #maxTokens} is an error;
  * it is never cut.
@@ -43,7 +42,7 @@ public final class TextReranker implements AutoCloseable {
     private final Prompt prompt;
 
     /**
-     * What all prompts have in common.
+     * The common part of all prompts.
      *
      * @param begin tokens before the texts
      * @param end tokens behind them
@@ -100,24 +99,19 @@ public final class TextReranker implements AutoCloseable {
         return new TextReranker(sessions, tokenizer, newInstruction, prompt);
     }
 
-    /**
-     * {@return the instruction of the prompt}
-     */
+    /** {@return the instruction of the prompt} */
     public String instruction() {
         return instruction;
     }
 
-    /**
-     * {@return the most tokens of a prompt: query, passage, instruction and the template's text}
-     */
+    /** {@return the most tokens of a prompt: query, passage, instruction and the template's text} */
     public int maxTokens() {
         return sessions.contextTokens();
     }
 
     /**
-     * Returns counts of prompts that began with prefixes of earlier calls ({@link SessionOptions#keepsPrefixes}).
-     *
-     * @return the numbers since this reranker was made
+     * {@return counts of prompts that began with prefixes of earlier calls ({@link SessionOptions#keepsPrefixes}); the numbers since this
+     * reranker was made}
      */
     public PrefixReuse prefixReuse() {
         return sessions.prefixReuse();

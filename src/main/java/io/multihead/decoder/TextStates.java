@@ -134,7 +134,8 @@ final class TextStates {
     }
 
     /** Computes as many texts of one model as a batch holds, from one on, and returns the next. */
-    private int embed(Compute cpu, List<int[]> texts, int first, BatchMemory memory, Pooling pooling, double[][] vectors) {
+    private int embed(
+            Compute cpu, List<int[]> texts, int first, BatchMemory memory, Pooling pooling, double[][] vectors) {
         TokenBatch batch = memory.batch;
         batch.clear();
         int next = first;

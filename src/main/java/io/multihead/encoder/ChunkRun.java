@@ -37,7 +37,6 @@ final class ChunkRun extends BatchRun {
         vectors = new float[chunks.size()][];
     }
 
-    /** Computes the vectors. */
     float[][] run() {
         start(List.of(options.prompt() + String.join("", chunks)), 1, options.maxTokens());
         while (step()) {

@@ -10,7 +10,7 @@ import java.util.NoSuchElementException;
 final class EmbeddingIterator implements Iterator<TextEmbedding> {
     private final EmbeddingRun run;
     private final Deque<TextEmbedding> ready = new ArrayDeque<>();
-    /** Set while a batch is made: what was read of its texts is lost if that fails. */
+    /** Set while a batch is made: the tokens of its texts are lost if that fails. */
     private boolean broken;
 
     private long number;

@@ -48,14 +48,12 @@ final class EmbeddingRun extends BatchRun {
         this.pooler = new Pooler(core.model.config.dim(), 1);
     }
 
-    /** Begins with the texts of a list. */
     void begin(EncoderOptions newOptions, List<?> newTexts) {
         vectors.begin(newTexts.size());
         prepare(newOptions);
         start(newTexts, UNKNOWN, mostTokens(newOptions));
     }
 
-    /** Begins with texts that come one by one. */
     void begin(EncoderOptions newOptions, Iterator<?> newTexts) {
         prepare(newOptions);
         start(newTexts, UNKNOWN, mostTokens(newOptions));

@@ -72,7 +72,7 @@ final class EncoderFolder {
         return framework.json().integer("truncate_dim", 1, Integer.MAX_VALUE, EncoderOptions.WHOLE);
     }
 
-    /** Returns what sentence-transformers makes of a folder without modules, whose head, if it has one, would not count. */
+    /** Returns the modules that sentence-transformers assumes in a folder without modules, whose head, if it has one, would not count. */
     private static TextModules plain(Path folder) throws IOException {
         ModelFolder.config(folder, EncoderFolder::requireOwn);
         if (PLAIN.add(folder.toAbsolutePath())) {

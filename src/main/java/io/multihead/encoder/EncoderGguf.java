@@ -41,7 +41,7 @@ final class EncoderGguf {
         }
     }
 
-    /** Fails for a GGUF file, which has not what an encoder needs. */
+    /** Fails for a GGUF file, which lacks data that an encoder needs. */
     static void refuse(Path path, String missing) throws IOException {
         if (is(path)) {
             throw Checks.fail(path.toString(), "a GGUF file", "expected a folder, as GGUF has " + missing);
@@ -70,7 +70,7 @@ final class EncoderGguf {
         return new LoadedEncoder(core, DenseLayers.none(config.dim()), options, Map.of(), "", TokenizerFiles.NONE);
     }
 
-    /** Reads a cross-encoder; what outputs become is what sentence-transformers takes by default. */
+    /** Reads a cross-encoder; the activation is the default of sentence-transformers. */
     static RerankerFolder.Loaded loadReranker(Loading loading, Path path) throws IOException {
         return EncoderCore.orClose(loading::close, () -> {
             Gguf file = Gguf.map(loading.arena(), path);

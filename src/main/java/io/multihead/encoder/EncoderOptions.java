@@ -13,8 +13,8 @@ import java.util.List;
  * @param normalization whether vectors have length 1
  * @param dimension the most elements of a vector, of which the first are kept; at least 1
  * @param maxTokens tokens of one text, or of one part of it, {@code [CLS]} and {@code [SEP]} included; at least 3
- * @param longTexts what happens to longer texts
- * @param prompt what is put before each text; empty for nothing
+ * @param longTexts how longer texts are handled
+ * @param prompt the prefix of each text; empty for none
  */
 record EncoderOptions(
         PoolingConfig pooling,

@@ -11,10 +11,10 @@ public final class LateChunking {
     private LateChunking() {}
 
     /**
-     * Computes the vectors of the parts of a text. The vector of a part is the mean of the states of its tokens, independent of the pooling of the
-     * encoder. It passes through the encoder's dense layers, normalization and dimension, like vectors of texts. Tokens of the prompt and special
-     * tokens around the text
-     * are read and belong to no part; one that goes over a border belongs to the part that has its last character.
+     * Computes the vectors of the parts of a text. The vector of a part is the mean of the states of its tokens, independent of the pooling
+     * of the encoder. It passes through the encoder's dense layers, normalization and dimension, like vectors of texts. Tokens of the
+     * prompt and special tokens around the text are read and belong to no part; one that goes over a border belongs to the part that has
+     * its last character.
      *
      * @param encoder reads the text, with its prompt before it
      * @param chunks the parts of a text in their order, which together are the text, with the spaces between them

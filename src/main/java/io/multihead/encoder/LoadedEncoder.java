@@ -6,14 +6,14 @@ import io.multihead.internal.encoder.load.TokenizerFiles;
 import java.util.Map;
 
 /**
- * What a folder or a file has of an encoder.
+ * The contents of an encoder's folder or file.
  *
  * @param core the model, which reads some or all of its weights from a mapped file, and its tokenizer; closed by the receiver
- * @param dense what comes after pooling
+ * @param dense layers after pooling
  * @param options pooling, lengths and the prompt
  * @param prompts by name
  * @param defaultPrompt the model's prompt where a name has none; that of the options may be another
- * @param tokenizerFiles what a packed file has of the tokenizer
+ * @param tokenizerFiles the tokenizer in a packed file
  */
 record LoadedEncoder(
         EncoderCore core,

@@ -59,11 +59,11 @@ public final class Reranker implements AutoCloseable {
      * <p>Or from a GGUF file of llama.cpp's architectures {@code bert} and {@code modern-bert} that has a cross-encoder's head. Like an ONNX file, it
      * has no activation of outputs and no lengths.
      *
-     * <p>The activation of outputs is the one in {@code config_sentence_transformers.json} if there is a {@code modules.json}, or else in {@code
-     * config.json} as {@code activation_fn} of {@code sentence_transformers} or, in older folders, as
-     * {@code sbert_ce_default_activation_function}; else {@link ScoreActivation#SIGMOID} of a single label and the output itself of
-     * several. Pairs have as many tokens as {@code tokenizer_config.json} says, or as the model has positions. Threads are used as by
-     * {@link SentenceEncoder#load}.
+     * <p>The activation of outputs is the one in {@code config_sentence_transformers.json} if there is a {@code modules.json}, or else in
+     * {@code config.json} as {@code activation_fn} of {@code sentence_transformers} or, in older folders, as {@code
+     * sbert_ce_default_activation_function}; else {@link ScoreActivation#SIGMOID} of a single label and the output itself of several. Pairs
+     * have as many tokens as {@code tokenizer_config.json} says, or as the model has positions. Threads are used as by {@link
+     * SentenceEncoder#load}.
      *
      * @param cpu threads of this and every call; stays the caller's
      * @param path the model's folder, or a GGUF file of llama.cpp's
@@ -215,39 +215,29 @@ public final class Reranker implements AutoCloseable {
                 new RerankerFolder.Loaded(core, activation, maxTokens, loaded.tokenizerFiles()), format, runs);
     }
 
-    /**
-     * {@return the activation of the model's outputs}
-     */
+    /** {@return the activation of the model's outputs} */
     public ScoreActivation activation() {
         return loaded.activation();
     }
 
-    /**
-     * {@return how many tokens of a pair count, {@code [CLS]} and all {@code [SEP]} included; at least 3}
-     */
+    /** {@return how many tokens of a pair count, {@code [CLS]} and all {@code [SEP]} included; at least 3} */
     public int maxTokens() {
         return loaded.maxTokens();
     }
 
-    /**
-     * {@return how many numbers the model has for a pair; 1 for a model that scores}
-     */
+    /** {@return how many numbers the model has for a pair; 1 for a model that scores} */
     public int labels() {
         return core.model.head().labels();
     }
 
-    /**
-     * {@return the tokenizer, which counts tokens too}
-     */
+    /** {@return the tokenizer, which counts tokens too} */
     public EncoderTokenizer tokenizer() {
         return core.tokenizer;
     }
 
     /**
-     * Returns the bytes of weights that this process holds for itself: packed matrices and tables of a model from an ONNX file in native memory, and
-     * biases on the Java heap.
-     *
-     * @return a number of bytes that does not change
+     * {@return the bytes of weights that this process holds for itself: packed matrices and tables of a model from an ONNX file in native
+     * memory, and biases on the Java heap; a number of bytes that does not change}
      */
     public long ownBytes() {
         return core.model.weights.bytes(false);

@@ -9,7 +9,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What {@code config.json} says of a cross-encoder.
+ * The settings of a cross-encoder's {@code config.json}.
  *
  * @param model sizes of the encoder
  * @param labels outputs of the head

@@ -35,7 +35,6 @@ final class RerankerFolder {
 
     private RerankerFolder() {}
 
-    /** Writes a packed file. */
     static void write(Path file, Loaded loaded) throws IOException {
         Map<String, Object> options = new TreeMap<>(); // the same bytes each time
         options.put("labels", loaded.core.model.head().labels());

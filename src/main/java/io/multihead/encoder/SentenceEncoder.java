@@ -268,9 +268,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Returns this encoder with the model's prompt for queries. Without such a prompt it is the model's default prompt, or none.
-     *
-     * @return a view that shares the weights: closing either closes both
+     * {@return this encoder with the model's prompt for queries; a view that shares the weights: closing either closes both}. Without such
+     * a prompt it is the model's default prompt, or none.
      */
     @Override
     public SentenceEncoder forQueries() {
@@ -278,10 +277,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Returns this encoder with the model's prompt for documents, named {@code document}, {@code passage} or {@code corpus}.
-     * Without such a prompt it is the model's default prompt, or none.
-     *
-     * @return a view that shares the weights: closing either closes both
+     * {@return this encoder with the model's prompt for documents, named {@code document}, {@code passage} or {@code corpus}; a view that
+     * shares the weights: closing either closes both}. Without such a prompt it is the model's default prompt, or none.
      */
     @Override
     public SentenceEncoder forDocuments() {
@@ -327,11 +324,7 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
         return core.model.transformer;
     }
 
-    /**
-     * Returns the tokenizer, which counts tokens too.
-     *
-     * @return the tokenizer
-     */
+    /** {@return the tokenizer, which counts tokens too} */
     public EncoderTokenizer tokenizer() {
         return core.tokenizer;
     }
@@ -342,10 +335,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Returns the bytes of weights that this process holds for itself: packed matrices in native memory, unless they are mapped, tables of a
-     * model from an ONNX file, and biases on the Java heap.
-     *
-     * @return a number of bytes that does not change
+     * {@return the bytes of weights that this process holds for itself: packed matrices in native memory, unless they are mapped, tables of
+     * a model from an ONNX file, and biases on the Java heap; a number of bytes that does not change}
      */
     public long ownBytes() {
         return core.model.weights.bytes(false) + loaded.dense().bytes(false);

@@ -1,6 +1,6 @@
 package io.multihead.encoder;
 
-/** What becomes of the largest logit of a token, of which only what is above 0 counts. */
+/** The function of the largest logit of a token, of which only values above 0 count. */
 enum SparseActivation {
     /** {@code log(1 + x)} (Formal et al. 2021, "SPLADE v2"). */
     RELU,

@@ -122,30 +122,22 @@ public final class SparseEncoder implements AutoCloseable {
         return new SparseEncoder(loaded, core.requireLength(changed, core.tokenizer.specialTokenCount() + 1), runs);
     }
 
-    /**
-     * {@return how many tokens of a text count, {@code [CLS]} and {@code [SEP]} included; the rest is ignored}
-     */
+    /** {@return how many tokens of a text count, {@code [CLS]} and {@code [SEP]} included; the rest is ignored} */
     public int maxTokens() {
         return maxTokens;
     }
 
-    /**
-     * {@return the words that may have a weight: ids are below it}
-     */
+    /** {@return the words that may have a weight: ids are below it} */
     public int vocabularySize() {
         return loaded.head().decoder().outputs();
     }
 
-    /**
-     * {@return the tokenizer, which has the words of ids}
-     */
+    /** {@return the tokenizer, which has the words of ids} */
     public EncoderTokenizer tokenizer() {
         return core.tokenizer;
     }
 
-    /**
-     * {@return the bytes of weights that this process holds for itself: packed matrices in native memory, and arrays}
-     */
+    /** {@return the bytes of weights that this process holds for itself: packed matrices in native memory, and arrays} */
     public long ownBytes() {
         return core.model.weights.bytes(false) + loaded.head().weights().bytes(false);
     }

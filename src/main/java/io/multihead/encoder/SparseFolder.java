@@ -27,7 +27,7 @@ final class SparseFolder {
     private static final Map<String, SparseActivation> ACTIVATIONS =
             Map.of("relu", SparseActivation.RELU, "log1p_relu", SparseActivation.LOG1P_RELU);
 
-    /** What a folder has. */
+    /** The contents of a folder. */
     record Loaded(
             EncoderCore core,
             MaskedHead head,
@@ -36,7 +36,7 @@ final class SparseFolder {
             TokenizerFiles tokenizerFiles) {}
 
     private static final String FORMAT = "multihead sparse encoder 1";
-    /** What the names of the head's weights in a packed file begin with. */
+    /** The prefix of the head's weights in a packed file. */
     private static final String HEAD = "head.";
 
     private SparseFolder() {}

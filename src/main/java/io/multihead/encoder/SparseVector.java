@@ -15,23 +15,17 @@ public final class SparseVector {
         this.weights = weights;
     }
 
-    /**
-     * {@return the number of tokens that have a weight}
-     */
+    /** {@return the number of tokens that have a weight} */
     public int size() {
         return ids.length;
     }
 
-    /**
-     * {@return the tokens that have a weight, in ascending order; a copy}
-     */
+    /** {@return the tokens that have a weight, in ascending order; a copy} */
     public int[] ids() {
         return ids.clone();
     }
 
-    /**
-     * {@return for each of {@link #ids} its weight, above 0; a copy}
-     */
+    /** {@return for each of {@link #ids} its weight, above 0; a copy} */
     public float[] weights() {
         return weights.clone();
     }
@@ -66,9 +60,7 @@ public final class SparseVector {
         return sum;
     }
 
-    /**
-     * {@return how many tokens have a weight}
-     */
+    /** {@return how many tokens have a weight} */
     @Override
     public String toString() {
         return "SparseVector of " + ids.length + " tokens";

@@ -113,9 +113,7 @@ public final class TokenEncoder implements AutoCloseable {
         TokenEncoderFolder.write(file, loaded);
     }
 
-    /**
-     * {@return the elements of a vector}
-     */
+    /** {@return the elements of a vector} */
     public int dimension() {
         return projection.outputs();
     }
@@ -127,16 +125,12 @@ public final class TokenEncoder implements AutoCloseable {
         return queries.most();
     }
 
-    /**
-     * {@return the most tokens of a document, {@code [CLS]}, its prefix and {@code [SEP]} included; the rest is ignored}
-     */
+    /** {@return the most tokens of a document, {@code [CLS]}, its prefix and {@code [SEP]} included; the rest is ignored} */
     public int documentTokens() {
         return documents.most();
     }
 
-    /**
-     * {@return the tokenizer}
-     */
+    /** {@return the tokenizer} */
     public EncoderTokenizer tokenizer() {
         return core.tokenizer;
     }

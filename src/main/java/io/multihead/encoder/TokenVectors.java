@@ -17,30 +17,22 @@ public final class TokenVectors {
         this.offsets = offsets;
     }
 
-    /**
-     * {@return the number of texts}
-     */
+    /** {@return the number of texts} */
     public int texts() {
         return offsets.length - 1;
     }
 
-    /**
-     * {@return the elements of a vector}
-     */
+    /** {@return the elements of a vector} */
     public int dimension() {
         return dimension;
     }
 
-    /**
-     * {@return all vectors, {@code [tokens, dimension]} of f32 on the heap, shared}
-     */
+    /** {@return all vectors, {@code [tokens, dimension]} of f32 on the heap, shared} */
     public Tensor tensor() {
         return Tensor.of(values, offsets[texts()], dimension);
     }
 
-    /**
-     * {@return for each text the index of its first vector, and at the end the number of all vectors; a copy}
-     */
+    /** {@return for each text the index of its first vector, and at the end the number of all vectors; a copy} */
     public long[] offsets() {
         return offsets.clone();
     }

@@ -88,7 +88,6 @@ enum GgmlType {
         return valueOf(dtype.name());
     }
 
-    /** Returns the type of blocks. */
     static GgmlType of(BlockType blocks) {
         return valueOf(blocks.name());
     }

@@ -87,16 +87,12 @@ public final class Gguf {
         return GgufHeader.read(file);
     }
 
-    /**
-     * {@return the version of the format: 2 or 3}
-     */
+    /** {@return the version of the format: 2 or 3} */
     public int version() {
         return header.version();
     }
 
-    /**
-     * {@return the keys of the metadata, in the file's order, unmodifiable}
-     */
+    /** {@return the keys of the metadata, in the file's order, unmodifiable} */
     public Set<String> keys() {
         return Collections.unmodifiableSet(header.metadata().keySet());
     }
@@ -244,9 +240,7 @@ public final class Gguf {
         return value(key).floats();
     }
 
-    /**
-     * {@return the names of all tensors, in the file's order, unmodifiable}
-     */
+    /** {@return the names of all tensors, in the file's order, unmodifiable} */
     public Set<String> names() {
         return Collections.unmodifiableSet(parts.keySet());
     }
@@ -309,10 +303,9 @@ public final class Gguf {
     }
 
     /**
-     * Returns a quantized tensor, a view of the file's memory.
+     * {@return a quantized tensor, a view of the file's memory}
      *
      * @param name such as {@code blk.0.attn_q.weight}
-     * @return its blocks
      * @throws IllegalArgumentException if there is none of that name, or its type is not a {@link BlockType}
      */
     public BlockTensor blocks(String name) {

@@ -5,7 +5,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 
-/** A position in the bytes of a GGUF file that never passes their end: each length is compared with what is left first. */
+/** A position in the bytes of a GGUF file that never passes their end: each length is compared with the remaining bytes first. */
 final class GgufCursor {
     static final ValueLayout.OfShort SHORT = ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
     static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
@@ -69,7 +69,6 @@ final class GgufCursor {
         return count;
     }
 
-    /** Reads a name. */
     String readName(String what) {
         long length = read64(what);
         if (length < 0 || length > LONGEST_NAME) {

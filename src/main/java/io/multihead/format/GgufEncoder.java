@@ -43,7 +43,7 @@ final class GgufEncoder {
         return this;
     }
 
-    /** Appends what stands before the elements of an array. */
+    /** Appends the prefix of an array: type and length. */
     GgufEncoder array(GgufType elements, long count) {
         return u32(elements.ordinal()).u64(count);
     }

@@ -8,7 +8,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** What stands before the data of a GGUF file, read and checked completely. */
+/** The part of a GGUF file before its data, read and checked completely. */
 record GgufHeader(int version, Map<String, GgufValue> metadata, Map<String, GgufTensor> tensors) {
     static final String ALIGNMENT_KEY = "general.alignment";
     static final long DEFAULT_ALIGNMENT = 32;

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 record GgufTensor(String name, long id, @Nullable GgmlType type, Shape shape, long from, long bytes) {
     private static final int MOST_AXES = 4;
 
-    /** What the header says of a tensor, before it is known where the data begins. */
+    /** A tensor as the header describes it, before the data's beginning is known. */
     record Described(String name, Shape shape, long id, long offset) {}
 
     /** Reads name, sizes, type and offset. */

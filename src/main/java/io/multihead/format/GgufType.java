@@ -43,11 +43,7 @@ public enum GgufType {
         this.bytes = bytes;
     }
 
-    /**
-     * Returns whether values are integers, of any size.
-     *
-     * @return false for reals, {@link #BOOL}, {@link #STRING} and {@link #ARRAY}
-     */
+    /** {@return whether values are integers, of any size} */
     public boolean isInteger() {
         return switch (this) {
             case U8, I8, U16, I16, U32, I32, U64, I64 -> true;

@@ -27,7 +27,7 @@ public final class GgufValue {
     private final GgufType type;
     private final MemorySegment bytes;
 
-    /** Keeps bytes whose lengths have been checked; {@code what} is how errors name the value. */
+    /** Keeps bytes whose lengths have been checked; {@code what} is the value's name in errors. */
     GgufValue(String what, GgufType type, MemorySegment bytes) {
         this.what = what;
         this.type = type;
@@ -195,9 +195,7 @@ public final class GgufValue {
         }
     }
 
-    /**
-     * {@return the type}
-     */
+    /** {@return the type} */
     public GgufType type() {
         return type;
     }

@@ -60,7 +60,7 @@ final class OnnxGraph {
         }
     }
 
-    /** What is read of a node's attributes. */
+    /** The attributes of a node that are read. */
     private static final class Attributes {
         private final Map<String, Double> numbers = new HashMap<>();
 

@@ -95,9 +95,8 @@ public final class OnnxWeights {
     }
 
     /**
-     * Returns the names of all f32 weights. Integers, such as a table of positions, are no weights.
-     *
-     * @return an unmodifiable set in the file's order
+     * {@return the names of all f32 weights; an unmodifiable set in the file's order}. Integers, such as a table of positions, are no
+     * weights.
      */
     public Set<String> names() {
         return Collections.unmodifiableSet(tensors.keySet());
@@ -123,10 +122,8 @@ public final class OnnxWeights {
     }
 
     /**
-     * Returns the kinds of operation in the graph, such as {@code MatMul} and {@code Erf}. They identify a model of another architecture, or a
-     * quantized one.
-     *
-     * @return a new set in alphabetical order
+     * {@return the kinds of operation in the graph, such as {@code MatMul} and {@code Erf}; a new set in alphabetical order}. They identify
+     * a model of another architecture, or a quantized one.
      */
     public Set<String> operations() {
         return new TreeSet<>(graph.operations());

@@ -144,11 +144,7 @@ public final class Safetensors {
         SafetensorsWriter.write(file, tensors, metadata);
     }
 
-    /**
-     * Returns the names of all tensors, in the file's order.
-     *
-     * @return an unmodifiable set
-     */
+    /** {@return the names of all tensors in the file's order, unmodifiable} */
     public Set<String> names() {
         return Collections.unmodifiableSet(entries.keySet());
     }
@@ -163,11 +159,7 @@ public final class Safetensors {
         return entries.containsKey(Checks.notNull(name, "name"));
     }
 
-    /**
-     * Returns the free text of the header.
-     *
-     * @return an unmodifiable map
-     */
+    /** {@return the free text of the header, unmodifiable} */
     public Map<String, String> metadata() {
         return Collections.unmodifiableMap(metadata);
     }
@@ -220,10 +212,9 @@ public final class Safetensors {
     }
 
     /**
-     * Returns a tensor's shape, for any element type.
+     * {@return a tensor's shape, for any element type}
      *
      * @param name its name
-     * @return the shape
      * @throws IllegalArgumentException if there is none of that name
      */
     public Shape shape(String name) {

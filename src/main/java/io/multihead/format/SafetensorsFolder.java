@@ -98,16 +98,12 @@ public final class SafetensorsFolder {
         throw Checks.fail("index.weight_map", name, "expected a file beside the index");
     }
 
-    /**
-     * {@return the file that names all tensors, for messages}
-     */
+    /** {@return the file that names all tensors, for messages} */
     public Path path() {
         return path;
     }
 
-    /**
-     * {@return the names of all tensors}
-     */
+    /** {@return the names of all tensors} */
     public Set<String> names() {
         return Collections.unmodifiableSet(files.keySet());
     }
@@ -135,10 +131,9 @@ public final class SafetensorsFolder {
     }
 
     /**
-     * Returns a tensor's shape, for any element type.
+     * {@return a tensor's shape, for any element type}
      *
      * @param name its name
-     * @return the shape
      * @throws IllegalArgumentException if there is none
      */
     public Shape shape(String name) {

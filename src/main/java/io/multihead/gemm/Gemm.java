@@ -12,10 +12,9 @@ import org.jspecify.annotations.Nullable;
  * Matrix multiplication, {@code C = f(alpha * op(A) * op(B) + beta * C + bias)}, cache-blocked over packed operands (Goto and
  * van de Geijn, "Anatomy of high-performance matrix multiplication", 2008).
  *
- * <p>Shapes: A {@code [..., M, K]}, B {@code [..., K, N]}, C {@code [..., M, N]}, any strides and element types; sums are f32
- * and C is rounded once. Leading axes are batches; the axes of A and B broadcast to C's. Every element is summed in chains of 256 of K. The sums of
- * chains are added in pairs, and the pairs in ascending order of K: results have the same bits for any number of
- * threads and any batch.
+ * <p>Shapes: A {@code [..., M, K]}, B {@code [..., K, N]}, C {@code [..., M, N]}, any strides and element types; sums are f32 and C is
+ * rounded once. Leading axes are batches; the axes of A and B broadcast to C's. Every element is summed in chains of 256 of K. The sums of
+ * chains are added in pairs, and the pairs in ascending order of K: results have the same bits for any number of threads and any batch.
  *
  * <p>Thread-safe. A warm call allocates nothing but the view of an operand that the options transpose. Sums may overflow to infinity as
  * f32 does; NaN follows IEEE 754.

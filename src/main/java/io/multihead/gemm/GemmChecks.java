@@ -43,7 +43,6 @@ final class GemmChecks {
         TensorChecks.requireOwnStorage(c, "c");
     }
 
-    /** Returns A as the options say. */
     static Tensor left(Tensor a, GemmOptions options) {
         return options.transposeA() ? a.transpose(-2, -1) : a;
     }

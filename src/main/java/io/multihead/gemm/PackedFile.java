@@ -121,7 +121,7 @@ final class PackedFile {
         }
     }
 
-    /** Fails unless the panels of the sizes are what follows the header, whatever numbers it holds. */
+    /** Fails unless the panels of the sizes follow the header, whatever numbers it holds. */
     private static void requireSizes(PanelFormat format, long inputs, long outputs, long size) {
         PackedMatrix.requireSizes(format, inputs, outputs);
         long expected = HEADER + PackedMatrix.bytes(format, inputs, outputs);

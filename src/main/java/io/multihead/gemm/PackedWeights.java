@@ -148,8 +148,8 @@ public final class PackedWeights {
     }
 
     /**
-     * Packs a matrix whose rows are outputs, in a format, into memory of an arena, as
-     * {@link #ofInputRows(Arena, Tensor, WeightFormat) ofInputRows(matrix.permute(1, 0), format, arena)} does.
+     * Packs a matrix whose rows are outputs, in a format, into memory of an arena, as {@link #ofInputRows(Arena, Tensor, WeightFormat)
+     * ofInputRows(matrix.permute(1, 0), format, arena)} does.
      *
      * @param arena allocates native memory; a shared one if several threads are to multiply
      * @param matrix {@code [outputs, inputs]}, any element type and strides
@@ -286,8 +286,8 @@ public final class PackedWeights {
     }
 
     /**
-     * Returns weights of some inputs alone: copies of their rows as they are stored. Inputs of one
-     * block share scales, so that they stay together.
+     * Returns weights of some inputs alone: copies of their rows as they are stored. Inputs of one block share scales, so that they stay
+     * together.
      *
      * @param arena allocates native memory; a shared one if several threads are to multiply
      * @param inputs numbers of rows, in the order wanted
@@ -388,38 +388,22 @@ public final class PackedWeights {
         return new PackedWeights(PackedMatrix.in(format.panels, memory, inputs, (int) outputs));
     }
 
-    /**
-     * Returns how elements are stored.
-     *
-     * @return the format
-     */
+    /** {@return how elements are stored} */
     public WeightFormat format() {
         return WeightFormat.of(matrix.format());
     }
 
-    /**
-     * Returns how much memory the weights take.
-     *
-     * @return bytes of native memory
-     */
+    /** {@return the bytes of native memory that the weights take} */
     public long bytes() {
         return matrix.segment().byteSize();
     }
 
-    /**
-     * Returns the rows of the matrix.
-     *
-     * @return the number of inputs
-     */
+    /** {@return the number of inputs: rows of the matrix} */
     public long inputs() {
         return matrix.k();
     }
 
-    /**
-     * Returns the columns of the matrix.
-     *
-     * @return the number of outputs
-     */
+    /** {@return the number of outputs: columns of the matrix} */
     public long outputs() {
         return matrix.n();
     }

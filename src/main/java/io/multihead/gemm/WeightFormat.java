@@ -71,19 +71,16 @@ public enum WeightFormat {
     }
 
     /**
-     * Returns whether products may round their inputs to 8 bits ({@link PackedWeights#withEightBitInputs}): formats of 4 bits alone, since
-     * others are read at the speed of memory without it.
-     *
-     * @return true for Q4_0, Q4_1 and Q4_K
+     * {@return whether products may round their inputs to 8 bits ({@link PackedWeights#withEightBitInputs}): formats of 4 bits alone, since
+     * others are read at the speed of memory without it; true for Q4_0, Q4_1 and Q4_K}
      */
     public boolean allowsEightBitInputs() {
         return this == Q4_0 || this == Q4_1 || this == Q4_K;
     }
 
     /**
-     * Returns how many consecutive inputs share scales, which {@link PackedWeights#selectInputs} keeps together.
-     *
-     * @return 32 or 256, or 1 for a format without blocks
+     * {@return how many consecutive inputs share scales, which {@link PackedWeights#selectInputs} keeps together; 32 or 256, or 1 for a
+     * format without blocks}
      */
     public int blockInputs() {
         return panels.blockRows();

@@ -7,7 +7,6 @@ import java.util.TreeSet;
 final class ArrayRules {
     private ArrayRules() {}
 
-    /** Returns the schemas of an item. */
     static Set<SchemaNode> schemas(Set<SchemaNode> nodes, int index) {
         Set<SchemaNode> schemas = new TreeSet<>();
         for (SchemaNode node : nodes) {

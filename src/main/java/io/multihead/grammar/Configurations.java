@@ -5,14 +5,14 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The configurations of a machine for one vocabulary, with their masks, as texts reach them. What is kept is bounded: when there is too
+ * The configurations of a machine for one vocabulary, with their masks, as texts reach them. Kept configurations are bounded: when there is too
  * much of it, all is forgotten and computed anew. Calls wait for each other.
  */
 final class Configurations {
     /** Bytes of all that is kept, about. */
     private static final long MOST_BYTES = 6L << 20;
 
-    /** One walk over all tokens may keep more, but not without bound: then it computes what it needs each time. */
+    /** One walk over all tokens may keep more, but not without bound: then it computes them each time. */
     private static final long MOST_OF_A_WALK = 4 * MOST_BYTES;
 
     private static final int OBJECT_BYTES = 96;

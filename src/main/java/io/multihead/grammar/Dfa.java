@@ -9,9 +9,7 @@ import java.util.TreeSet;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
-/**
- * A deterministic finite automaton over code points, which begins in state 0. A code point without a move is not accepted.
- */
+/** A deterministic finite automaton over code points, which begins in state 0. A code point without a move is not accepted. */
 final class Dfa {
     static final int MOST_STATES = 20_000;
     /** Moves of all states; each takes some bytes of a machine. */
@@ -26,7 +24,7 @@ final class Dfa {
     /** A state of one automaton and one of another. */
     private record Pair(int left, int right) {}
 
-    /** What a state leads to: where a code point goes; the same for all code points from one of {@link #borders} to before the next. */
+    /** The transitions of a state: where a code point goes; the same for all code points from one of {@link #borders} to before the next. */
     interface Rules<S> {
         /** Returns the state that a code point leads to; null if there is none. */
         @Nullable
@@ -65,7 +63,6 @@ final class Dfa {
         return DEAD;
     }
 
-    /** Returns whether a text is accepted. */
     boolean matches(String text) {
         int state = 0;
         for (int codePoint : text.codePoints().toArray()) {
@@ -74,7 +71,7 @@ final class Dfa {
         return state != DEAD && accepts.get(state);
     }
 
-    /** Makes the automaton of states that are found from one on; {@code argument} is what is too large if there are too many. */
+    /** Makes the automaton of states that are found from one on; {@code argument} is named if there are too many. */
     static <S> Dfa explore(String argument, S start, Rules<S> rules, Predicate<S> accepted) {
         Dfa dfa = new Dfa();
         Map<S, Integer> ids = new HashMap<>();

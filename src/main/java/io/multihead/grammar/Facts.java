@@ -11,7 +11,7 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** What schemas that hold together say about the type, the values, numbers and strings. */
+/** The limits of schemas that hold together on type, values, numbers and strings. */
 final class Facts {
     /** Larger and smaller exponents are of no use, and would take memory. */
     private static final int MOST_SCALE = 400;
@@ -34,7 +34,7 @@ final class Facts {
         return types;
     }
 
-    /** Returns where to look for what is wrong here. */
+    /** Returns the place for errors. */
     String path() {
         return nodes.isEmpty() ? "#" : nodes.iterator().next().path();
     }
@@ -81,7 +81,6 @@ final class Facts {
         return having;
     }
 
-    /** Returns the range of numbers. */
     JsonNumbers.Range range() {
         boolean integer = !types.contains(JsonType.NUMBER);
         BigDecimal low = null;
@@ -140,7 +139,7 @@ final class Facts {
         return value;
     }
 
-    /** Returns the automaton of what limits a string beyond its length, null if nothing does; {@code known} has those of patterns. */
+    /** Returns the automaton of a string's limits beyond its length, null if nothing does; {@code known} has those of patterns. */
     @Nullable
     Dfa pattern(Map<String, Dfa> known) {
         Dfa dfa = null;
@@ -166,7 +165,7 @@ final class Facts {
         return one == null ? other : one.and(path, other);
     }
 
-    /** Fails if there are too many of what a count limits. */
+    /** Fails if a count exceeds its limit. */
     void requireCount(String keyword, int count, int most) {
         if (count > most) {
             throw Checks.fail(path() + "/" + keyword, String.valueOf(count), "expected at most " + most);

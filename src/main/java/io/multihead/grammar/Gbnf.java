@@ -19,7 +19,7 @@ final class Gbnf {
     private static final int HEXADECIMAL = 16;
     private static final CharacterSet PLAIN = CharacterSet.of(' ', '!', '#', '[', ']', Dfa.LARGEST);
 
-    /** What one element reads; {@code set} is the class of characters if it is one. */
+    /** The characters of one element; {@code set} is the class of characters if it is one. */
     private record Part(int begin, int end, @Nullable CharacterSet set) {}
 
     private final Machine machine;

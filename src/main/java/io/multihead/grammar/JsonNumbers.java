@@ -22,12 +22,12 @@ final class JsonNumbers {
     private static final int EXPONENT = 6;
 
     /**
-     * What numbers are allowed.
+     * The numbers that are allowed.
      *
      * @param integer whether they are written without a point
      * @param low the least value, null for none
      * @param high the largest value, null for none
-     * @param step what they are a multiple of, null for nothing
+     * @param step they are multiples of it; null for any
      */
     record Range(
             boolean integer,
@@ -97,7 +97,6 @@ final class JsonNumbers {
         multiple = scaled.intValueExact();
     }
 
-    /** Adds the numbers of a range to a machine. */
     static void add(Machine machine, String argument, Range range, int from, int to) {
         Bound low = null;
         Bound high = null;

@@ -1,7 +1,7 @@
 package io.multihead.grammar;
 
 /**
- * What all rules of JSON share: the machine, its strings, and the rule of white space.
+ * The parts that all rules of JSON share: the machine, its strings, and the rule of white space.
  *
  * @param space the state at which white space begins: nothing, a space, or a line feed with an indentation of at most
  *     {@link #MOST_INDENT} spaces

@@ -59,7 +59,6 @@ final class JsonStrings {
         }
     }
 
-    /** Returns the rule of one character. */
     private int character() {
         if (character == Machine.NONE) {
             character = machine.state();

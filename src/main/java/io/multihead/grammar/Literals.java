@@ -15,7 +15,7 @@ final class Literals {
         this.json = json;
     }
 
-    /** Adds values. Those that are one token of JSON share what they begin with. */
+    /** Adds values. Those that are one token of JSON share their prefixes. */
     void add(List<@Nullable Object> values, int from, int to) {
         List<byte[]> simple = new ArrayList<>();
         for (Object value : values) {

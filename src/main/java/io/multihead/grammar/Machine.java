@@ -35,7 +35,7 @@ final class Machine {
     private int[] first = new int[64];
 
     private int[] next = new int[64];
-    /** What a move reads: the lowest byte and, times 256, the highest one; or one of the constants above. */
+    /** The bytes of a move: the lowest byte and, times 256, the highest one; or one of the constants above. */
     private int[] label = new int[64];
 
     private int[] target = new int[64];
@@ -134,7 +134,7 @@ final class Machine {
         move(from, EMPTY, to, NONE);
     }
 
-    /** Reads what the rule that begins at {@code rule} reads. */
+    /** Reads the language of the rule that begins at {@code rule}. */
     void call(int from, int rule, int to) {
         move(from, CALL, to, rule);
     }
@@ -206,7 +206,6 @@ final class Machine {
         return at;
     }
 
-    /** Removes a move. */
     void kill(int move) {
         label[move] = DEAD;
     }

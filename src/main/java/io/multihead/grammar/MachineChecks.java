@@ -5,7 +5,7 @@ import java.util.ArrayDeque;
 import java.util.Arrays;
 
 /**
- * What must hold before a machine runs: every move leads to an end of the text, and no rule begins with itself. So a text that has begun
+ * The conditions under which a machine runs: every move leads to an end of the text, and no rule begins with itself. So a text that has begun
  * can always be ended, and the moves that read nothing come to an end.
  */
 final class MachineChecks {

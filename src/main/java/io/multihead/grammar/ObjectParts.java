@@ -57,7 +57,6 @@ final class ObjectParts {
         return patterns;
     }
 
-    /** Returns the schemas of a property. */
     Set<SchemaNode> schemas(String name) {
         Map<String, Boolean> matches = new HashMap<>();
         patterns.forEach((pattern, dfa) -> matches.put(pattern, dfa.matches(name)));

@@ -51,7 +51,6 @@ final class ObjectRules {
         facts.requireCount("minProperties", least, JsonStrings.MOST_LENGTH);
     }
 
-    /** Adds the objects for which facts hold. */
     static void add(JsonSpace json, Values values, Facts facts, ObjectParts parts, int[] fromAndTo) {
         new ObjectRules(json, values, facts, parts).build(fromAndTo[0], fromAndTo[1]);
     }

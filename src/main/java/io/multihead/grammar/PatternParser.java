@@ -4,7 +4,7 @@ import io.multihead.internal.base.Checks;
 
 /**
  * Reads regular expressions of ECMA-262 that are regular: no back references, no looking around, no word borders, no Unicode properties.
- * Whether a quantifier is greedy does not change what matches.
+ * Whether a quantifier is greedy does not change the matches.
  */
 final class PatternParser {
     private static final CharacterSet DIGITS = CharacterSet.of('0', '9');
@@ -78,7 +78,7 @@ final class PatternParser {
     private int sequence(int from) {
         int state = from;
         while (more() && text.charAt(at) != '|' && text.charAt(at) != ')') {
-            // what a quantifier copies begins with a state of its own
+            // the states that a quantifier copies begin with one of their own
             int begin = pattern.state();
             pattern.skip(state, begin);
             state = quantified(begin);

@@ -13,7 +13,7 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Resolves what combines schemas: references, {@code allOf}, {@code anyOf}. All schemas that must hold at one place become alternatives;
+ * Resolves keywords that combine schemas: references, {@code allOf}, {@code anyOf}. All schemas that must hold at one place become alternatives;
  * in each, schemas hold together, and have no such keywords left.
  */
 final class SchemaExpander {

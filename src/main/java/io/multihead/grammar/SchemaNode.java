@@ -42,19 +42,16 @@ record SchemaNode(String path, Object value) implements Comparable<SchemaNode> {
         return keywords().containsKey(keyword);
     }
 
-    /** Returns the schema of a keyword. */
     SchemaNode child(String keyword) {
         return of(path(keyword), keywords().get(keyword));
     }
 
-    /** Returns one of the schemas that a keyword has by name. */
     SchemaNode child(String keyword, String name) {
         return of(
                 path(keyword) + "/" + name.replace("~", "~0").replace("/", "~1"),
                 map(keyword).get(name));
     }
 
-    /** Returns one of the schemas in an array. */
     SchemaNode child(String keyword, int index) {
         return of(path(keyword) + "/" + index, list(keyword).get(index));
     }

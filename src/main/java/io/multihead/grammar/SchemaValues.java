@@ -7,7 +7,7 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Whether a value that a schema names is valid by what else the schema says. */
+/** Whether a value that a schema names is valid by the schema's other keywords. */
 final class SchemaValues {
     private final SchemaExpander expander;
     private final Map<String, Dfa> patterns = new HashMap<>();
@@ -29,7 +29,7 @@ final class SchemaValues {
         return false;
     }
 
-    /** Returns whether a value has what schemas without combining keywords want. */
+    /** Returns whether a value is valid by schemas without combining keywords. */
     boolean isValidFor(@Nullable Object value, Facts facts) {
         if (!facts.types().contains(JsonType.of(value))) {
             return false;

@@ -23,10 +23,9 @@ public interface TokenConstraint {
     TokenFilter begin(TokenVocabulary vocabulary);
 
     /**
-     * Returns a constraint that allows the tokens that both allow.
+     * {@return a constraint that allows the tokens that both allow}
      *
      * @param other another constraint
-     * @return a new constraint
      */
     default TokenConstraint and(TokenConstraint other) {
         Checks.notNull(other, "other");

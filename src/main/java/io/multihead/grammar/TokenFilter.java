@@ -40,10 +40,6 @@ public interface TokenFilter {
      */
     void rollBack(int tokens);
 
-    /**
-     * Returns a filter in the same state, for a text that continues this one. Both can be used from then on, on different threads.
-     *
-     * @return a new filter
-     */
+    /** {@return a filter in the same state, for a text that continues this one}. Both can be used from then on, on different threads. */
     TokenFilter fork();
 }

@@ -3,9 +3,7 @@ package io.multihead.grammar;
 import io.multihead.internal.base.Checks;
 import java.util.Arrays;
 
-/**
- * Which tokens of a vocabulary may come next: a bit for each. Not thread-safe.
- */
+/** Which tokens of a vocabulary may come next: a bit for each. Not thread-safe. */
 public final class TokenMask {
     private final int size;
     private final long[] words;
@@ -21,11 +19,7 @@ public final class TokenMask {
         allowAll();
     }
 
-    /**
-     * Returns the number of tokens.
-     *
-     * @return at least 1
-     */
+    /** {@return the number of tokens; at least 1} */
     public int size() {
         return size;
     }
@@ -62,11 +56,7 @@ public final class TokenMask {
         return at * Long.SIZE + Long.numberOfTrailingZeros(word);
     }
 
-    /**
-     * Returns how many tokens are allowed.
-     *
-     * @return from 0 to {@link #size}
-     */
+    /** {@return how many tokens are allowed; from 0 to {@link #size}} */
     public int count() {
         int count = 0;
         for (long word : words) {

@@ -11,10 +11,9 @@ public final class TokenRules {
     private TokenRules() {}
 
     /**
-     * Returns a constraint that forbids tokens everywhere.
+     * {@return a constraint that forbids tokens everywhere}
      *
      * @param tokens ids; those beyond the model's vocabulary forbid nothing
-     * @return a new constraint
      */
     public static TokenConstraint forbidding(int... tokens) {
         int[] copy = checked(tokens);
@@ -25,10 +24,9 @@ public final class TokenRules {
     }
 
     /**
-     * Returns a constraint that forces the first tokens of a text.
+     * {@return a constraint that forces the first tokens of a text}
      *
      * @param tokens ids of the tokens, the first one first
-     * @return a new constraint
      */
     public static TokenConstraint beginningWith(int... tokens) {
         int[] copy = checked(tokens);
@@ -39,11 +37,10 @@ public final class TokenRules {
     }
 
     /**
-     * Returns a constraint that adds numbers to the logits of tokens, before temperature and the later steps: the {@code logit_bias} of
-     * OpenAI.
+     * {@return a constraint that adds numbers to the logits of tokens, before temperature and the later steps: the {@code logit_bias} of
+     * OpenAI}
      *
      * @param bias a number from -1000 to 1000 for each id; ids beyond the model's vocabulary have no effect
-     * @return a new constraint
      */
     public static TokenConstraint biased(Map<Integer, Float> bias) {
         // the entries of a map that was read from JSON may be of other types

@@ -103,20 +103,12 @@ public final class TokenVocabulary {
         return whole && same ? text.codePointCount(0, text.length()) : 0;
     }
 
-    /**
-     * Returns whose tokens these are.
-     *
-     * @return the tokenizer
-     */
+    /** {@return whose tokens these are} */
     public Tokenizer tokenizer() {
         return tokenizer;
     }
 
-    /**
-     * Returns the number of tokens.
-     *
-     * @return one more than the largest id
-     */
+    /** {@return the number of tokens; one more than the largest id} */
     public int size() {
         return bytes.length;
     }

@@ -1,6 +1,4 @@
-/**
- * Constraints on the tokens of a text: filters, JSON by schema, and grammars in GBNF.
- */
+/** Constraints on the tokens of a text: filters, JSON by schema, and grammars in GBNF. */
 @NullMarked
 package io.multihead.grammar;
 

@@ -31,12 +31,12 @@ import java.util.List;
 import java.util.function.BooleanSupplier;
 
 /**
- * langchain4j's requests as calls of a language model, and its answers as responses. What cannot be done is refused, by name.
+ * langchain4j's requests as calls of a language model, and its answers as responses. Unsupported parameters are refused by name.
  *
  * @param sessions of the model
- * @param defaults what holds where a request has no parameter
- * @param modelName what responses call the model
- * @param thinking what becomes of thoughts
+ * @param defaults parameters for requests that have none
+ * @param modelName the name of the model in responses
+ * @param thinking how reasoning is returned
  * @param strictTools whether calls that are not required are valid by their schemas, too
  */
 record ChatCall(
@@ -156,7 +156,8 @@ record ChatCall(
 
     private static FinishReason reason(GeneratedText text, ModelAnswer answer) {
         return switch (text.finish()) {
-            case END_TOKEN, STOP_SEQUENCE -> answer.toolCalls().isEmpty() ? FinishReason.STOP : FinishReason.TOOL_EXECUTION;
+            case END_TOKEN, STOP_SEQUENCE ->
+                answer.toolCalls().isEmpty() ? FinishReason.STOP : FinishReason.TOOL_EXECUTION;
             case MAX_TOKENS, CONTEXT_FULL -> FinishReason.LENGTH;
             case CANCELLED, TIMEOUT -> FinishReason.OTHER;
         };

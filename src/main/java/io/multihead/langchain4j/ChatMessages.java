@@ -14,10 +14,10 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** langchain4j's messages as those of a chat. What a chat cannot have is refused, by name. */
+/** langchain4j's messages as those of a chat. Messages that no chat has are refused by name. */
 final class ChatMessages {
     private static final String ONE_TEXT = "expected one TEXT, as others, such as images, are not supported";
-    /** What messages have in later versions of core than 1.0. */
+    /** Contents of messages in versions of core later than 1.0. */
     static final boolean HAVE_THINKING = hasMethod(AiMessage.class, "thinking");
 
     private static final boolean HAVE_IMAGES = hasMethod(AiMessage.class, "images");

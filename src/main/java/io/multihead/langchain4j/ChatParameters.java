@@ -11,14 +11,14 @@ import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 import org.jspecify.annotations.Nullable;
 
-/** langchain4j's parameters of a request as options of a generated text. What cannot be done is refused, by name. */
+/** langchain4j's parameters of a request as options of a generated text. Unsupported parameters are refused by name. */
 final class ChatParameters {
     private ChatParameters() {}
 
     /**
      * Returns the options of a request, but for its format and its tools.
      *
-     * @param defaults what holds where the request has no parameter
+     * @param defaults parameters for requests that have none
      */
     static GenerationOptions options(ChatRequestParameters parameters, GenerationOptions defaults, String modelName) {
         if (parameters.getClass() != DefaultChatRequestParameters.class

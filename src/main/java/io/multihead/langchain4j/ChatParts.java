@@ -6,7 +6,7 @@ import io.multihead.decoder.AnswerListener;
 import java.lang.System.Logger.Level;
 
 /**
- * Gives a handler the parts of an answer, beside a core whose handlers cannot cancel: text alone, as they know no other. What the handler throws
+ * Gives a handler the parts of an answer, beside a core whose handlers cannot cancel: text alone, as they know no other. The handler's exceptions
  * goes to its {@code onError}, and the answer goes on, as langchain4j's contract has it.
  */
 class ChatParts implements AnswerListener {

@@ -8,7 +8,7 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the builders of all models on a language model have: a path, and how it is loaded. For one thread.
+ * The common part of builders of all models on a language model: a path, and how it is loaded. For one thread.
  *
  * @param <M> the model
  * @param <B> the builder

@@ -7,7 +7,7 @@ import java.io.UncheckedIOException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the builders of all models have: threads, and a model that closes them. For one thread.
+ * The common part of all builders of models: threads, and a model that closes them. For one thread.
  *
  * @param <M> the model
  * @param <B> the builder

@@ -24,13 +24,11 @@ import org.jspecify.annotations.Nullable;
 /**
  * langchain4j's chat model on a {@link LanguageModel}: in process, without native libraries.
  *
- * <p>Temperature, top-k, top-p, presence and frequency penalty, stop sequences and the maximum of output tokens of a request override the model's
- * options. Penalties count the tokens of the answer alone, as OpenAI's. Every other parameter that would change an answer is refused by name, with
- * langchain4j's
- * {@link dev.langchain4j.exception.UnsupportedFeatureException}: parameters of a provider's own class, contents other than one text, names of
- * users, images of answers. Attributes of messages, which langchain4j keeps
- * for memories and gives to no model, are not read. Requests of several threads are computed together, and an answer is the
- * same alone and beside others.
+ * <p>Temperature, top-k, top-p, presence and frequency penalty, stop sequences and the maximum of output tokens of a request override the
+ * model's options. Penalties count the tokens of the answer alone, as OpenAI's. Every other parameter that would change an answer is
+ * refused by name, with langchain4j's {@link dev.langchain4j.exception.UnsupportedFeatureException}: parameters of a provider's own class,
+ * contents other than one text, names of users, images of answers. Attributes of messages, which langchain4j keeps for memories and gives
+ * to no model, are not read. Requests of several threads are computed together, and an answer is the same alone and beside others.
  *
  * <p>Tools are written as the model's template writes them, and its calls are read from the answer; a model whose template writes no calls that are
  * known refuses them. With {@code ToolChoice.REQUIRED} the answer consists of calls, each valid by its schema. With {@code NONE} the model does not
@@ -70,9 +68,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         this.threads = threads;
     }
 
-    /**
-     * {@return a builder, which needs a path}
-     */
+    /** {@return a builder, which needs a path} */
     public static Builder builder() {
         return new Builder();
     }
@@ -85,9 +81,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         return parameters;
     }
 
-    /**
-     * {@return JSON by a schema, so that AI services ask for it}
-     */
+    /** {@return JSON by a schema, so that AI services ask for it} */
     @Override
     public Set<Capability> supportedCapabilities() {
         return Set.of(Capability.RESPONSE_FORMAT_JSON_SCHEMA);
@@ -108,9 +102,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         return call;
     }
 
-    /**
-     * {@return the language model, for methods that langchain4j's interface does not have; this model closes it}
-     */
+    /** {@return the language model, for methods that langchain4j's interface does not have; this model closes it} */
     public LanguageModel languageModel() {
         return model;
     }
@@ -168,8 +160,8 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         }
 
         /**
-         * Sets how much sessions may keep. Without it, one of the model's whole context, in f16;
-         * more run at the same time if they are shorter.
+         * Sets how much sessions may keep. Without it, one of the model's whole context, in f16; more run at the same time if they are
+         * shorter.
          *
          * @param newSessions the options
          * @return this

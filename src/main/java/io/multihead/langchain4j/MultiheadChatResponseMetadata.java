@@ -21,9 +21,7 @@ public final class MultiheadChatResponseMetadata extends ChatResponseMetadata {
         return seed;
     }
 
-    /**
-     * {@return a builder without values}
-     */
+    /** {@return a builder without values} */
     public static Builder builder() {
         return new Builder();
     }

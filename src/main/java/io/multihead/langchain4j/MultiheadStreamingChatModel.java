@@ -64,9 +64,7 @@ public final class MultiheadStreamingChatModel implements StreamingChatModel {
         return model.supportedCapabilities();
     }
 
-    /**
-     * {@return the listeners of the model that answers}
-     */
+    /** {@return the listeners of the model that answers} */
     @Override
     public List<ChatModelListener> listeners() {
         return model.listeners();

@@ -43,11 +43,7 @@ public final class MultiheadTextEmbeddingModel implements EmbeddingModel, AutoCl
         this.threads = threads;
     }
 
-    /**
-     * Returns a builder, which needs a path.
-     *
-     * @return a builder for one thread
-     */
+    /** {@return a builder for one thread, which needs a path} */
     public static Builder builder() {
         return new Builder();
     }
@@ -104,9 +100,8 @@ public final class MultiheadTextEmbeddingModel implements EmbeddingModel, AutoCl
     }
 
     /**
-     * Returns the embedder, for methods that langchain4j's interface does not have.
-     *
-     * @return the embedder for requests without an input type, which ends with this model
+     * {@return the embedder, for methods that langchain4j's interface does not have; the embedder for requests without an input type, which
+     * ends with this model}
      */
     public TextEmbedder embedder() {
         return embedder;

@@ -28,11 +28,7 @@ public final class MultiheadTextScoringModel implements ScoringModel, AutoClosea
         this.threads = threads;
     }
 
-    /**
-     * Returns a builder, which needs a path.
-     *
-     * @return a builder for one thread
-     */
+    /** {@return a builder for one thread, which needs a path} */
     public static Builder builder() {
         return new Builder();
     }
@@ -43,11 +39,7 @@ public final class MultiheadTextScoringModel implements ScoringModel, AutoClosea
         return Response.from(Arrays.stream(reranker.score(query, texts)).boxed().toList());
     }
 
-    /**
-     * Returns the reranker, for methods that langchain4j's interface does not have.
-     *
-     * @return the reranker, which this model closes
-     */
+    /** {@return the reranker, for methods that langchain4j's interface does not have; this model closes it} */
     public TextReranker reranker() {
         return reranker;
     }

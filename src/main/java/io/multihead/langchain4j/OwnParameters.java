@@ -6,8 +6,8 @@ import io.multihead.decoder.GenerationOptions;
 import io.multihead.decoder.Sampling;
 
 /**
- * What holds where a request does not say, as far as langchain4j's parameters have the same meaning, for listeners to see. Parameters of a
- * provider's class take the place of these as they are: langchain4j's own merge would drop what the class adds, so that it could not be refused.
+ * Default parameters of requests, as far as langchain4j's have the same meaning, for listeners to see. Parameters of a
+ * provider's class take the place of these as they are: langchain4j's own merge would drop the class's own, so that it could not be refused.
  */
 final class OwnParameters extends DefaultChatRequestParameters {
     OwnParameters(GenerationOptions options, String modelName) {

@@ -39,7 +39,6 @@ final class SchemaTexts {
         return format.jsonSchema() == null ? ANY_OBJECT : of(format.jsonSchema().rootElement());
     }
 
-    /** Returns a schema as JSON. */
     static String of(JsonSchemaElement element) {
         String json = plain(element);
         // by its name, since the oldest cores do not have the class

@@ -38,10 +38,9 @@ public final class Block {
     }
 
     /**
-     * Returns a block of any parts, each of which reads the states with the results of those before it.
+     * {@return a block of any parts, each of which reads the states with the results of those before it}
      *
      * @param sublayers at least one
-     * @return the block
      * @throws IllegalArgumentException if there is none, or their states differ in size
      */
     public static Block of(Sublayer... sublayers) {
@@ -53,13 +52,12 @@ public final class Block {
     }
 
     /**
-     * Returns {@code x + f(norm(x))} for both parts: pre-norm (Xiong et al. 2020), as Llama, Qwen and Mistral.
+     * {@return {@code x + f(norm(x))} for both parts: pre-norm (Xiong et al. 2020), as Llama, Qwen and Mistral}
      *
      * @param firstNorm before the first part
      * @param first the first part, attention in most models
      * @param secondNorm before the second part
      * @param second the second part, a feed-forward network in most models
-     * @return the block
      * @throws IllegalArgumentException if sizes do not fit
      */
     public static Block preNorm(Norm firstNorm, Part first, Norm secondNorm, Part second) {
@@ -69,13 +67,12 @@ public final class Block {
     }
 
     /**
-     * Returns {@code norm(x + f(x))} for both parts: post-norm (Vaswani et al. 2017), as BERT.
+     * {@return {@code norm(x + f(x))} for both parts: post-norm (Vaswani et al. 2017), as BERT}
      *
      * @param first the first part
      * @param firstNorm of its sum
      * @param second the second part
      * @param secondNorm of its sum
-     * @return the block
      * @throws IllegalArgumentException if sizes do not fit
      */
     public static Block postNorm(Part first, Norm firstNorm, Part second, Norm secondNorm) {
@@ -85,7 +82,7 @@ public final class Block {
     }
 
     /**
-     * Returns {@code x + after(f(before(x)))} for both parts, as Gemma 2 and 3; without the norms before, as OLMo 2.
+     * {@return {@code x + after(f(before(x)))} for both parts, as Gemma 2 and 3; without the norms before, as OLMo 2}
      *
      * @param beforeFirst null for none
      * @param first the first part
@@ -93,7 +90,6 @@ public final class Block {
      * @param beforeSecond null for none
      * @param second the second part
      * @param afterSecond null for none
-     * @return the block
      * @throws IllegalArgumentException if sizes do not fit
      */
     public static Block sandwichNorm(
@@ -109,13 +105,12 @@ public final class Block {
     }
 
     /**
-     * Returns {@code x + first(norm1(x)) + second(norm2(x))}, as GPT-NeoX; with one norm for both, as Phi and Cohere.
+     * {@return {@code x + first(norm1(x)) + second(norm2(x))}, as GPT-NeoX; with one norm for both, as Phi and Cohere}
      *
      * @param firstNorm before the first part
      * @param first the first part
      * @param secondNorm before the second part; null for the same norm
      * @param second the second part
-     * @return the block
      * @throws IllegalArgumentException if sizes do not fit
      */
     public static Block parallel(Norm firstNorm, Part first, @Nullable Norm secondNorm, Part second) {
@@ -128,10 +123,9 @@ public final class Block {
     }
 
     /**
-     * Returns this block with another attention, such as the same with some heads dropped.
+     * {@return this block with another attention, such as the same with some heads dropped}
      *
      * @param changed replaces the first attention among the parts
-     * @return the changed block
      * @throws IllegalArgumentException if it has states of another size
      * @throws IllegalStateException if no part is a {@link SelfAttention}
      */
@@ -143,10 +137,9 @@ public final class Block {
     }
 
     /**
-     * Returns this block with a normalization of its result, as after the last block of an encoder with norms before parts.
+     * {@return this block with a normalization of its result, as after the last block of an encoder with norms before parts}
      *
      * @param norm of the sum of the states and the last part's result
-     * @return the changed block
      * @throws IllegalArgumentException if it has another number of elements
      * @throws IllegalStateException if the block is parallel, or post-norm, whose result is normalized
      */
@@ -161,10 +154,9 @@ public final class Block {
     }
 
     /**
-     * Returns this block with a factor of the states that it leaves, as Gemma 4.
+     * {@return this block with a factor of the states that it leaves, as Gemma 4}
      *
      * @param factor finite, rounded to f32
-     * @return the changed block
      * @throws IllegalArgumentException if it is not finite
      */
     public Block withScale(double factor) {
@@ -174,9 +166,7 @@ public final class Block {
         return new Block(sublayers, parallel, (float) factor);
     }
 
-    /**
-     * {@return the parts with their norms, in the order in which they compute}
-     */
+    /** {@return the parts with their norms, in the order in which they compute} */
     public List<Sublayer> sublayers() {
         return sublayers;
     }
@@ -208,9 +198,7 @@ public final class Block {
         throw new IllegalStateException("block: no " + kind.getSimpleName() + " among its parts; expected one");
     }
 
-    /**
-     * {@return the elements of a state}
-     */
+    /** {@return the elements of a state} */
     public int dim() {
         return dim;
     }

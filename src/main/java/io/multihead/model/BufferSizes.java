@@ -1,11 +1,11 @@
 package io.multihead.model;
 
 /**
- * What a call needs for each token.
+ * Sizes that a call needs for each token.
  *
  * @param dim elements of a state
  * @param scratch floats of a wide row
- * @param results whether there is a row for what a part makes beside the one that it reads
+ * @param results whether there is a row for a part's result beside the one that it reads
  * @param layerWidth elements of the embeddings that layers have of their own; 0 for none
  */
 record BufferSizes(int dim, int scratch, boolean results, int layerWidth) {
@@ -14,7 +14,7 @@ record BufferSizes(int dim, int scratch, boolean results, int layerWidth) {
         this(dim, scratch, results, 0);
     }
 
-    /** Returns what both need. */
+    /** Returns sizes for both. */
     BufferSizes with(BufferSizes other) {
         return new BufferSizes(
                 dim,

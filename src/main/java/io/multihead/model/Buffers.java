@@ -67,7 +67,7 @@ public final class Buffers {
     private int layersBefore;
 
     private int attentions;
-    /** What the layers of the running call keep. */
+    /** States that the layers of the running call keep. */
     private List<StateSizes> layerStates = List.of();
 
     /**
@@ -94,9 +94,7 @@ public final class Buffers {
         layerRows = sizes.layerWidth() == 0 ? null : new LayerRows(capacity, sizes.layerWidth());
     }
 
-    /**
-     * {@return the most tokens of a call}
-     */
+    /** {@return the most tokens of a call} */
     public int capacity() {
         return capacity;
     }

@@ -11,7 +11,7 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Multiplies what each head of attention makes with the sigmoids of its gates, and with a factor of its own, in place; 0 drops a head, whatever
+ * Multiplies the context of each head of attention with the sigmoids of its gates, and with a factor of its own, in place; 0 drops a head, whatever
  * its values are.
  */
 final class ContextPass extends RowLoop {

@@ -38,7 +38,7 @@ final class Convolution {
         }
     }
 
-    /** Returns what a sequence keeps. */
+    /** Returns the states that a sequence keeps. */
     RecurrentSizes state() {
         return new RecurrentSizes((taps - 1) * channels);
     }

@@ -16,8 +16,8 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A causal convolution over the rows of a batch, in place: {@code x = gate2 conv(gate1 x)}, or {@code x = silu(conv(x))}. A task is some channels of one
- * sequence, token after token; the last inputs of a sequence are its state.
+ * A causal convolution over the rows of a batch, in place: {@code x = gate2 conv(gate1 x)}, or {@code x = silu(conv(x))}. A task is some
+ * channels of one sequence, token after token; the last inputs of a sequence are its state.
  */
 final class ConvolutionPass extends RowLoop {
     /** Channels of a task: its window, factors and gates stay in L1. */

@@ -11,19 +11,13 @@ import java.util.Map;
  * the same bits alone and in any batch.
  */
 public interface Embedder {
-    /**
-     * {@return the elements of a vector}
-     */
+    /** {@return the elements of a vector} */
     int dimension();
 
-    /**
-     * {@return most tokens of a text that count, its prompt and special tokens included; {@link Integer#MAX_VALUE} without a limit}
-     */
+    /** {@return most tokens of a text that count, its prompt and special tokens included; {@link Integer#MAX_VALUE} without a limit} */
     int maxTokens();
 
-    /**
-     * {@return the prompts of the model by name, unmodifiable; empty where it has none}
-     */
+    /** {@return the prompts of the model by name, unmodifiable; empty where it has none} */
     Map<String, String> prompts();
 
     /**
@@ -40,14 +34,10 @@ public interface Embedder {
      */
     Embedder withNormalization(boolean normalized);
 
-    /**
-     * {@return an embedder of the same model with its prompt for queries, or its default prompt}
-     */
+    /** {@return an embedder of the same model with its prompt for queries, or its default prompt} */
     Embedder forQueries();
 
-    /**
-     * {@return an embedder of the same model with its prompt for documents, or its default prompt}
-     */
+    /** {@return an embedder of the same model with its prompt for documents, or its default prompt} */
     Embedder forDocuments();
 
     /**

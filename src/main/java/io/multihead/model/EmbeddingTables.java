@@ -47,10 +47,9 @@ public final class EmbeddingTables {
     }
 
     /**
-     * Returns embeddings of words alone.
+     * {@return embeddings of words alone}
      *
      * @param words {@code [vocabulary, dim]}, any element type and strides
-     * @return the embeddings
      * @throws IllegalArgumentException if the shape is another
      */
     public static EmbeddingTables of(Tensor words) {
@@ -58,10 +57,9 @@ public final class EmbeddingTables {
     }
 
     /**
-     * Returns embeddings of words alone, whose rows are widened when they are read.
+     * {@return embeddings of words alone, whose rows are widened when they are read}
      *
      * @param words {@code [vocabulary, dim]}, quantized
-     * @return the embeddings
      * @throws IllegalArgumentException if the shape is another
      */
     public static EmbeddingTables of(BlockTensor words) {
@@ -87,10 +85,9 @@ public final class EmbeddingTables {
     }
 
     /**
-     * Returns these embeddings with a table of token types: the row of a token's type is added.
+     * {@return these embeddings with a table of token types: the row of a token's type is added}
      *
      * @param newTypes {@code [types, dim]}
-     * @return the changed embeddings
      * @throws IllegalArgumentException if the shape is another
      */
     public EmbeddingTables withTypes(Tensor newTypes) {
@@ -98,10 +95,9 @@ public final class EmbeddingTables {
     }
 
     /**
-     * Returns these embeddings with a table of positions: the row of a token's index in its sequence is added.
+     * {@return these embeddings with a table of positions: the row of a token's index in its sequence is added}
      *
      * @param newPositions {@code [positions, dim]}
-     * @return the changed embeddings
      * @throws IllegalArgumentException if the shape is another
      */
     public EmbeddingTables withPositions(Tensor newPositions) {
@@ -109,10 +105,9 @@ public final class EmbeddingTables {
     }
 
     /**
-     * Returns these embeddings with a normalization of the sum.
+     * {@return these embeddings with a normalization of the sum}
      *
      * @param newNorm of dim elements
-     * @return the changed embeddings
      * @throws IllegalArgumentException if it has another number of elements
      */
     public EmbeddingTables withNorm(Norm newNorm) {
@@ -129,16 +124,12 @@ public final class EmbeddingTables {
         return table;
     }
 
-    /**
-     * {@return the number of words}
-     */
+    /** {@return the number of words} */
     public int vocabulary() {
         return words.count;
     }
 
-    /**
-     * {@return the elements of a row}
-     */
+    /** {@return the elements of a row} */
     public int dim() {
         return words.dim;
     }

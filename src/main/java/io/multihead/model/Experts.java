@@ -80,11 +80,10 @@ public final class Experts implements Part {
     }
 
     /**
-     * Returns this mixture with a part whose result is added for every token: as DeepSeek's shared experts, or, with a gate for each token ({@link
-     * FeedForward#withTokenGate}), as Qwen's.
+     * {@return this mixture with a part whose result is added for every token: as DeepSeek's shared experts, or, with a gate for each token
+     * ({@link FeedForward#withTokenGate}), as Qwen's}
      *
      * @param part of as many elements, without attention; null for none
-     * @return the changed part
      * @throws IllegalArgumentException if it does not fit
      */
     public Experts withShared(@Nullable Part part) {
@@ -97,16 +96,12 @@ public final class Experts implements Part {
         return new Experts(router, experts, part);
     }
 
-    /**
-     * {@return the router that chooses among the experts}
-     */
+    /** {@return the router that chooses among the experts} */
     public Router router() {
         return router;
     }
 
-    /**
-     * {@return the experts, by their index}
-     */
+    /** {@return the experts, by their index} */
     public List<FeedForward> experts() {
         return experts;
     }

@@ -6,7 +6,7 @@ import java.util.List;
 /** The logits of experts, then a row for each expert that a token uses, and behind these rows of inner elements. */
 record ExpertsLayout(int experts, int used, int dim, FeedForwardLayout inner)
         implements PartLayout<ExpertsLayout.Views> {
-    /** Rows are what experts read, and then what they make, which is {@code results}. */
+    /** Rows are the experts' inputs, and then their results, at {@code results}. */
     record Views(
             Tensor logits, Tensor rows, List<Tensor> whole, List<Tensor> parts, Tensor hidden, List<Tensor> results) {}
 
@@ -23,7 +23,6 @@ record ExpertsLayout(int experts, int used, int dim, FeedForwardLayout inner)
         return PartLayout.stride(dim);
     }
 
-    /** Returns where the rows begin. */
     int rowsAt(int tokens) {
         return tokens * logitStride();
     }

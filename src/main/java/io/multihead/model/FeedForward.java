@@ -36,11 +36,10 @@ public final class FeedForward implements Part {
     }
 
     /**
-     * Returns a network without a gate.
+     * {@return a network without a gate}
      *
      * @param up the first layer, with its activation ({@link PackedLinear#withActivation})
      * @param down the second layer
-     * @return the network
      * @throws IllegalArgumentException if sizes do not fit
      */
     public static FeedForward of(PackedLinear up, PackedLinear down) {
@@ -48,12 +47,11 @@ public final class FeedForward implements Part {
     }
 
     /**
-     * Returns a network with a gate.
+     * {@return a network with a gate}
      *
      * @param activation the function of the gate
      * @param gateAndUp gate and up, in this order, with as many outputs each
      * @param down the last layer
-     * @return the network
      * @throws IllegalArgumentException if sizes do not fit
      */
     public static FeedForward gated(Activation activation, LinearGroup gateAndUp, PackedLinear down) {
@@ -68,14 +66,13 @@ public final class FeedForward implements Part {
     }
 
     /**
-     * Returns a network with the gate of GPT-OSS (OpenAI 2025): {@code down((up(x) + 1) g / (1 + e^(-slope g)))} with {@code g = gate(x)},
-     * where g is at most a limit, and up within it on both sides.
+     * {@return a network with the gate of GPT-OSS (OpenAI 2025): {@code down((up(x) + 1) g / (1 + e^(-slope g)))} with {@code g = gate(x)},
+     * where g is at most a limit, and up within it on both sides}
      *
      * @param slope factor of the gate in the exponent, a finite number above 0: 1.702
      * @param limit a finite number above 0: 7
      * @param gateAndUp gate and up, in this order, with as many outputs each
      * @param down the last layer
-     * @return the network
      * @throws IllegalArgumentException if sizes do not fit, or a number is not as it must be
      */
     public static FeedForward clamped(double slope, double limit, LinearGroup gateAndUp, PackedLinear down) {
@@ -93,11 +90,10 @@ public final class FeedForward implements Part {
     }
 
     /**
-     * Returns this network with a gate for each token: its result is multiplied with {@code 1 / (1 + e^(-g x))}, as the shared expert of Qwen 2
-     * and 3.5 (Qwen team 2024). The sum is in double.
+     * {@return this network with a gate for each token: its result is multiplied with {@code 1 / (1 + e^(-g x))}, as the shared expert of
+     * Qwen 2 and 3.5 (Qwen team 2024)}. The sum is in double.
      *
      * @param g {@code [dim]}, floating, copied
-     * @return the changed network
      * @throws IllegalArgumentException if it has another shape, or the last layer has a bias, which a gate before it would not reach
      */
     public FeedForward withTokenGate(Tensor g) {
@@ -111,9 +107,7 @@ public final class FeedForward implements Part {
         return new FeedForward(up, down, gate, g.toArray());
     }
 
-    /**
-     * {@return the elements between the layers}
-     */
+    /** {@return the elements between the layers} */
     public int inner() {
         return layout.inner();
     }
@@ -123,9 +117,7 @@ public final class FeedForward implements Part {
         return up.inputs();
     }
 
-    /**
-     * {@return the function of the gate; none without a gate}
-     */
+    /** {@return the function of the gate; none without a gate} */
     public Activation activation() {
         return gate.function();
     }
@@ -164,16 +156,12 @@ public final class FeedForward implements Part {
         return layout.floats();
     }
 
-    /**
-     * {@return the first layer, or gate and up}
-     */
+    /** {@return the first layer, or gate and up} */
     public LinearGroup up() {
         return up;
     }
 
-    /**
-     * {@return the last layer}
-     */
+    /** {@return the last layer} */
     public PackedLinear down() {
         return down;
     }

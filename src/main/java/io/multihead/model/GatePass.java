@@ -10,7 +10,7 @@ import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.kernel.Silu;
 import java.util.Arrays;
 
-/** {@code gate = act(gate) up}, or what {@link FeedForward#clamped} says, a chunk of a row at a time, so that the activation's result is multiplied while it is in L1. */
+/** {@code gate = act(gate) up}, or {@link FeedForward#clamped}'s function, a chunk of a row at a time, so that the activation's result is multiplied while it is in L1. */
 final class GatePass extends RowLoop {
     private static final int CHUNK = 1024;
     private static final FloatsKey GATE = new FloatsKey();

@@ -107,23 +107,17 @@ public final class GatedLinearAttention implements Part {
         return new GatedLinearAttention(heads, projections, convolution, decay, norm, output);
     }
 
-    /**
-     * {@return numbers and sizes of heads}
-     */
+    /** {@return numbers and sizes of heads} */
     public LinearHeads heads() {
         return rules.heads();
     }
 
-    /**
-     * {@return the four projections}
-     */
+    /** {@return the four projections} */
     public LinearGroup projections() {
         return projections;
     }
 
-    /**
-     * {@return the output projection}
-     */
+    /** {@return the output projection} */
     public PackedLinear output() {
         return output;
     }

@@ -24,7 +24,7 @@ final class HeadPass extends RowLoop {
     private @Nullable RowNorm valueNorm;
     private @Nullable Rope rope;
 
-    /** Sets what is done; null for what is not. */
+    /** Sets the steps; null for those left out. */
     HeadPass bind(HeadNorms norms, @Nullable Rope newRope) {
         queryNorm = Norm.row(norms.queries());
         keyNorm = Norm.row(norms.keys());

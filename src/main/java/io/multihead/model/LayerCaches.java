@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Caches for what layers keep: one for all keys and values of a size and window, and one for all recurrent states. */
+/** Caches for the states of layers: one for all keys and values of a size and window, and one for all recurrent states. */
 final class LayerCaches {
     /** Tokens of a page. */
     private static final long PAGE = 64;

@@ -18,12 +18,11 @@ public final class LayerEmbeddings {
     }
 
     /**
-     * Returns embeddings.
+     * {@return embeddings}
      *
      * @param table {@code [vocabulary, layers dim]}, with its scale
      * @param projection of a model's embedding: {@code layers dim} outputs, with its scale
      * @param norm of each row of a layer, of {@code dim} elements
-     * @return the embeddings
      * @throws IllegalArgumentException if sizes do not fit
      */
     public static LayerEmbeddings of(EmbeddingTables table, PackedLinear projection, Norm norm) {
@@ -37,16 +36,12 @@ public final class LayerEmbeddings {
         return new LayerEmbeddings(table, projection, norm);
     }
 
-    /**
-     * {@return how many layers have some}
-     */
+    /** {@return how many layers have some} */
     public int layers() {
         return table.dim() / norm.dim();
     }
 
-    /**
-     * {@return the elements of one layer's}
-     */
+    /** {@return the elements of one layer's} */
     public int dim() {
         return norm.dim();
     }

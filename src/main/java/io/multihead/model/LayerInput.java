@@ -22,12 +22,11 @@ public final class LayerInput implements Part {
     }
 
     /**
-     * Returns the part of a layer.
+     * {@return the part of a layer}
      *
      * @param gate with its activation ({@link PackedLinear#withActivation})
      * @param out as many inputs as the gate has outputs, and the reverse
      * @param layer whose rows are read, from 0
-     * @return the part
      * @throws IllegalArgumentException if sizes do not fit, or the layer is negative
      */
     public static LayerInput of(PackedLinear gate, PackedLinear out, int layer) {
@@ -46,9 +45,7 @@ public final class LayerInput implements Part {
         return gate.inputs();
     }
 
-    /**
-     * {@return the layer whose rows are read}
-     */
+    /** {@return the layer whose rows are read} */
     public int layer() {
         return layer;
     }

@@ -15,7 +15,7 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What linear attention computes between its products, in three loops: norms of queries and keys, rates and decays of each token; the
+ * Linear attention between its products, in three loops: norms of queries and keys, rates and decays of each token; the
  * gated delta rule, a task being 32 columns of a head's state and the tokens of a sequence; and the norm and gates of each token's results.
  */
 final class LinearAttentionPass {

@@ -3,7 +3,7 @@ package io.multihead.model;
 import io.multihead.internal.nn.RowNorm;
 
 /**
- * What {@link LinearAttentionPass} computes by.
+ * The settings of {@link LinearAttentionPass}.
  *
  * @param layout where the rows of a token are
  * @param decay of the states

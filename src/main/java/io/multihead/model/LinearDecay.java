@@ -15,11 +15,10 @@ public final class LinearDecay {
     }
 
     /**
-     * Returns the decay of each value head.
+     * {@return the decay of each value head}
      *
      * @param slopes {@code [valueHeads]}, finite and at most 0: {@code -exp(A_log)} of a file of Hugging Face's; copied
      * @param biases {@code [valueHeads]}, copied
-     * @return the decay
      * @throws IllegalArgumentException if there are not as many of both, or a slope is positive or not finite
      */
     public static LinearDecay of(Tensor slopes, Tensor biases) {

@@ -36,10 +36,9 @@ public final class LinearGroup {
     }
 
     /**
-     * Returns a group of layers, which may differ in format.
+     * {@return a group of layers, which may differ in format}
      *
      * @param layers at least one
-     * @return the group
      * @throws IllegalArgumentException if there is none, or their inputs differ
      */
     public static LinearGroup of(PackedLinear... layers) {
@@ -59,11 +58,10 @@ public final class LinearGroup {
     }
 
     /**
-     * Returns a group that is one product.
+     * {@return a group that is one product}
      *
      * @param layer the weights of all, column beside column
      * @param outputs how many columns each has
-     * @return the group
      * @throws IllegalArgumentException if the sum of the numbers is not the number of the layer's columns
      */
     public static LinearGroup concatenated(PackedLinear layer, int... outputs) {
@@ -76,16 +74,12 @@ public final class LinearGroup {
         return group;
     }
 
-    /**
-     * {@return the elements of an input row}
-     */
+    /** {@return the elements of an input row} */
     public int inputs() {
         return layers.get(0).inputs();
     }
 
-    /**
-     * {@return how many outputs there are}
-     */
+    /** {@return how many outputs there are} */
     public int size() {
         return outputs.length;
     }
@@ -100,16 +94,12 @@ public final class LinearGroup {
         return outputs[(int) Checks.index(index, outputs.length, "index")];
     }
 
-    /**
-     * {@return the elements of all output rows together}
-     */
+    /** {@return the elements of all output rows together} */
     public int width() {
         return width;
     }
 
-    /**
-     * {@return the layers of which the group is made: one if it is one product}
-     */
+    /** {@return the layers of which the group is made: one if it is one product} */
     public List<PackedLinear> layers() {
         return layers;
     }

@@ -53,7 +53,7 @@ public record LinearHeads(int keyHeads, int valueHeads, int keyDim, int valueDim
         return tiled ? valueHead % keyHeads : valueHead / (valueHeads / keyHeads);
     }
 
-    /** Returns what a sequence keeps: the panels of each value head, one after the other. */
+    /** Returns the state that a sequence keeps: the panels of each value head, one after the other. */
     RecurrentSizes state() {
         return new RecurrentSizes(
                 Checks.fitsInt(Math.multiplyExact((long) valueHeads * panels(), panel()), "valueHeads x keyDim"));

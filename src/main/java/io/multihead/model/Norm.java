@@ -84,30 +84,22 @@ public final class Norm {
         return of(dim(weight), true, epsilon, factors, addends);
     }
 
-    /**
-     * {@return the elements of a row}
-     */
+    /** {@return the elements of a row} */
     public int dim() {
         return row.length();
     }
 
-    /**
-     * {@return the factors, copied}
-     */
+    /** {@return the factors, copied} */
     public float[] weight() {
         return Arrays.copyOf(row.weight(), dim());
     }
 
-    /**
-     * {@return the addends, copied; zeros where there are none}
-     */
+    /** {@return a copy of the addends; zeros where there are none} */
     public float[] bias() {
         return Arrays.copyOf(row.bias(), dim());
     }
 
-    /**
-     * {@return the bytes of the weights}
-     */
+    /** {@return the bytes of the weights} */
     public long bytes() {
         return (long) (row.weight().length + row.bias().length) * Float.BYTES;
     }

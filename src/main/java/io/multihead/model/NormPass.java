@@ -10,7 +10,7 @@ import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.nn.RowNorm;
 import org.jspecify.annotations.Nullable;
 
-/** What stands between the products of a block: residual connections and normalizations, in one pass over the rows. */
+/** The steps between the products of a block: residual connections and normalizations, in one pass over the rows. */
 final class NormPass extends RowLoop {
     private static final FloatsKey ROW = new FloatsKey();
     private static final FloatsKey PARTIAL = new FloatsKey();
@@ -32,8 +32,8 @@ final class NormPass extends RowLoop {
      * Creates a pass.
      *
      * @param states which it changes
-     * @param updates what parts read, and what parts that read states make
-     * @param results what the other parts make
+     * @param updates the inputs of parts, and the results of parts that read states
+     * @param results the results of the other parts
      */
     NormPass(float[] states, float[] updates, float[] results, StateLayout layout) {
         this.states = states;
@@ -57,7 +57,7 @@ final class NormPass extends RowLoop {
         return this;
     }
 
-    /** Does what was said since the last run, if anything. */
+    /** Does the steps set since the last run, if any. */
     void run(Compute cpu, int rows) {
         try {
             if (added != null || updating) {

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
 public final class PackedLinear {
     private final PackedWeights weights;
     private final GemmOptions options;
-    /** The same, added to what the output holds. */
+    /** The same, added to the output. */
     private final GemmOptions adding;
 
     private PackedLinear(PackedWeights weights, GemmOptions options) {
@@ -28,21 +28,19 @@ public final class PackedLinear {
     }
 
     /**
-     * Returns a layer without bias.
+     * {@return a layer without bias}
      *
      * @param weights {@code [inputs, outputs]}
-     * @return the layer
      */
     public static PackedLinear of(PackedWeights weights) {
         return of(weights, null);
     }
 
     /**
-     * Returns a layer.
+     * {@return a layer}
      *
      * @param weights {@code [inputs, outputs]}
      * @param bias {@code [outputs]}, any element type, copied as f32; null for none
-     * @return the layer
      * @throws IllegalArgumentException if the bias does not fit
      */
     public static PackedLinear of(PackedWeights weights, @Nullable Tensor bias) {
@@ -71,30 +69,22 @@ public final class PackedLinear {
         return new PackedLinear(weights, options.withFactors((float) scale, 0f));
     }
 
-    /**
-     * {@return the elements of an input row}
-     */
+    /** {@return the elements of an input row} */
     public int inputs() {
         return Checks.fitsInt(weights.inputs(), "inputs");
     }
 
-    /**
-     * {@return the elements of an output row}
-     */
+    /** {@return the elements of an output row} */
     public int outputs() {
         return Checks.fitsInt(weights.outputs(), "outputs");
     }
 
-    /**
-     * {@return the weights, shared}
-     */
+    /** {@return the weights, shared} */
     public PackedWeights weights() {
         return weights;
     }
 
-    /**
-     * {@return the bias, shared and not to be changed; null for none}
-     */
+    /** {@return the bias, shared and not to be changed; null for none} */
     public @Nullable Tensor bias() {
         return options.bias();
     }

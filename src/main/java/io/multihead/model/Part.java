@@ -15,41 +15,31 @@ import org.jspecify.annotations.Nullable;
  * depend on how many rows a call has.
  */
 public interface Part {
-    /**
-     * {@return the elements of a state}
-     */
+    /** {@return the elements of a state} */
     int dim();
 
-    /**
-     * {@return the floats of {@link Buffers#scratch} that it needs for each token}
-     */
+    /** {@return the floats of {@link Buffers#scratch} that it needs for each token} */
     default int scratch() {
         return 0;
     }
 
     /**
-     * Returns the states that a cache keeps of each sequence for this part: keys and values for each attention in it, and recurrent states for each
-     * {@link
-     * Buffers#takeStates}, in the order in which they compute.
-     *
-     * @return nothing, unless the part reads earlier tokens
+     * {@return the states that a cache keeps of each sequence for this part: keys and values for each attention in it, and recurrent states
+     * for each {@link Buffers#takeStates}, in the order in which they compute; nothing, unless the part reads earlier tokens}
      */
     default List<StateSizes> states() {
         return List.of();
     }
 
     /**
-     * Returns whether the part reads the states of an earlier part, which only a cache has.
-     *
-     * @return false, unless the part has attention that shares another layer's keys and values
+     * {@return whether the part reads the states of an earlier part, which only a cache has; false, unless the part has attention that
+     * shares another layer's keys and values}
      */
     default boolean sharesStates() {
         return false;
     }
 
-    /**
-     * {@return how many positions a sequence may have; {@link Long#MAX_VALUE} where there is no limit}
-     */
+    /** {@return how many positions a sequence may have; {@link Long#MAX_VALUE} where there is no limit} */
     default long positions() {
         return Long.MAX_VALUE;
     }

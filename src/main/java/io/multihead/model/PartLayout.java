@@ -23,7 +23,6 @@ interface PartLayout<V> {
         return Lanes.roundUp(columns, Lanes.PANEL);
     }
 
-    /** Returns rows of a buffer. */
     static Tensor rows(float[] buffer, int at, int tokens, int columns, int stride) {
         return Tensor.view(MemorySegment.ofArray(buffer), DType.F32, Shape.of(tokens, columns), at, stride, 1);
     }

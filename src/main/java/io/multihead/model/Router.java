@@ -30,12 +30,11 @@ public final class Router {
     }
 
     /**
-     * Returns a router by softmax, whose factors are divided by their sum: as Mixtral and Qwen 3, and as GPT-OSS, which takes the softmax of the
-     * chosen logits alone.
+     * {@return a router by softmax, whose factors are divided by their sum: as Mixtral and Qwen 3, and as GPT-OSS, which takes the softmax
+     * of the chosen logits alone}
      *
      * @param logits from a state to one number for each expert
      * @param used experts of a token
-     * @return the router
      * @throws IllegalArgumentException if there are fewer experts
      */
     public static Router of(PackedLinear logits, int used) {
@@ -46,9 +45,7 @@ public final class Router {
         return new Router(logits, used, false, true, 1, null);
     }
 
-    /**
-     * {@return this router with scores by sigmoid, as DeepSeek-V3}
-     */
+    /** {@return this router with scores by sigmoid, as DeepSeek-V3} */
     public Router withSigmoid() {
         return new Router(logits, used, true, normalised, scale, bias);
     }
@@ -63,10 +60,9 @@ public final class Router {
     }
 
     /**
-     * Returns this router with factors that are multiplied by a number.
+     * {@return this router with factors that are multiplied by a number}
      *
      * @param factor the number
-     * @return the changed router
      * @throws IllegalArgumentException if it is not finite
      */
     public Router withScale(double factor) {
@@ -77,11 +73,10 @@ public final class Router {
     }
 
     /**
-     * Returns this router with numbers that are added to the scores for the choice alone, as DeepSeek-V3 balances its experts. Factors are computed
-     * from the scores without them.
+     * {@return this router with numbers that are added to the scores for the choice alone, as DeepSeek-V3 balances its experts}. Factors
+     * are computed from the scores without them.
      *
      * @param addends {@code [experts]}, any element type, copied as f32; null for none
-     * @return the changed router
      * @throws IllegalArgumentException if the shape does not fit
      */
     public Router withSelectionBias(@Nullable Tensor addends) {
@@ -91,23 +86,17 @@ public final class Router {
         return new Router(logits, used, sigmoid, normalised, scale, addends == null ? null : addends.toArray());
     }
 
-    /**
-     * {@return the linear layer}
-     */
+    /** {@return the linear layer} */
     public PackedLinear logits() {
         return logits;
     }
 
-    /**
-     * {@return the number of experts}
-     */
+    /** {@return the number of experts} */
     public int experts() {
         return logits.outputs();
     }
 
-    /**
-     * {@return the experts of a token}
-     */
+    /** {@return the experts of a token} */
     public int used() {
         return used;
     }
@@ -180,7 +169,7 @@ public final class Router {
         }
     }
 
-    /** Returns what the choice compares: logits, whose order is that of scores without their rounding, where nothing is added. */
+    /** Returns the key of the choice: logits, whose order is that of scores without their rounding, where nothing is added. */
     private double key(float[] row, int at, int expert, double sum, double[] buffer) {
         float[] addends = bias;
         return addends == null ? row[at + expert] : buffer[expert] / sum + addends[expert];

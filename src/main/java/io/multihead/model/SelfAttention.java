@@ -189,10 +189,9 @@ public final class SelfAttention implements Part {
     }
 
     /**
-     * Returns this part with queries and keys that are rotated to the positions of their tokens.
+     * {@return this part with queries and keys that are rotated to the positions of their tokens}
      *
      * @param newRope of one stream of positions, shared; null for none
-     * @return the changed part
      * @throws IllegalArgumentException if it rotates more elements than a head has, or has several streams
      */
     public SelfAttention withRope(@Nullable Rope newRope) {
@@ -204,11 +203,10 @@ public final class SelfAttention implements Part {
     }
 
     /**
-     * Returns this part with queries and keys that are normalized before they are rotated.
+     * {@return this part with queries and keys that are normalized before they are rotated}
      *
      * @param queries of {@code headDim} elements for each head alone, or of all heads of a token as one row; null for none
      * @param keys the same for keys
-     * @return the changed part
      * @throws IllegalArgumentException if a norm has another number of elements
      */
     public SelfAttention withHeadNorms(@Nullable Norm queries, @Nullable Norm keys) {
@@ -226,10 +224,9 @@ public final class SelfAttention implements Part {
     }
 
     /**
-     * Returns this part with values that are normalized before they are kept, as Gemma 4.
+     * {@return this part with values that are normalized before they are kept, as Gemma 4}
      *
      * @param values of {@code valueDim} elements, for each head alone
-     * @return the changed part
      * @throws IllegalArgumentException if it has another number of elements, or the values are another layer's
      */
     public SelfAttention withValueNorm(Norm values) {
@@ -260,8 +257,8 @@ public final class SelfAttention implements Part {
     }
 
     /**
-     * Returns attention of some heads alone (Michel et al. 2019, section 4), whose weights and options are copied. It takes the time and memory of a
-     * smaller part. Its result equals {@link #withHeadFactors} with 0 for the other heads, except for rounding.
+     * {@return attention of some heads alone (Michel et al. 2019, section 4), whose weights and options are copied}. It takes the time and
+     * memory of a smaller part. Its result equals {@link #withHeadFactors} with 0 for the other heads, except for rounding.
      *
      * <p>Weights are copied in their stored format, also quantized blocks. Products with them have the bits of products with the same weights packed
      * anew. The output projection has blocks of inputs, which are elements of heads: 32 or 256 elements stay together
@@ -269,7 +266,6 @@ public final class SelfAttention implements Part {
      *
      * @param arena owns the copies; a shared one if several threads are to compute
      * @param kept query heads, in the order wanted; where several share a key/value head, as many of each that is left, side by side
-     * @return the smaller part
      * @throws IllegalArgumentException if there is none, one is repeated or there is no such head, key/value heads are left with
      *     different numbers of heads, their elements are not whole blocks of the output projection, a norm spans all heads, or options cannot be
      *     restricted to some heads ({@link AttentionOptions#selectHeads})
@@ -322,30 +318,22 @@ public final class SelfAttention implements Part {
         }
     }
 
-    /**
-     * {@return the number of query heads}
-     */
+    /** {@return the number of query heads} */
     public int heads() {
         return layout.heads();
     }
 
-    /**
-     * {@return the number of key/value heads}
-     */
+    /** {@return the number of key/value heads} */
     public int keyValueHeads() {
         return layout.keyValueHeads();
     }
 
-    /**
-     * {@return the elements of a query or key}
-     */
+    /** {@return the elements of a query or key} */
     public int headDim() {
         return layout.headDim();
     }
 
-    /**
-     * {@return the elements of a value}
-     */
+    /** {@return the elements of a value} */
     public int valueDim() {
         return layout.valueDim();
     }
@@ -355,16 +343,12 @@ public final class SelfAttention implements Part {
         return projections.inputs();
     }
 
-    /**
-     * {@return the projections of query, key and value}
-     */
+    /** {@return the projections of query, key and value} */
     public LinearGroup projections() {
         return projections;
     }
 
-    /**
-     * {@return the output projection}
-     */
+    /** {@return the output projection} */
     public PackedLinear output() {
         return output;
     }

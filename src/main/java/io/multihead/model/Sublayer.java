@@ -31,11 +31,10 @@ public record Sublayer(
     }
 
     /**
-     * Returns {@code x + part(norm(x))}.
+     * {@return {@code x + part(norm(x))}}
      *
      * @param norm of the part's input
      * @param part the function of the states
-     * @return the part with its norm
      * @throws IllegalArgumentException if sizes do not fit
      */
     public static Sublayer preNorm(Norm norm, Part part) {
@@ -43,11 +42,10 @@ public record Sublayer(
     }
 
     /**
-     * Returns {@code norm(x + part(x))}.
+     * {@return {@code norm(x + part(x))}}
      *
      * @param part the function of the states
      * @param norm of the sum
-     * @return the part with its norm
      * @throws IllegalArgumentException if sizes do not fit
      */
     public static Sublayer postNorm(Part part, Norm norm) {

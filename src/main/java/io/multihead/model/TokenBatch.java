@@ -20,10 +20,9 @@ import org.jspecify.annotations.Nullable;
  * The tokens of one call of a model: sequences packed one after another, without padding. With a cache each of them continues a sequence of the
  * cache, by a whole prompt, a chunk of a prompt, or a single token, in any mixture. Without a cache each is complete.
  *
- * <p>Reused from call to call: {@link #clear}, then {@link #begin} and {@link #add} for each sequence. For one caller at a time: while a model
- * computes it, another call or a change is an {@link IllegalStateException}. A call with
- * the cache sequences of the call before, and no more tokens than some call before, allocates nothing; one with other sequences makes a
- * view of them per layer.
+ * <p>Reused from call to call: {@link #clear}, then {@link #begin} and {@link #add} for each sequence. For one caller at a time: while a
+ * model computes it, another call or a change is an {@link IllegalStateException}. A call with the cache sequences of the call before, and
+ * no more tokens than some call before, allocates nothing; one with other sequences makes a view of them per layer.
  */
 public final class TokenBatch {
     private static final int FIRST_SEQUENCES = 8;
@@ -47,7 +46,7 @@ public final class TokenBatch {
     /** One for each number of sequences, since attention needs arrays of the exact length. */
     private @Nullable Boundaries[] boundaries = new Boundaries[FIRST_SEQUENCES];
 
-    /** What calls need of a number of sequences; all of it is changed by a later batch, and never leaves this package. */
+    /** Scratch of calls for a number of sequences; all of it is changed by a later batch, and never leaves this package. */
     private static final class Boundaries {
         final long[] offsets;
         final long[] keys;
@@ -84,21 +83,19 @@ public final class TokenBatch {
     }
 
     /**
-     * Returns an empty batch of complete sequences.
+     * {@return an empty batch of complete sequences}
      *
      * @param capacity most tokens of a call
-     * @return the batch
      */
     public static TokenBatch of(int capacity) {
         return new TokenBatch(null, capacity);
     }
 
     /**
-     * Returns an empty batch of sequences that continue sequences of a cache.
+     * {@return an empty batch of sequences that continue sequences of a cache}
      *
      * @param cache made with {@link Transformer#cacheConfig}, or by {@link Transformer#cache}
      * @param capacity most tokens of a call
-     * @return the batch
      */
     public static TokenBatch of(SequenceCache cache, int capacity) {
         return new TokenBatch(Checks.notNull(cache, "cache"), capacity);
@@ -202,23 +199,17 @@ public final class TokenBatch {
         keys[sequences - 1] = tokens - (int) starts[sequences - 1];
     }
 
-    /**
-     * {@return the most tokens of a call}
-     */
+    /** {@return the most tokens of a call} */
     public int capacity() {
         return capacity;
     }
 
-    /**
-     * {@return the tokens of all sequences}
-     */
+    /** {@return the tokens of all sequences} */
     public int tokens() {
         return tokens;
     }
 
-    /**
-     * {@return the number of sequences}
-     */
+    /** {@return the number of sequences} */
     public int sequences() {
         return sequences;
     }
@@ -333,9 +324,7 @@ public final class TokenBatch {
         return boundaries().packed;
     }
 
-    /**
-     * Returns the keys that the sequences see: the keys of the batch, or of a layer of the cache after the new keys were appended.
-     */
+    /** Returns the keys that the sequences see: the keys of the batch, or of a layer of the cache after the new keys were appended. */
     KeyValueView keyValues(Compute cpu, int layer, Tensor keys, Tensor values) {
         Boundaries exact = boundaries();
         if (cache == null) {

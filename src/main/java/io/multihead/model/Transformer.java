@@ -75,11 +75,10 @@ public final class Transformer {
     }
 
     /**
-     * Returns a stack without final norm and head.
+     * {@return a stack without final norm and head}
      *
      * @param embeddings of tokens
      * @param blocks one after the other
-     * @return the stack
      * @throws IllegalArgumentException if sizes differ
      */
     public static Transformer of(EmbeddingTables embeddings, List<Block> blocks) {
@@ -95,10 +94,9 @@ public final class Transformer {
     }
 
     /**
-     * Returns this stack with a normalization of the last states.
+     * {@return this stack with a normalization of the last states}
      *
      * @param norm of dim elements
-     * @return the changed stack
      * @throws IllegalArgumentException if it has another number of elements
      */
     public Transformer withFinalNorm(Norm norm) {
@@ -109,10 +107,9 @@ public final class Transformer {
     }
 
     /**
-     * Returns this stack with an output head. A tied one is made of the embedding table: {@code PackedWeights.ofOutputRows(words)}.
+     * {@return this stack with an output head}. A tied one is made of the embedding table: {@code PackedWeights.ofOutputRows(words)}.
      *
      * @param newHead {@code dim} inputs, as many outputs as logits; its scale multiplies the logits
-     * @return the changed stack
      * @throws IllegalArgumentException if it has another number of inputs
      */
     public Transformer withHead(PackedLinear newHead) {
@@ -123,10 +120,9 @@ public final class Transformer {
     }
 
     /**
-     * Returns this stack with other blocks, such as its own with other rotary positions.
+     * {@return this stack with other blocks, such as its own with other rotary positions}
      *
      * @param newBlocks one after the other
-     * @return the changed stack
      * @throws IllegalArgumentException if sizes differ
      */
     public Transformer withBlocks(List<Block> newBlocks) {
@@ -135,10 +131,9 @@ public final class Transformer {
     }
 
     /**
-     * Returns this stack with embeddings that layers have of their own, which {@link LayerInput} reads.
+     * {@return this stack with embeddings that layers have of their own, which {@link LayerInput} reads}
      *
      * @param newLayers a projection of {@code dim} inputs, and a table of as many words as the embeddings have
-     * @return the changed stack
      * @throws IllegalArgumentException if sizes differ
      */
     public Transformer withLayerEmbeddings(LayerEmbeddings newLayers) {
@@ -153,18 +148,15 @@ public final class Transformer {
         return new Transformer(embeddings, blocks, finalNorm, head, logitCap, newLayers);
     }
 
-    /**
-     * {@return whether layers read keys and values of others, so that calls need a cache}
-     */
+    /** {@return whether layers read keys and values of others, so that calls need a cache} */
     public boolean sharesStates() {
         return blocks.stream().anyMatch(Block::sharesStates);
     }
 
     /**
-     * Returns this stack with logits {@code cap tanh(x / cap)}, as Gemma 2.
+     * {@return this stack with logits {@code cap tanh(x / cap)}, as Gemma 2}
      *
      * @param cap above 0, a normal f32; 0 for none
-     * @return the changed stack
      * @throws IllegalArgumentException if it is another number
      */
     public Transformer withLogitCap(double cap) {
@@ -174,39 +166,27 @@ public final class Transformer {
         return new Transformer(embeddings, blocks, finalNorm, head, (float) cap, layerEmbeddings);
     }
 
-    /**
-     * {@return the elements of a state}
-     */
+    /** {@return the elements of a state} */
     public int dim() {
         return embeddings.dim();
     }
 
-    /**
-     * {@return the number of words that tokens may be}
-     */
+    /** {@return the number of words that tokens may be} */
     public int vocabulary() {
         return embeddings.vocabulary();
     }
 
-    /**
-     * {@return the embeddings}
-     */
+    /** {@return the embeddings} */
     public EmbeddingTables embeddings() {
         return embeddings;
     }
 
-    /**
-     * {@return the blocks}
-     */
+    /** {@return the blocks} */
     public List<Block> blocks() {
         return blocks;
     }
 
-    /**
-     * Returns the number of logits of a token.
-     *
-     * @return 0 without a head
-     */
+    /** {@return the number of logits of a token; 0 without a head} */
     public int logits() {
         return head == null ? 0 : head.outputs();
     }

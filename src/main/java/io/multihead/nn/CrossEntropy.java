@@ -27,9 +27,7 @@ public final class CrossEntropy {
         this.ignored = ignored;
     }
 
-    /**
-     * {@return the loss that ignores rows with target -100, as PyTorch's does}
-     */
+    /** {@return the loss that ignores rows with target -100, as PyTorch's does} */
     public static CrossEntropy of() {
         return new CrossEntropy(PYTORCH_IGNORES);
     }
@@ -66,8 +64,7 @@ public final class CrossEntropy {
      * @param targets the right class of every row, row-major
      * @param gradient of the logits' shape, written; may be {@code logits} itself
      * @return the loss
-     * @throws IllegalArgumentException if a shape or target does not fit or memory overlaps otherwise; nothing has been
-     *     written then
+     * @throws IllegalArgumentException if a shape or target does not fit or memory overlaps otherwise; nothing has been written then
      */
     public double lossAndGradient(Compute cpu, Tensor logits, int[] targets, Tensor gradient) {
         int[] rows = Checks.notNull(targets, "targets").clone(); // or a caller could change them after the check

@@ -15,7 +15,7 @@ abstract class ElementLayer implements Layer {
     private final ElementwiseCall.Function function;
     private final ElementwiseCall.Function gradient;
 
-    /** A layer of a function, given as part of a product too, and of what turns output gradients into input gradients. */
+    /** A layer of a function, given as part of a product too, and of the function that turns output gradients into input gradients. */
     ElementLayer(Activation activation, ElementwiseCall.Function function, ElementwiseCall.Function gradient) {
         this.activation = activation;
         this.function = function;

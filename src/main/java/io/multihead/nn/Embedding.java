@@ -86,11 +86,7 @@ public final class Embedding implements Layer {
         return random.normal(deviation, Shape.of(rows, dim));
     }
 
-    /**
-     * Returns the table by PyTorch's name.
-     *
-     * @return an unmodifiable map of {@code weight}, the very tensor that was given
-     */
+    /** {@return the table by PyTorch's name; an unmodifiable map of {@code weight}, the very tensor that was given} */
     @Override
     public Map<String, Tensor> parameters() {
         return Map.of(WEIGHT, weight);

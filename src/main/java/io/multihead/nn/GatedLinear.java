@@ -35,12 +35,11 @@ public final class GatedLinear extends ComposedLayer {
     }
 
     /**
-     * Returns the gated layer of two linear ones.
+     * {@return the gated layer of two linear ones}
      *
      * @param gate the layer of the gate
      * @param function of the gate: a layer without parameters that keeps the shape, such as {@link Silu}
      * @param up the other layer, of the same inputs and outputs
-     * @return the layer
      * @throws IllegalArgumentException if the layers differ in inputs or outputs, or the function has parameters
      */
     public static GatedLinear of(Linear gate, Layer function, Linear up) {

@@ -7,21 +7,17 @@ import io.multihead.internal.kernel.ActivationOps;
 import io.multihead.internal.nn.ElementwiseCall;
 
 /**
- * The Gaussian error linear unit (Hendrycks and Gimpel 2016), as PyTorch's {@code nn.GELU}, on every element of a tensor of
- * any shape.
+ * The Gaussian error linear unit (Hendrycks and Gimpel 2016), as PyTorch's {@code nn.GELU}, on every element of a tensor of any shape.
  *
- * <p>Accurate to a few units in the last place of f32 for negative numbers too, until the result is below
- * {@code 2^-122}, where it is 0. Minus infinity gives 0; NaN stays NaN. Without parameters; immutable and thread-safe; the
- * same bits for any number of threads.
+ * <p>Accurate to a few units in the last place of f32 for negative numbers too, until the result is below {@code 2^-122}, where it is 0.
+ * Minus infinity gives 0; NaN stays NaN. Without parameters; immutable and thread-safe; the same bits for any number of threads.
  */
 public final class Gelu extends ElementLayer {
     private Gelu(Activation activation, ElementwiseCall.Function function, ElementwiseCall.Function gradient) {
         super(activation, function, gradient);
     }
 
-    /**
-     * {@return the exact form, {@code x Phi(x)} with {@code Phi(x) = (1 + erf(x / sqrt 2)) / 2}}
-     */
+    /** {@return the exact form, {@code x Phi(x)} with {@code Phi(x) = (1 + erf(x / sqrt 2)) / 2}} */
     public static Gelu erf() {
         return new Gelu(
                 Activation.GELU,
@@ -30,9 +26,7 @@ public final class Gelu extends ElementLayer {
                         ActivationOps.geluGradient(inputs, values, padded(columns), buffer));
     }
 
-    /**
-     * {@return the approximation {@code x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))}}
-     */
+    /** {@return the approximation {@code x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))}} */
     public static Gelu tanh() {
         return new Gelu(
                 Activation.GELU_TANH,

@@ -15,27 +15,24 @@ import java.util.Map;
  */
 public interface Layer {
     /**
-     * Returns the parameters by PyTorch's names: the very tensors that the layer was given.
-     *
-     * @return an unmodifiable map in PyTorch's order, empty for a layer without parameters
+     * {@return the parameters by PyTorch's names: the very tensors that the layer was given; an unmodifiable map in PyTorch's order, empty
+     * for a layer without parameters}
      */
     Map<String, Tensor> parameters();
 
     /**
-     * Returns the tensors beside input and parameters that calls read, such as the tensors of a mask. No output or gradient may overlap them. PyTorch
-     * calls them buffers. A layer made of layers returns the buffers of all of them.
-     *
-     * @return an unmodifiable list, empty by default
+     * {@return the tensors beside input and parameters that calls read, such as the tensors of a mask; an unmodifiable list, empty by
+     * default}. No output or gradient may overlap them. PyTorch calls them buffers. A layer made of layers returns the buffers of all of
+     * them.
      */
     default List<Tensor> buffers() {
         return List.of();
     }
 
     /**
-     * Returns the shape of the output for an input.
+     * {@return the shape of the output for an input}
      *
      * @param input the shape of an input
-     * @return the output's shape
      * @throws IllegalArgumentException if the layer cannot take this input
      */
     Shape outputShape(Shape input);
@@ -54,9 +51,8 @@ public interface Layer {
     }
 
     /**
-     * Returns whether {@link #forward} only copies its input, as in dropout. A {@link Sequence} omits such layers in inference.
-     *
-     * @return false by default
+     * {@return whether {@link #forward} only copies its input, as in dropout; false by default}. A {@link Sequence} omits such layers in
+     * inference.
      */
     default boolean isIdentityInInference() {
         return false;
@@ -80,8 +76,7 @@ public interface Layer {
      * @param y the output, written; must stay alive and unchanged until the pass is closed
      * @param seed of dropout: the same seed drops the same elements
      * @return the pass, for one caller at a time
-     * @throws IllegalArgumentException if a shape or element type does not fit, or the layer has no derivative, before anything is
-     *     written
+     * @throws IllegalArgumentException if a shape or element type does not fit, or the layer has no derivative, before anything is written
      */
     Pass record(Compute cpu, Tensor x, Tensor y, long seed);
 

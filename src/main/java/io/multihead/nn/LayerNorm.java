@@ -11,10 +11,9 @@ import org.jspecify.annotations.Nullable;
  * Layer normalization over the last axes (Ba et al. 2016, "Layer normalization"), as PyTorch's {@code nn.LayerNorm}:
  * {@code y = (x - mean) / sqrt(variance + epsilon) * weight + bias} with the biased variance.
  *
- * <p>Sums are f32 and overflow as f32 does. The mean is subtracted in two steps, so that it may be large beside the
- * deviation. A row that holds NaN or infinity becomes NaN; so does a constant one when epsilon is 0. The same bits for any
- * number of threads; parameter gradients are summed in a fixed order. Thread-safe as {@link Layer} says; the parameters stay
- * the caller's.
+ * <p>Sums are f32 and overflow as f32 does. The mean is subtracted in two steps, so that it may be large beside the deviation. A row that
+ * holds NaN or infinity becomes NaN; so does a constant one when epsilon is 0. The same bits for any number of threads; parameter gradients
+ * are summed in a fixed order. Thread-safe as {@link Layer} says; the parameters stay the caller's.
  */
 public final class LayerNorm extends NormLayer {
     private LayerNorm(Shape normalized, double epsilon, @Nullable Tensor weight, @Nullable Tensor bias) {

@@ -22,9 +22,9 @@ import org.jspecify.annotations.Nullable;
  * {@code y = x W^T + b} on the last axis, as PyTorch's {@code nn.Linear}: {@code weight [outputs, inputs]}, and
  * {@code bias [outputs]} or none. The input has one axis or more.
  *
- * <p>{@link #forward} multiplies with weights packed at the first call and again at the first one after
- * {@link #parametersChanged}, or with packed weights that it was given; {@link #record} reads the weights as they are. Both give the same bits, for any number of
- * threads. Sums are f32. Thread-safe as {@link Layer} says; the parameters stay the caller's.
+ * <p>{@link #forward} multiplies with weights packed at the first call and again at the first one after {@link #parametersChanged}, or with
+ * packed weights that it was given; {@link #record} reads the weights as they are. Both give the same bits, for any number of threads. Sums
+ * are f32. Thread-safe as {@link Layer} says; the parameters stay the caller's.
  */
 public final class Linear implements Layer {
     private static final String WEIGHT = "weight";
@@ -108,14 +108,13 @@ public final class Linear implements Layer {
     }
 
     /**
-     * Returns a layer with fresh f32 parameters from PyTorch's distribution: weight and bias uniform within
-     * {@code 1 / sqrt(inputs)}, drawn with SplitMix64.
+     * {@return a layer with fresh f32 parameters from PyTorch's distribution: weight and bias uniform within {@code 1 / sqrt(inputs)},
+     * drawn with SplitMix64}
      *
      * @param arena owns the parameters; must stay open while the layer is used
      * @param inputs features of an input
      * @param outputs features of an output
      * @param seed any number; the same one gives the same parameters
-     * @return the layer, with a bias
      * @throws IllegalArgumentException if a size is below 1
      */
     public static Linear initialize(Arena arena, long inputs, long outputs, long seed) {

@@ -54,9 +54,7 @@ public final class PositionalEncoding implements Layer {
         return of(Embedding.freshTable(arena, seed, 0.02, "positions", positions, dim));
     }
 
-    /**
-     * {@return the layer of sinusoids, for tokens of any size and sequences of any length, without parameters}
-     */
+    /** {@return the layer of sinusoids, for tokens of any size and sequences of any length, without parameters} */
     public static PositionalEncoding sinusoidal() {
         return new PositionalEncoding(null);
     }

@@ -47,7 +47,7 @@ abstract class RecordedPass implements Pass {
         }
     }
 
-    /** Closes what this pass is made of. */
+    /** Closes the parts of this pass. */
     void release() {
         // a pass of one layer keeps nothing that must be closed
     }

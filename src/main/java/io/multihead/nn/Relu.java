@@ -14,14 +14,11 @@ public final class Relu extends ElementLayer {
         super(
                 Activation.RELU,
                 (values, inputs, buffer, columns, first) -> ActivationOps.relu(values, 0, padded(columns)),
-                (values, inputs, buffer, columns, first) -> ActivationOps.reluGradient(inputs, values, padded(columns)));
+                (values, inputs, buffer, columns, first) ->
+                        ActivationOps.reluGradient(inputs, values, padded(columns)));
     }
 
-    /**
-     * Returns the layer, which has no options.
-     *
-     * @return a new layer
-     */
+    /** {@return the layer, which has no options} */
     public static Relu of() {
         return new Relu();
     }

@@ -20,10 +20,9 @@ public final class Residual extends ComposedLayer {
     }
 
     /**
-     * Returns the layer that adds its input to another layer's output.
+     * {@return the layer that adds its input to another layer's output}
      *
      * @param inner a layer whose output has its input's shape
-     * @return the residual layer
      */
     public static Residual of(Layer inner) {
         return new Residual(Checks.notNull(inner, "inner"));

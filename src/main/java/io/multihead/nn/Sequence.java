@@ -66,10 +66,9 @@ public final class Sequence implements Layer {
     }
 
     /**
-     * Returns layers one after the other, with prefixes.
+     * {@return layers one after the other, with prefixes}
      *
      * @param parts the layers in order
-     * @return the sequence
      * @throws IllegalArgumentException if there is none, or two tensors have one name
      */
     public static Sequence of(Part... parts) {

@@ -21,11 +21,7 @@ public final class Silu extends ElementLayer {
                         io.multihead.internal.kernel.Silu.gradient(inputs, values, padded(columns), buffer));
     }
 
-    /**
-     * Returns the layer, which has no options.
-     *
-     * @return a new layer
-     */
+    /** {@return the layer, which has no options} */
     public static Silu of() {
         return new Silu();
     }

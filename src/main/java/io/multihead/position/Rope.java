@@ -13,10 +13,9 @@ import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Rotary position embedding (Su et al. 2021, section 3): pairs of elements of a query or key are rotated by angles
- * proportional to the token's position, so that scores depend on the difference of positions alone. Angles come from the
- * frequencies of a {@link Config}, or cosines and sines from tables ({@link #ofTables}); {@link #withSections} has a token's
- * pairs follow several streams of positions.
+ * Rotary position embedding (Su et al. 2021, section 3): pairs of elements of a query or key are rotated by angles proportional to the
+ * token's position, so that scores depend on the difference of positions alone. Angles come from the frequencies of a {@link Config}, or
+ * cosines and sines from tables ({@link #ofTables}); {@link #withSections} has a token's pairs follow several streams of positions.
  *
  * <p><b>Positions</b> are an array, row-major: {@code [tokens]}, shared by all sequences; {@code [batch, tokens]}, for each
  * sequence its own; or {@code [streams, batch, tokens]} with sections. The length says which.
@@ -121,7 +120,7 @@ public final class Rope {
 
     private final @Nullable Config config;
     private final PositionAngles angles;
-    /** What it is made of, without sections. */
+    /** The contents without sections. */
     private final String description;
 
     private final @Nullable RopeSections sections;
@@ -135,10 +134,9 @@ public final class Rope {
     }
 
     /**
-     * Returns the embedding of a configuration. Make one and share it: its table of angles serves all layers and threads.
+     * {@return the embedding of a configuration}. Make one and share it: its table of angles serves all layers and threads.
      *
      * @param config of the embedding
-     * @return the embedding
      * @throws IllegalArgumentException if the scaling has frequencies or factors for another number of pairs
      */
     public static Rope of(Config config) {
@@ -173,10 +171,9 @@ public final class Rope {
     }
 
     /**
-     * Returns this embedding with pairs that follow several streams of positions. It shares the angles.
+     * {@return this embedding with pairs that follow several streams of positions}. It shares the angles.
      *
      * @param newSections which pairs follow which stream
-     * @return the changed embedding
      * @throws IllegalArgumentException unless there are as many pairs as are rotated
      */
     public Rope withSections(RopeSections newSections) {
@@ -189,19 +186,14 @@ public final class Rope {
         return new Rope(config, angles.withStreams(newSections.pairs()), description, newSections);
     }
 
-    /**
-     * Returns whether the embedding was made of frequencies.
-     *
-     * @return false for one made of tables
-     */
+    /** {@return whether the embedding was made of frequencies; false for one made of tables} */
     public boolean hasConfig() {
         return config != null;
     }
 
     /**
-     * Returns the configuration.
+     * {@return the configuration}
      *
-     * @return the configuration
      * @throws IllegalStateException if the embedding was made of tables
      */
     public Config config() {
@@ -220,11 +212,7 @@ public final class Rope {
         return sections;
     }
 
-    /**
-     * Returns how many leading elements of a row are rotated.
-     *
-     * @return an even number, at least 2
-     */
+    /** {@return how many leading elements of a row are rotated; an even number, at least 2} */
     public int rotaryDims() {
         return angles.rotaryDims();
     }
@@ -238,11 +226,7 @@ public final class Rope {
         return angles.positions();
     }
 
-    /**
-     * Returns how many streams of positions a token has.
-     *
-     * @return 1 without sections
-     */
+    /** {@return how many streams of positions a token has; 1 without sections} */
     public int streams() {
         return angles.streams();
     }

@@ -6,9 +6,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads the dictionary that names the rotary embedding of a model in Hugging Face's {@code config.json}: {@code rope_scaling}, or
- * {@code rope_parameters} as transformers 5 writes it. It holds the settings of positions outside of the dictionary.
- * Immutable and thread-safe.
+ * Reads the dictionary that names the rotary embedding of a model in Hugging Face's {@code config.json}: {@code rope_scaling}, or {@code
+ * rope_parameters} as transformers 5 writes it. It holds the settings of positions outside of the dictionary. Immutable and thread-safe.
  *
  * <p>The types {@code default}, {@code linear}, {@code yarn}, {@code longrope} (and its old name {@code su}), {@code llama3} and
  * {@code proportional} are read, with the meaning that transformers gives to each key; <a
@@ -43,14 +42,12 @@ public final class RopeConfigReader {
     }
 
     /**
-     * Returns the reader of a model whose whole heads are rotated.
+     * {@return the reader of a model whose whole heads are rotated}
      *
      * @param headDim {@code head_dim}, or {@code hidden_size / num_attention_heads} where the file has none
      * @param theta {@code rope_theta}; a {@code rope_theta} in the dictionary overrides it
      * @param maxPositions {@code max_position_embeddings}, at least 1
-     * @return the reader
-     * @throws IllegalArgumentException if {@code headDim} or {@code maxPositions} is below 1, or theta is not a finite number
-     *     above 1
+     * @throws IllegalArgumentException if {@code headDim} or {@code maxPositions} is below 1, or theta is not a finite number above 1
      */
     public static RopeConfigReader of(int headDim, double theta, long maxPositions) {
         Checks.atLeast(headDim, 1, "headDim");
@@ -104,8 +101,7 @@ public final class RopeConfigReader {
     /**
      * Reads a dictionary. Values are numbers, strings, booleans, and lists of numbers, as readers of JSON return them.
      *
-     * @param dictionary the value of {@code rope_scaling} or {@code rope_parameters}; null or empty for none. Read during the call
-     *     only
+     * @param dictionary the value of {@code rope_scaling} or {@code rope_parameters}; null or empty for none. Read during the call only
      * @param pairing which elements form a pair; {@link Rope.Pairing#HALF_SPLIT} in the files of most models
      * @return the embedding, with the sections of {@code mrope_section} if the dictionary has them
      * @throws IllegalArgumentException if the type or a key is unknown, a key is missing, or a value has

@@ -23,11 +23,7 @@ public sealed interface RopeScaling {
      */
     double frequency(int pair, int rotaryDims, double theta);
 
-    /**
-     * Returns the factor of cosine and sine: scores change by its square.
-     *
-     * @return 1 unless the scaling says otherwise
-     */
+    /** {@return the factor of cosine and sine: scores change by its square; 1 unless the scaling says otherwise} */
     default double attentionFactor() {
         return 1;
     }
@@ -88,10 +84,9 @@ public sealed interface RopeScaling {
     }
 
     /**
-     * YaRN (Peng et al. 2023, section 3): pairs that turn at least {@code betaFast} times within the original context keep their frequency. The
-     * frequency of pairs that turn at most {@code betaSlow} times is divided by the factor, and pairs in between are blended. The ramp is the ramp of
-     * the published models: linear in the pair's index (the paper's own formula is linear in
-     * the number of turns).
+     * YaRN (Peng et al. 2023, section 3): pairs that turn at least {@code betaFast} times within the original context keep their frequency.
+     * The frequency of pairs that turn at most {@code betaSlow} times is divided by the factor, and pairs in between are blended. The ramp
+     * is the ramp of the published models: linear in the pair's index (the paper's own formula is linear in the number of turns).
      *
      * @param factor at least 1
      * @param originalContext tokens that the model was trained with, at least 1
@@ -147,10 +142,9 @@ public sealed interface RopeScaling {
         }
 
         /**
-         * Returns {@code 0.1 mscale ln(factor) + 1}, YaRN's factor of queries and keys (section 3.4, with mscale 1). A model
-         * with {@code mscale} and {@code mscale_all_dim} has the attention factor {@code magnitude(factor, mscale) /
-         * magnitude(factor, mscaleAllDim)}; DeepSeek's models multiply the scale of their scores by the square of {@code
-         * magnitude(factor, mscaleAllDim)} besides.
+         * Returns {@code 0.1 mscale ln(factor) + 1}, YaRN's factor of queries and keys (section 3.4, with mscale 1). A model with {@code
+         * mscale} and {@code mscale_all_dim} has the attention factor {@code magnitude(factor, mscale) / magnitude(factor, mscaleAllDim)};
+         * DeepSeek's models multiply the scale of their scores by the square of {@code magnitude(factor, mscaleAllDim)} besides.
          *
          * @param factor at least 1
          * @param mscale a finite number of at least 0
@@ -252,11 +246,10 @@ public sealed interface RopeScaling {
     }
 
     /**
-     * LongRoPE (Ding et al. 2024): the frequency of each pair is divided by its own factor. There are two lists, for
-     * sequences within and beyond the original context, as Phi-3 and Hugging Face's {@code longrope} have them. An embedding has one of these lists,
-     * because keys rotated by one list do not fit queries rotated by the other. So choose the list before the first token, by the most tokens of a
-     * sequence. The paper's unscaled initial tokens are not among the published
-     * models' and not here.
+     * LongRoPE (Ding et al. 2024): the frequency of each pair is divided by its own factor. There are two lists, for sequences within and
+     * beyond the original context, as Phi-3 and Hugging Face's {@code longrope} have them. An embedding has one of these lists, because
+     * keys rotated by one list do not fit queries rotated by the other. So choose the list before the first token, by the most tokens of a
+     * sequence. The paper's unscaled initial tokens are not among the published models' and not here.
      *
      * @param shortFactors one per pair, greater than 0: for a context of at most {@code originalContext}
      * @param longFactors one per pair, greater than 0: for a longer one
@@ -312,20 +305,18 @@ public sealed interface RopeScaling {
         }
 
         /**
-         * Returns this scaling for sequences of another length; the attention factor stays.
+         * {@return this scaling for sequences of another length; the attention factor stays}
          *
          * @param newContext tokens that sequences may come to
-         * @return the changed scaling
          */
         public LongRope withContext(long newContext) {
             return new LongRope(shortFactors, longFactors, originalContext, newContext, attentionFactor);
         }
 
         /**
-         * Returns this scaling with another attention factor.
+         * {@return this scaling with another attention factor}
          *
          * @param newAttentionFactor the factor of cosine and sine
-         * @return the changed scaling
          */
         public LongRope withAttentionFactor(double newAttentionFactor) {
             return new LongRope(shortFactors, longFactors, originalContext, context, newAttentionFactor);

@@ -32,11 +32,10 @@ public final class RopeSections {
     }
 
     /**
-     * Returns sections one after another: the first {@code sizes[0]} pairs follow stream 0, the next {@code sizes[1]} stream 1.
+     * {@return sections one after another: the first {@code sizes[0]} pairs follow stream 0, the next {@code sizes[1]} stream 1}.
      * Qwen2-VL's {@code mrope_section} is (16, 24, 24).
      *
      * @param sizes pairs of each stream, at least 0 each; they add up to {@code rotaryDims / 2}
-     * @return the sections
      * @throws IllegalArgumentException if there is no size, one is negative, or they add up to 0 or more than 32768
      */
     public static RopeSections consecutive(int... sizes) {
@@ -50,11 +49,10 @@ public final class RopeSections {
     }
 
     /**
-     * Returns interleaved sections: pair {@code i} follows stream {@code i % streams} as long as that stream has fewer pairs than
-     * its size, and stream 0 from there on. Qwen3-VL's interleaved {@code mrope_section} is (24, 20, 20).
+     * {@return interleaved sections: pair {@code i} follows stream {@code i % streams} as long as that stream has fewer pairs than its
+     * size, and stream 0 from there on}. Qwen3-VL's interleaved {@code mrope_section} is (24, 20, 20).
      *
      * @param sizes pairs of each stream, at least 0 each; they add up to {@code rotaryDims / 2}
-     * @return the sections
      * @throws IllegalArgumentException if there is no size, one is negative, they add up to 0 or more than 32768, or a stream
      *     after the first is too long to interleave
      */
@@ -84,11 +82,7 @@ public final class RopeSections {
         return (int) total;
     }
 
-    /**
-     * Returns the number of streams of positions.
-     *
-     * @return at least 1
-     */
+    /** {@return the number of streams of positions; at least 1} */
     public int streams() {
         return pairs.length;
     }
@@ -108,9 +102,8 @@ public final class RopeSections {
     }
 
     /**
-     * Returns the factory method and its sizes, as session files name them: {@code consecutive[16, 24, 24]}.
-     *
-     * @return a text that stays the same in all versions of the library
+     * {@return the factory method and its sizes, as session files name them: {@code consecutive[16, 24, 24]}; a text that stays the same in
+     * all versions of the library}
      */
     @Override
     public String toString() {

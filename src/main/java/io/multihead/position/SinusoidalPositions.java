@@ -12,9 +12,8 @@ import io.multihead.internal.nn.RowView;
 import io.multihead.tensor.Tensor;
 
 /**
- * Sinusoidal position encodings (Vaswani et al. 2017, "Attention is all you need", section 3.5):
- * {@code p[t, 2i] = sin(t / 10000^(2i / dim))} and {@code p[t, 2i + 1] = cos(t / 10000^(2i / dim))}. An odd {@code dim} ends
- * with a sine.
+ * Sinusoidal position encodings (Vaswani et al. 2017, "Attention is all you need", section 3.5): {@code p[t, 2i] = sin(t / 10000^(2i /
+ * dim))} and {@code p[t, 2i + 1] = cos(t / 10000^(2i / dim))}. An odd {@code dim} ends with a sine.
  *
  * <p>Angles, sines and cosines are computed in {@code double} by {@link StrictMath}: the same bits on every machine; they pass
  * through f32. The same bits for any number of threads. Stateless and thread-safe; tensors stay the caller's.

@@ -13,14 +13,13 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 
 /**
- * Cosines and sines of the very tokens of a call, rather than of positions: the ONNX operator RotaryEmbedding (opset 23) without
- * {@code position_ids}, and models that compute both once per step for all layers. Where angles belong to positions, {@link Rope}
- * has them.
+ * Cosines and sines of the very tokens of a call, rather than of positions: the ONNX operator RotaryEmbedding (opset 23) without {@code
+ * position_ids}, and models that compute both once per step for all layers. Where angles belong to positions, {@link Rope} has them.
  *
- * <p>Both tensors are {@code [batch, tokens, rotaryDims / 2]}, or {@code [tokens, rotaryDims / 2]} for all sequences alike, of any
- * strides and floating element types, and pass through f32. The caller owns them, and each call reads them, so one object serves every step whose
- * cosines are written to the same memory. As in {@link Rope}, elements beyond
- * {@code rotaryDims} are copied, bit by bit between equal types.
+ * <p>Both tensors are {@code [batch, tokens, rotaryDims / 2]}, or {@code [tokens, rotaryDims / 2]} for all sequences alike, of any strides
+ * and floating element types, and pass through f32. The caller owns them, and each call reads them, so one object serves every step whose
+ * cosines are written to the same memory. As in {@link Rope}, elements beyond {@code rotaryDims} are copied, bit by bit between equal
+ * types.
  *
  * <p>Immutable and thread-safe, as long as nobody writes to the tensors during a call; same bits for any number of threads, layout
  * and vector width. A warm call allocates nothing.
@@ -33,12 +32,11 @@ public final class TokenAngles {
     }
 
     /**
-     * Returns the angles that are in two tensors whenever a call reads them.
+     * {@return the angles that are in two tensors whenever a call reads them}
      *
      * @param cos cosines, times an attention factor where the model has one
      * @param sin sines, the same shape
      * @param pairing which elements form a pair
-     * @return the angles
      * @throws IllegalArgumentException if the tensors have neither 2 nor 3 axes, their shapes differ, a row has no element or
      *     more than 32768, or a type is not floating
      */

@@ -79,11 +79,10 @@ public final class ReferenceAttention {
         }
 
         /**
-         * Returns this call with a sink per query head (GPT-OSS): one more key, of a given score and with value 0, that every query
-         * sees. It is the last key of weights and of the gradients of scores.
+         * {@return this call with a sink per query head (GPT-OSS): one more key, of a given score and with value 0, that every query sees}.
+         * It is the last key of weights and of the gradients of scores.
          *
          * @param sinks the scores of the sinks, one per query head
-         * @return the call with one key more
          * @throws IllegalArgumentException if there are more or fewer sinks than query heads
          */
         public Call withSinks(double... sinks) {

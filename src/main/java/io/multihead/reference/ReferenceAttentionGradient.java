@@ -154,7 +154,7 @@ public final class ReferenceAttentionGradient {
         return gradient.result;
     }
 
-    /** Adds what one query contributes. */
+    /** Adds the part of one query. */
     private void row(int row) {
         int kv = (row / queries / group) * keys;
         double[] product = new double[keys];

@@ -27,14 +27,13 @@ public final class ReferenceNorm {
     }
 
     /**
-     * Returns a row's gradient with respect to x.
+     * {@return a row's gradient with respect to x}
      *
      * @param x a row
      * @param weight as long as x
      * @param dy the gradient with respect to the output
      * @param epsilon added to the variance or mean square
      * @param centred whether the mean is subtracted
-     * @return the gradient, new
      */
     public static double[] backward(double[] x, double[] weight, double[] dy, double epsilon, boolean centred) {
         requireRow(x, weight, "weight");

@@ -8,8 +8,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Rotary position embedding (Su et al. 2021) as plain loops in {@code double}. Immutable and thread-safe.
  *
- * <p>Scalings replace one another: each starts from the frequencies {@code theta^(-2 i / rotaryDims)}. Sections of positions
- * are kept.
+ * <p>Scalings replace one another: each starts from the frequencies {@code theta^(-2 i / rotaryDims)}. Sections of positions are kept.
  */
 public final class ReferenceRope {
     private final int rotaryDims;
@@ -65,12 +64,11 @@ public final class ReferenceRope {
     }
 
     /**
-     * Returns an embedding without scaling.
+     * {@return an embedding without scaling}
      *
      * @param rotaryDims how many leading elements of a row are rotated; even
      * @param theta the base
      * @param interleaved pairs {@code (2 i, 2 i + 1)} rather than {@code (i, i + rotaryDims / 2)}
-     * @return the embedding
      * @throws IllegalArgumentException if {@code rotaryDims} is odd or not in 2 to 65536, or theta is not above 1
      */
     public static ReferenceRope of(int rotaryDims, double theta, boolean interleaved) {
@@ -84,12 +82,11 @@ public final class ReferenceRope {
     }
 
     /**
-     * Returns an embedding whose angles come from tables, as in the ONNX operator RotaryEmbedding (opset 23).
+     * {@return an embedding whose angles come from tables, as in the ONNX operator RotaryEmbedding (opset 23)}
      *
      * @param cos cosines {@code [positions, rotaryDims / 2]}
      * @param sin sines, the same shape
      * @param interleaved pairs {@code (2 i, 2 i + 1)} rather than {@code (i, i + rotaryDims / 2)}
-     * @return the embedding
      * @throws IllegalArgumentException if the shapes differ or are others
      */
     public static ReferenceRope tables(Tensor cos, Tensor sin, boolean interleaved) {
@@ -126,8 +123,8 @@ public final class ReferenceRope {
     }
 
     /**
-     * Returns an embedding scaled as YaRN (Peng et al. 2023, section 3.2), with the ramp linear in the pair's index as in the authors'
-     * models: between the pairs that turn {@code fast} and {@code slow} times within the context.
+     * {@return an embedding scaled as YaRN (Peng et al. 2023, section 3.2), with the ramp linear in the pair's index as in the authors'
+     * models: between the pairs that turn {@code fast} and {@code slow} times within the context}
      *
      * @param by the factor
      * @param context tokens that the model was trained with
@@ -135,7 +132,6 @@ public final class ReferenceRope {
      * @param slow turns below which a pair's frequency is divided by the factor
      * @param scale the factor of cosine and sine
      * @param whole whether the ends of the ramp are rounded outwards to whole pairs
-     * @return the scaled embedding
      */
     public ReferenceRope yarn(double by, double context, double fast, double slow, double scale, boolean whole) {
         Checks.finiteAtLeast(by, 1, "by");
@@ -157,14 +153,13 @@ public final class ReferenceRope {
     }
 
     /**
-     * Returns an embedding scaled as Llama 3.1's: by wavelength, short ones are kept, long ones stretched by the factor, and those
-     * between blended.
+     * {@return an embedding scaled as Llama 3.1's: by wavelength, short ones are kept, long ones stretched by the factor, and those between
+     * blended}
      *
      * @param by the factor
      * @param low wavelengths above {@code context / low} are stretched
      * @param high wavelengths below {@code context / high} are kept
      * @param context tokens that the model was trained with
-     * @return the scaled embedding
      */
     public ReferenceRope llama3(double by, double low, double high, double context) {
         Checks.finiteAtLeast(by, 1, "by");
@@ -185,8 +180,7 @@ public final class ReferenceRope {
     }
 
     /**
-     * Returns LongRoPE (Ding et al. 2024, equation 3, without the initial tokens): each frequency is divided by a factor of
-     * its own.
+     * Returns LongRoPE (Ding et al. 2024, equation 3, without the initial tokens): each frequency is divided by a factor of its own.
      *
      * @param by one factor per pair
      * @param scale the factor of cosine and sine
@@ -204,11 +198,10 @@ public final class ReferenceRope {
     }
 
     /**
-     * Returns an embedding with given frequencies.
+     * {@return an embedding with given frequencies}
      *
      * @param given radians per position of every pair
      * @param scale the factor of cosine and sine
-     * @return the embedding
      */
     public ReferenceRope frequencies(double[] given, double scale) {
         Checks.length(Checks.notNull(given, "given").length, rotaryDims / 2, "given", "one per pair");
@@ -234,11 +227,10 @@ public final class ReferenceRope {
     }
 
     /**
-     * Returns this embedding with several streams of positions (M-RoPE; Wang et al. 2024, Qwen2-VL, section 2.1).
+     * {@return this embedding with several streams of positions (M-RoPE; Wang et al. 2024, Qwen2-VL, section 2.1)}
      *
      * @param count the number of streams
      * @param of the stream of positions, from 0, that each pair follows
-     * @return the embedding
      */
     public ReferenceRope streams(int count, int... of) {
         Checks.length(Checks.notNull(of, "of").length, rotaryDims / 2, "of", "one per pair");
@@ -246,11 +238,7 @@ public final class ReferenceRope {
         return new ReferenceRope(this, frequencies, factor, of.clone(), count);
     }
 
-    /**
-     * Returns the angle per position of every pair.
-     *
-     * @return the frequencies as a new array
-     */
+    /** {@return the angle per position of every pair, as a new array} */
     public double[] frequencies() {
         return frequencies.clone();
     }

@@ -63,10 +63,9 @@ public record ReferenceTransformer(
         }
 
         /**
-         * Returns rows of as many elements as there are weights, normalized.
+         * {@return rows of as many elements as there are weights, normalized}
          *
          * @param x the rows
-         * @return new rows
          */
         public double[] of(double[] x) {
             Checks.notNull(x, "x");

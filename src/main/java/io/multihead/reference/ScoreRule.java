@@ -23,7 +23,7 @@ public interface ScoreRule {
     double apply(long batch, long head, long query, long key, double score);
 
     /**
-     * Returns the derivative of {@link #apply} with respect to the score, where the key is not removed. It is 1 unless a rule says
+     * {@return the derivative of {@link #apply} with respect to the score, where the key is not removed}. It is 1 unless a rule says
      * otherwise: most rules add to the score or remove the key.
      *
      * @param batch batch index
@@ -31,7 +31,6 @@ public interface ScoreRule {
      * @param query query index
      * @param key key index
      * @param score the scaled score
-     * @return the derivative
      */
     default double derivative(long batch, long head, long query, long key, double score) {
         return 1;
@@ -63,21 +62,19 @@ public interface ScoreRule {
     }
 
     /**
-     * Returns a causal rule, bottom-right: query {@code i} sees keys {@code j <= i + keys - queries}.
+     * {@return a causal rule, bottom-right: query {@code i} sees keys {@code j <= i + keys - queries}}
      *
      * @param queries number of queries
      * @param keys number of keys
-     * @return the rule
      */
     static ScoreRule causal(long queries, long keys) {
         return causalFrom(keys - queries);
     }
 
     /**
-     * Returns a causal rule: query {@code i} of batch {@code b} is at position {@code p = i + offsets[b]} and sees keys {@code j <= p}.
+     * {@return a causal rule: query {@code i} of batch {@code b} is at position {@code p = i + offsets[b]} and sees keys {@code j <= p}}
      *
      * @param offsets position of the first query, one per batch, or one for all
-     * @return the rule
      */
     static ScoreRule causalFrom(long... offsets) {
         requirePerBatch(offsets, "offsets");
@@ -97,11 +94,7 @@ public interface ScoreRule {
                 .toArray();
     }
 
-    /**
-     * Returns a causal rule, top-left: query {@code i} sees keys {@code j <= i}.
-     *
-     * @return the rule
-     */
+    /** {@return a causal rule, top-left: query {@code i} sees keys {@code j <= i}} */
     static ScoreRule causalTopLeft() {
         return (b, h, i, j, score) -> j <= i ? score : Double.NEGATIVE_INFINITY;
     }
@@ -143,26 +136,23 @@ public interface ScoreRule {
     }
 
     /**
-     * Returns attention with linear biases (Press et al. 2022), bottom-right: adds {@code slope_h * (j - p)}, where query {@code i}
-     * stands at position {@code p = i + keys - queries}. Removes no key; the paper's decoder is this rule and
-     * {@link #causal}.
+     * {@return attention with linear biases (Press et al. 2022), bottom-right: adds {@code slope_h * (j - p)}, where query {@code i} stands
+     * at position {@code p = i + keys - queries}}. Removes no key; the paper's decoder is this rule and {@link #causal}.
      *
      * @param slopes one per query head
      * @param queries number of queries
      * @param keys number of keys
-     * @return the rule
      */
     static ScoreRule alibi(double[] slopes, long queries, long keys) {
         return alibiFrom(slopes, keys - queries);
     }
 
     /**
-     * Returns attention with linear biases for queries at given positions: adds {@code slope_h * (j - p)}, where query {@code i} of
-     * batch {@code b} is at position {@code p = i + offsets[b]}.
+     * {@return attention with linear biases for queries at given positions: adds {@code slope_h * (j - p)}, where query {@code i} of batch
+     * {@code b} is at position {@code p = i + offsets[b]}}
      *
      * @param slopes one per query head
      * @param offsets position of the first query, one per batch, or one for all
-     * @return the rule
      */
     static ScoreRule alibiFrom(double[] slopes, long... offsets) {
         Checks.notNull(slopes, "slopes");
@@ -172,27 +162,25 @@ public interface ScoreRule {
     }
 
     /**
-     * Returns a sliding window, bottom-right: query {@code i} at position {@code p = i + keys - queries} sees {@code p - left <= j <=
-     * p + right}.
+     * {@return a sliding window, bottom-right: query {@code i} at position {@code p = i + keys - queries} sees {@code p - left <= j <= p +
+     * right}}
      *
      * @param left keys before its own
      * @param right keys after its own
      * @param queries number of queries
      * @param keys number of keys
-     * @return the rule
      */
     static ScoreRule window(long left, long right, long queries, long keys) {
         return windowFrom(left, right, keys - queries);
     }
 
     /**
-     * Returns a sliding window for queries at given positions: query {@code i} of batch {@code b} at position {@code p = i +
-     * offsets[b]} sees {@code p - left <= j <= p + right}.
+     * {@return a sliding window for queries at given positions: query {@code i} of batch {@code b} at position {@code p = i + offsets[b]}
+     * sees {@code p - left <= j <= p + right}}
      *
      * @param left keys before its own
      * @param right keys after its own
      * @param offsets position of the first query, one per batch, or one for all
-     * @return the rule
      */
     static ScoreRule windowFrom(long left, long right, long... offsets) {
         requirePerBatch(offsets, "offsets");

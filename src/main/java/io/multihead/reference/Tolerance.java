@@ -39,9 +39,8 @@ public final class Tolerance {
     private Tolerance() {}
 
     /**
-     * Returns the largest error that underflow causes in an attention output. Probabilities below {@code 2^-126} become 0, which loses
-     * at most that fraction of a value; and each of {@code keys} products and the quotient may round to a multiple of
-     * {@code 2^-149}.
+     * Returns the largest error that underflow causes in an attention output. Probabilities below {@code 2^-126} become 0, which loses at
+     * most that fraction of a value; and each of {@code keys} products and the quotient may round to a multiple of {@code 2^-149}.
      *
      * @param keys number of keys
      * @param visible sum of the absolute values of the keys that count

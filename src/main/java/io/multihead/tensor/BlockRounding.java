@@ -12,7 +12,7 @@ final class BlockRounding {
     private final float[] weights = new float[32];
     private float minimum;
 
-    /** The minimum of the last {@link #affine}, as what is subtracted: at least 0. */
+    /** The minimum of the last {@link #affine}, as a subtrahend: at least 0. */
     float minimum() {
         return minimum;
     }
@@ -46,7 +46,7 @@ final class BlockRounding {
         float scale = 1 / inverse;
         float best = error(x, at, most, inverse, offset, scale, offset);
         for (int step = 0; step <= steps; step++) {
-            // the offset of the best so far, not the least weight, is what integers are counted from
+            // the offset of the best so far, not the least weight, is the origin of integers
             inverse = (least + 0.1f * step + most) / (high - offset);
             float sumQ = 0;
             float sumQ2 = 0;
@@ -131,9 +131,7 @@ final class BlockRounding {
         return scale;
     }
 
-    /**
-     * Returns the scale with which the numbers of {@link CodeBook#IQ4} are closest to 32 weights. A weight counts by its square.
-     */
+    /** Returns the scale with which the numbers of {@link CodeBook#IQ4} are closest to 32 weights. A weight counts by its square. */
     float codes(float[] x, int at) {
         float largest = largest(x, at, 32);
         if (Math.abs(largest) < LEAST) {

@@ -125,58 +125,42 @@ public final class BlockTensor {
         return shape.dim(-1) / type.elements() * type.bytes();
     }
 
-    /**
-     * {@return the whole memory that this view was made over}
-     */
+    /** {@return the whole memory that this view was made over} */
     public MemorySegment memory() {
         return memory;
     }
 
-    /**
-     * {@return how a block is stored}
-     */
+    /** {@return how a block is stored} */
     public BlockType type() {
         return type;
     }
 
-    /**
-     * {@return the sizes in elements, outermost first}
-     */
+    /** {@return the sizes in elements, outermost first} */
     public Shape shape() {
         return shape;
     }
 
-    /**
-     * {@return the byte of {@link #memory} at which the first block begins}
-     */
+    /** {@return the byte of {@link #memory} at which the first block begins} */
     public long offset() {
         return offset;
     }
 
-    /**
-     * {@return the elements of a row: the last size}
-     */
+    /** {@return the elements of a row: the last size} */
     public long columns() {
         return shape.dim(-1);
     }
 
-    /**
-     * {@return the number of rows: the product of all sizes but the last}
-     */
+    /** {@return the number of rows: the product of all sizes but the last} */
     public long rows() {
         return columns() == 0 ? 0 : shape.elements() / columns();
     }
 
-    /**
-     * {@return the bytes of one row}
-     */
+    /** {@return the bytes of one row} */
     public long rowBytes() {
         return rowBytes;
     }
 
-    /**
-     * {@return the bytes of all blocks}
-     */
+    /** {@return the bytes of all blocks} */
     public long bytes() {
         return rows() * rowBytes;
     }

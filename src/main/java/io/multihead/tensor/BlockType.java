@@ -190,20 +190,12 @@ public enum BlockType {
         this.bytes = bytes;
     }
 
-    /**
-     * Returns how many elements a block holds; a row is a whole number of blocks.
-     *
-     * @return 32 or 256
-     */
+    /** {@return how many elements a block holds, 32 or 256; a row is a whole number of blocks} */
     public int elements() {
         return elements;
     }
 
-    /**
-     * Returns the size of a block.
-     *
-     * @return bytes per block
-     */
+    /** {@return the bytes of a block} */
     public int bytes() {
         return bytes;
     }

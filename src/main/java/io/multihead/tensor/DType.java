@@ -77,20 +77,12 @@ public enum DType {
         this.bytes = bytes;
     }
 
-    /**
-     * Returns the size of one element.
-     *
-     * @return bytes per element
-     */
+    /** {@return the bytes of one element} */
     public int bytes() {
         return bytes;
     }
 
-    /**
-     * Returns whether this type stores floating-point numbers.
-     *
-     * @return false for {@link #I8} only
-     */
+    /** {@return whether this type stores floating-point numbers; false for {@link #I8} only} */
     public boolean isFloating() {
         return this != I8;
     }

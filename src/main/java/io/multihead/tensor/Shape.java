@@ -46,11 +46,7 @@ public final class Shape {
         return new Shape(Checks.notNull(dims, "dims").clone());
     }
 
-    /**
-     * Returns the number of axes.
-     *
-     * @return the rank, 0 for a scalar
-     */
+    /** {@return the number of axes; 0 for a scalar} */
     public int rank() {
         return dims.length;
     }
@@ -65,18 +61,12 @@ public final class Shape {
         return dims[axis(axis)];
     }
 
-    /**
-     * {@return the number of elements: the product of all sizes, 1 for a scalar}
-     */
+    /** {@return the number of elements: the product of all sizes, 1 for a scalar} */
     public long elements() {
         return elements;
     }
 
-    /**
-     * Returns the sizes as a fresh array.
-     *
-     * @return a copy that the caller owns
-     */
+    /** {@return the sizes as a new array} */
     public long[] toArray() {
         return dims.clone();
     }

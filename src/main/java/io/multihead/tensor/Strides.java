@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 final class Strides {
     private Strides() {}
 
-    /** The sizes with a single -1 replaced by what the other sizes leave. */
+    /** The sizes with a single -1 replaced by the rest of the elements. */
     static long[] resolve(long[] dims, Shape from) {
         long[] resolved = dims.clone();
         int open = -1;
@@ -87,9 +87,7 @@ final class Strides {
         return result;
     }
 
-    /**
-     * Whether every element has its own storage: sorted by stride, each axis steps over all that the finer axes reach.
-     */
+    /** Whether every element has its own storage: sorted by stride, each axis steps over all that the finer axes reach. */
     static boolean distinct(Shape shape, long[] strides) {
         if (shape.elements() == 0) {
             return true;

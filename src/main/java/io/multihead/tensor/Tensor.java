@@ -9,10 +9,9 @@ import java.nio.Buffer;
 /**
  * A strided view of numbers in a {@link MemorySegment}: native, memory-mapped or a Java array.
  *
- * <p>A tensor owns nothing. Whoever made the segment, or the arena given to {@link #allocate}, owns the memory; after its
- * arena is closed, every access fails with the JDK's own {@link IllegalStateException}, and access to a confined arena from
- * another thread with {@link WrongThreadException}. Views ({@link #permute}, {@link #slice}, {@link #select},
- * {@link #reshape}) share the memory and copy nothing.
+ * <p>A tensor owns nothing. Whoever made the segment, or the arena given to {@link #allocate}, owns the memory; after its arena is closed,
+ * every access fails with the JDK's own {@link IllegalStateException}, and access to a confined arena from another thread with {@link
+ * WrongThreadException}. Views ({@link #permute}, {@link #slice}, {@link #select}, {@link #reshape}) share the memory and copy nothing.
  *
  * <p>The view itself is immutable and thread-safe; its elements are plain memory, so concurrent reads are safe and writes
  * need the caller's synchronization. Offsets and strides are in elements and {@code long}.
@@ -97,12 +96,11 @@ public final class Tensor {
     }
 
     /**
-     * Returns a dense I8 tensor of 1 for true and 0 for false, as masks take them. Java stores no boolean array that memory can be
-     * viewed through, so the flags are copied to an array that the tensor shares with nobody.
+     * {@return a dense I8 tensor of 1 for true and 0 for false, as masks take them}. Java stores no boolean array that memory can be viewed
+     * through, so the flags are copied to an array that the tensor shares with nobody.
      *
      * @param flags the elements, row-major
      * @param dims the sizes; none means one axis as long as the array
-     * @return the tensor, in a new array
      * @throws IllegalArgumentException if there are fewer flags than elements
      */
     public static Tensor of(boolean[] flags, long... dims) {
@@ -163,32 +161,22 @@ public final class Tensor {
         return view(arena.allocate(shape.elements() * dtype.bytes(), 64), dtype, shape);
     }
 
-    /**
-     * Returns the memory of the elements.
-     *
-     * @return the whole segment that this view was made over
-     */
+    /** {@return the whole segment that this view was made over} */
     public MemorySegment memory() {
         return view.memory();
     }
 
-    /**
-     * {@return how one element is stored}
-     */
+    /** {@return how one element is stored} */
     public DType dtype() {
         return view.dtype();
     }
 
-    /**
-     * {@return the sizes}
-     */
+    /** {@return the sizes} */
     public Shape shape() {
         return view.shape();
     }
 
-    /**
-     * {@return the number of axes}
-     */
+    /** {@return the number of axes} */
     public int rank() {
         return view.rank();
     }
@@ -211,18 +199,12 @@ public final class Tensor {
         return view.stride(axis);
     }
 
-    /**
-     * {@return the index of the first element, in elements from the start of {@link #memory()}}
-     */
+    /** {@return the index of the first element, in elements from the start of {@link #memory()}} */
     public long offset() {
         return view.offset();
     }
 
-    /**
-     * Returns whether the elements follow each other row-major without gaps.
-     *
-     * @return true for a dense view, and for one without elements
-     */
+    /** {@return whether the elements follow each other row-major without gaps; true for a dense view, and for one without elements} */
     public boolean isDense() {
         return view.isDense();
     }
@@ -396,9 +378,8 @@ public final class Tensor {
     }
 
     /**
-     * Returns whether two positions of this view may share one element, as after {@link #broadcast}.
-     *
-     * @return false when every element is known to have its own storage
+     * {@return whether two positions of this view may share one element, as after {@link #broadcast}; false when every element is known to
+     * have its own storage}
      */
     public boolean overlapsItself() {
         return view.overlapsItself();

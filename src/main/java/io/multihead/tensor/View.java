@@ -7,7 +7,7 @@ import java.util.Arrays;
 import java.util.Objects;
 
 /**
- * A typed, strided window on memory: the data of a {@link Tensor}, whose methods say what those of the same name here do. Immutable
+ * A typed, strided window on memory: the data of a {@link Tensor}, whose methods of the same name are documented. Immutable
  * and thread-safe; the elements are plain memory.
  */
 final class View {

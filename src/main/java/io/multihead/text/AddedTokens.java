@@ -17,7 +17,7 @@ final class AddedTokens {
     /**
      * A token and where it counts, as {@code tokenizer.json} says.
      *
-     * @param text what is found
+     * @param text the text to find
      * @param id the token's id
      * @param singleWord only where neither a letter, a digit nor an underscore touches it
      * @param stripsLeft with the white space before it
@@ -25,9 +25,7 @@ final class AddedTokens {
      */
     record Token(String text, int id, boolean singleWord, boolean stripsLeft, boolean stripsRight) {}
 
-    /**
-     * What marks have in common. Some files call marks of a chat, such as Qwen's {@code <think>}, texts of anybody.
-     */
+    /** The common parts of marks. Some files call marks of a chat, such as Qwen's {@code <think>}, texts of anybody. */
     private static final Pattern MARK = Pattern.compile(
             "<[|\uff5c].*[|\uff5c]>|</?(think|tool_call|tool_response|tools|mask|unused\\d+|start_of_turn|end_of_turn)>|\\[/?INST\\]",
             Pattern.DOTALL);
@@ -151,7 +149,7 @@ final class AddedTokens {
         return true;
     }
 
-    /** What {@code \w} is by Unicode Technical Standard 18, annex C, as in the crate. */
+    /** {@code \w} by Unicode Technical Standard 18, annex C, as in the crate. */
     static boolean isWord(int codePoint) {
         return Character.isAlphabetic(codePoint)
                 || codePoint == ZERO_WIDTH_JOINER

@@ -112,7 +112,7 @@ public final class BytePairTokenizer extends WordTokenizer {
                 AddedTokens.inSpecialText(vocabulary));
     }
 
-    /** Fillers of a vocabulary, which are unused, may have characters that no byte has; all others are what merges may make. */
+    /** Fillers of a vocabulary, which are unused, may have characters that no byte has; all others may be results of merges. */
     private static boolean isPiece(Vocabulary vocabulary, int id) {
         return switch (vocabulary.type(id)) {
             case NORMAL -> true;

@@ -142,16 +142,12 @@ public final class BytePairs {
         return tokens.subList(BYTES + 1, tokens.size());
     }
 
-    /**
-     * {@return the number of tokens}
-     */
+    /** {@return the number of tokens} */
     public int vocabulary() {
         return tokens.size();
     }
 
-    /**
-     * {@return the tokenizer of these pieces, with the end token {@value #END}}
-     */
+    /** {@return the tokenizer of these pieces, with the end token {@value #END}} */
     public Tokenizer tokenizer() {
         List<TokenType> types = new ArrayList<>(Collections.nCopies(tokens.size(), TokenType.NORMAL));
         types.set(BYTES, TokenType.CONTROL);

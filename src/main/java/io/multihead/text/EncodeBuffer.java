@@ -6,7 +6,7 @@ import io.multihead.internal.text.unigram.UnigramBuffer;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
-/** What one call of a tokenizer works on: the text, its ids so far, and arrays for merging. Reused from call to call; not thread-safe. */
+/** The scratch memory of one call of a tokenizer: the text, its ids so far, and arrays for merging. Reused from call to call; not thread-safe. */
 final class EncodeBuffer {
     /** Where the text begins: before it is room for a space. */
     static final int START = 1;
@@ -16,18 +16,17 @@ final class EncodeBuffer {
     private static final int MOST_KEPT = 1 << 16;
 
     char[] text = new char[FEW];
-    /** Where the text ends. */
     int end;
 
     final Merger merger = new Merger();
 
-    /** The added token that {@link AddedTokens#find} found, and where it begins and ends with what it strips. */
+    /** The added token that {@link AddedTokens#find} found, and where it begins and ends with the white space that it strips. */
     int match;
 
     int matchStart;
     int matchEnd;
 
-    /** What the part that was encoded last was composed to; null where it was encoded as it is. */
+    /** The composed form of the part that was encoded last; null where it was encoded as it is. */
     @Nullable
     ComposedText composed;
 
@@ -101,7 +100,6 @@ final class EncodeBuffer {
         size = newSize;
     }
 
-    /** Returns an id that was added. */
     int id(int index) {
         return ids[index];
     }

@@ -23,18 +23,13 @@ public interface EncoderTokenizer {
      */
     EncoderTokenizer withSpecialTokensInText(boolean recognised);
 
-    /**
-     * Returns the number of tokens of the vocabulary.
-     *
-     * @return one more than the largest id
-     */
+    /** {@return the number of tokens of the vocabulary; one more than the largest id} */
     int vocabularySize();
 
     /**
-     * Returns the number of tokens for which a model must have a row. As in transformers, it needs no rows for tokens that {@code added_tokens} of a
-     * {@code tokenizer.json} puts after the model's own vocabulary.
-     *
-     * @return one more than the largest id of a token of the model's own vocabulary
+     * {@return the number of tokens for which a model must have a row; one more than the largest id of a token of the model's own
+     * vocabulary}. As in transformers, it needs no rows for tokens that {@code added_tokens} of a {@code tokenizer.json} puts after the
+     * model's own vocabulary.
      */
     int ownVocabularySize();
 
@@ -47,48 +42,32 @@ public interface EncoderTokenizer {
      */
     String token(int id);
 
-    /**
-     * Returns how many tokens are put around every text: {@link #firstToken} and {@link #lastToken}, or none.
-     *
-     * @return 2 or 0
-     */
+    /** {@return how many tokens are put around every text: {@link #firstToken} and {@link #lastToken}, or none; 2 or 0} */
     int specialTokenCount();
 
     /**
-     * Returns the id of the token that begins every text, such as {@code [CLS]}.
-     *
-     * @return an id, or {@link SpecialIds#NONE} without tokens around texts
+     * {@return the id of the token that begins every text, such as {@code [CLS]}, or {@link SpecialIds#NONE} without tokens around texts}
      */
     int firstToken();
 
-    /**
-     * Returns the id of the token that ends every text, such as {@code [SEP]}.
-     *
-     * @return an id, or {@link SpecialIds#NONE} without tokens around texts
-     */
+    /** {@return the id of the token that ends every text, such as {@code [SEP]}, or {@link SpecialIds#NONE} without tokens around texts} */
     int lastToken();
 
     /**
-     * Returns how many tokens the tokenizer's file would truncate a text to, those around it included. Tokenizers of this package truncate
-     * only where {@link #encodeWithSpecialTokens(String, int)} says so.
-     *
-     * @return a number of tokens, or empty where the file says nothing
+     * {@return how many tokens the tokenizer's file would truncate a text to, those around it included; a number of tokens, or empty where
+     * the file says nothing}. Tokenizers of this package truncate only where {@link #encodeWithSpecialTokens(String, int)} says so.
      */
     OptionalInt truncation();
 
     /**
-     * Returns how many times {@link #lastToken} stands between the two texts of a pair, which also ends with it: 1 for BERT, 2 for RoBERTa
-     * and its relatives.
-     *
-     * @return at least 1, or 0 if the tokenizer's file has another template for pairs
+     * {@return how many times {@link #lastToken} stands between the two texts of a pair, which also ends with it: 1 for BERT, 2 for RoBERTa
+     * and its relatives; at least 1, or 0 if the tokenizer's file has another template for pairs}
      */
     int separators();
 
     /**
-     * Returns the token type that the tokenizer's files give to the second text of a pair and to the token after it; the first text and the
-     * tokens around it have type 0.
-     *
-     * @return 0 or 1
+     * {@return the token type that the tokenizer's files give to the second text of a pair and to the token after it; the first text and
+     * the tokens around it have type 0; 0 or 1}
      */
     int secondType();
 
@@ -126,8 +105,8 @@ public interface EncoderTokenizer {
     int count(String text);
 
     /**
-     * Appends tokens by their ids, as {@link #encodeWithSpecialTokens(String)} returns them, without {@link #firstToken} and {@link #lastToken}, with which
-     * they begin and end where there are tokens around texts.
+     * Appends tokens by their ids, as {@link #encodeWithSpecialTokens(String)} returns them, without {@link #firstToken} and {@link
+     * #lastToken}, with which they begin and end where there are tokens around texts.
      *
      * @param ids the ids of one text
      * @param to where the tokens go; a token's offsets are its index in {@code ids} and one past it

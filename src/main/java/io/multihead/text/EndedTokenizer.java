@@ -4,7 +4,7 @@ import io.multihead.internal.base.Checks;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
-/** What tokenizers of encoders share: buffers that are reused, and the ids around a text. */
+/** The common part of encoders' tokenizers: buffers that are reused, and the ids around a text. */
 abstract class EndedTokenizer implements EncoderTokenizer {
     /** The id of tokens that are left out of every text, or {@link SpecialIds#NONE}. */
     final int leftOut;
@@ -15,7 +15,6 @@ abstract class EndedTokenizer implements EncoderTokenizer {
         this.leftOut = leftOut;
     }
 
-    /** Appends the tokens of a text. */
     abstract void tokenize(String text, TokenBuffer to);
 
     /** Returns whether a token continues the word of the one before it. */

@@ -18,7 +18,7 @@ import java.util.Set;
 import java.util.regex.Pattern;
 
 /**
- * Reads what GGUF says of an encoder's tokenizer. Values for keys that are missing are llama.cpp's; texts become the tokens that the model was
+ * Reads GGUF's settings of an encoder's tokenizer. Values for keys that are missing are llama.cpp's; texts become the tokens that the model was
  * trained with, those of HuggingFace's libraries.
  */
 final class GgufEncoderTokenizer {
@@ -125,7 +125,7 @@ final class GgufEncoderTokenizer {
         String pre = keys.text("pre");
         Vocabulary vocabulary = Vocabulary.of(tokens, types);
         boolean modern = pre.equals("modern-bert");
-        // what HuggingFace's file of ModernBERT says besides, and GGUF cannot
+        // settings of HuggingFace's file of ModernBERT that GGUF lacks
         BytePairTokenizer.Rules rules =
                 new BytePairTokenizer.Rules(WordPattern.of(pre), false, modern, MissingBytes.AFTER_MERGES);
         BytePairTokenizer pairs = new BytePairTokenizer(

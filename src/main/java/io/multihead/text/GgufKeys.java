@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.OptionalLong;
 
 /**
- * What a GGUF file says of its tokenizer, by the ends of the keys' names.
+ * A GGUF file's settings of its tokenizer, by the ends of the keys' names.
  *
  * @param file whose keys begin with {@value #PREFIX}
  */

@@ -10,7 +10,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 
-/** Reads what GGUF says of a decoder's tokenizer, with llama.cpp's values for keys that are missing. */
+/** Reads GGUF's settings of a decoder's tokenizer, with llama.cpp's values for keys that are missing. */
 final class GgufTokenizer {
     private final GgufKeys keys;
 
@@ -109,7 +109,8 @@ final class GgufTokenizer {
                 new LinkedHashSet<>(Arrays.asList(end, keys.id("eot", none, size), keys.id("eom", none, size)));
         stopTokens.remove(SpecialIds.NONE);
         stopTokens.addAll(StopTokens.of(vocabulary));
-        AddedSpecialTokens added = AddedSpecialTokens.of(keys.flag("add_bos_token", addsBegin), keys.flag("add_eos_token", false));
+        AddedSpecialTokens added =
+                AddedSpecialTokens.of(keys.flag("add_bos_token", addsBegin), keys.flag("add_eos_token", false));
         return new SpecialIds(begin, end, unknown, keys.id("padding", none, size), stopTokens, added);
     }
 }

@@ -7,10 +7,10 @@ import java.util.List;
 /**
  * A token of {@code added_tokens} in a {@code tokenizer.json}.
  *
- * @param token what is found in a text
+ * @param token the text to find
  * @param special whether it is a control token
  * @param normalized whether it is found in normalized text
- * @param source what the file says of it, for messages
+ * @param source its entry in the file, for messages
  */
 record JsonAddedTokens(AddedTokens.Token token, boolean special, boolean normalized, JsonObject source) {
     /** Reads all of them, whose ids are at most {@code most}. */

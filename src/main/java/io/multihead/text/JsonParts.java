@@ -5,7 +5,7 @@ import io.multihead.text.SentencePieceTokenizer.SpacePrefix;
 import java.util.List;
 import java.util.Optional;
 
-/** The normalizer and pre-tokenizer of a {@code tokenizer.json}; what no model of the families has is an error that names it. */
+/** The normalizer and pre-tokenizer of a {@code tokenizer.json}; parts that no model of the families has are errors that name them. */
 final class JsonParts {
     private static final String SPACE = "\u2581";
 

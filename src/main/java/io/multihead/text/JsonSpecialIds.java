@@ -22,7 +22,6 @@ final class JsonSpecialIds {
         this.config = config;
     }
 
-    /** Reads the ids beside that of the unknown token. */
     static SpecialIds read(
             JsonObject file, @Nullable JsonObject config, Vocabulary vocabulary, int unknown, Set<Integer> stopTokens) {
         return new JsonSpecialIds(vocabulary, config).read(file, unknown, stopTokens);

@@ -8,7 +8,7 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
-/** What tokenizers of pieces share: tokens that are found first, and the way back to text. */
+/** The common part of tokenizers of pieces: tokens that are found first, and the way back to text. */
 abstract class PieceTokenizer implements Tokenizer {
     final Vocabulary vocabulary;
     /** The bytes that each token adds to a text. */

@@ -76,9 +76,7 @@ public final class PromptText {
         return from == to ? EMPTY : new PromptText(text.substring(from, to), content.get(from, to));
     }
 
-    /**
-     * {@return the number of characters}
-     */
+    /** {@return the number of characters} */
     public int length() {
         return text.length();
     }
@@ -98,9 +96,7 @@ public final class PromptText {
         return next < 0 ? text.length() : next;
     }
 
-    /**
-     * {@return the characters}
-     */
+    /** {@return the characters} */
     @Override
     public String toString() {
         return text;
@@ -153,16 +149,12 @@ public final class PromptText {
             return this;
         }
 
-        /**
-         * {@return the number of characters so far}
-         */
+        /** {@return the number of characters so far} */
         public int length() {
             return text.length();
         }
 
-        /**
-         * {@return the text; the builder may go on}
-         */
+        /** {@return the text; the builder may go on} */
         public PromptText build() {
             return text.isEmpty() ? EMPTY : new PromptText(text.toString(), (BitSet) content.clone());
         }

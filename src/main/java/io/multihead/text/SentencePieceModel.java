@@ -161,7 +161,9 @@ final class SentencePieceModel {
         }
         Vocabulary vocabulary = Vocabulary.of(tokens, types).withScores(Arrays.copyOf(scores, tokens.size()));
         return SentencePieceTokenizer.of(
-                vocabulary, special(vocabulary, added, moreStopTokens), prefixed ? SpacePrefix.FIRST : SpacePrefix.NONE);
+                vocabulary,
+                special(vocabulary, added, moreStopTokens),
+                prefixed ? SpacePrefix.FIRST : SpacePrefix.NONE);
     }
 
     private SpecialIds special(Vocabulary vocabulary, AddedSpecialTokens added, Set<Integer> moreStopTokens) {
@@ -170,8 +172,8 @@ final class SentencePieceModel {
         if (end != SpecialIds.NONE) {
             stopTokens.add(end);
         }
-        SpecialIds special =
-                new SpecialIds(id(1, "bos_id"), end, id(0, "unk_id"), id(3, "pad_id"), stopTokens, AddedSpecialTokens.NEITHER);
+        SpecialIds special = new SpecialIds(
+                id(1, "bos_id"), end, id(0, "unk_id"), id(3, "pad_id"), stopTokens, AddedSpecialTokens.NEITHER);
         return special.withAdded(added).withStopTokens(moreStopTokens);
     }
 

@@ -34,7 +34,7 @@ record SentencePieceUnigram(
         boolean prefixed,
         boolean collapses,
         boolean byteFallback) {
-    /** What SentencePiece takes from the score of a user-defined piece. */
+    /** Subtracted by SentencePiece from the score of a user-defined piece. */
     private static final double USER_DEFINED_PENALTY = 0.1;
 
     private static final List<String> FIRST = List.of("<unk>", "<s>", "</s>");

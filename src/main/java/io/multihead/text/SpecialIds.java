@@ -14,12 +14,14 @@ import java.util.Set;
  * @param stopTokens all tokens that end a generated text, among them the ends of text, of turn and of message
  * @param added which of {@code begin} and {@code end} the model's file puts around every text
  */
-public record SpecialIds(int begin, int end, int unknown, int padding, Set<Integer> stopTokens, AddedSpecialTokens added) {
+public record SpecialIds(
+        int begin, int end, int unknown, int padding, Set<Integer> stopTokens, AddedSpecialTokens added) {
     /** No token. */
     public static final int NONE = -1;
 
     /** No special tokens. */
-    public static final SpecialIds ABSENT = new SpecialIds(NONE, NONE, NONE, NONE, Set.of(), AddedSpecialTokens.NEITHER);
+    public static final SpecialIds ABSENT =
+            new SpecialIds(NONE, NONE, NONE, NONE, Set.of(), AddedSpecialTokens.NEITHER);
 
     /** Which tokens are put around every text. */
     public enum AddedSpecialTokens {
@@ -33,11 +35,10 @@ public record SpecialIds(int begin, int end, int unknown, int padding, Set<Integ
         BOTH;
 
         /**
-         * Returns the value for two flags of a file.
+         * {@return the value for two flags of a file}
          *
          * @param begin whether the first token is added
          * @param end whether the last token is added
-         * @return the value
          */
         public static AddedSpecialTokens of(boolean begin, boolean end) {
             if (begin) {
@@ -46,20 +47,12 @@ public record SpecialIds(int begin, int end, int unknown, int padding, Set<Integ
             return end ? END : NEITHER;
         }
 
-        /**
-         * Returns whether the token that begins a text is added.
-         *
-         * @return whether it is
-         */
+        /** {@return whether the token that begins a text is added} */
         public boolean begin() {
             return this == BEGIN || this == BOTH;
         }
 
-        /**
-         * Returns whether the token that ends a text is added.
-         *
-         * @return whether it is
-         */
+        /** {@return whether the token that ends a text is added} */
         public boolean end() {
             return this == END || this == BOTH;
         }
@@ -88,20 +81,18 @@ public record SpecialIds(int begin, int end, int unknown, int padding, Set<Integ
     }
 
     /**
-     * Returns these ids with other tokens around every text.
+     * {@return these ids with other tokens around every text}
      *
      * @param other which tokens
-     * @return the ids
      */
     public SpecialIds withAdded(AddedSpecialTokens other) {
         return new SpecialIds(begin, end, unknown, padding, stopTokens, other);
     }
 
     /**
-     * Returns these ids with more tokens that end a generated text.
+     * {@return these ids with more tokens that end a generated text}
      *
      * @param more their ids
-     * @return the ids
      */
     public SpecialIds withStopTokens(Set<Integer> more) {
         Set<Integer> all = new LinkedHashSet<>(stopTokens);

@@ -15,7 +15,7 @@ import java.nio.charset.StandardCharsets;
  * ids may continue a text. Not thread-safe.
  */
 public final class TextStream {
-    /** Bytes of a code point but one: what can be left of a token. */
+    /** Bytes of a code point but one: the most that a token can leave over. */
     private static final int LONGEST_REST = 3;
 
     private final Tokenizer tokenizer;

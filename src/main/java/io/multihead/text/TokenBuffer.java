@@ -28,11 +28,7 @@ public final class TokenBuffer {
     /** Creates an empty buffer. */
     public TokenBuffer() {}
 
-    /**
-     * Returns the number of tokens.
-     *
-     * @return at least 0
-     */
+    /** {@return the number of tokens} */
     public int size() {
         return size;
     }
@@ -78,11 +74,7 @@ public final class TokenBuffer {
         return continues[checked(index)];
     }
 
-    /**
-     * Returns all ids.
-     *
-     * @return a new array of {@link #size} ids
-     */
+    /** {@return all ids, as a new array} */
     public int[] ids() {
         return Arrays.copyOf(ids, size);
     }

@@ -34,10 +34,9 @@ public enum TokenType {
     }
 
     /**
-     * Returns the type that a file's number means.
+     * {@return the type that a file's number means}
      *
      * @param number 1 to 6
-     * @return the type
      * @throws IllegalArgumentException if there is no such type
      */
     public static TokenType of(int number) {

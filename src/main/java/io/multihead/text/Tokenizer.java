@@ -20,26 +20,17 @@ import java.util.Arrays;
  * <p>Implementations are immutable and thread-safe.
  */
 public interface Tokenizer {
-    /**
-     * Returns the number of tokens.
-     *
-     * @return one more than the largest id
-     */
+    /** {@return the number of tokens; one more than the largest id} */
     int vocabularySize();
 
     /**
-     * Returns the number of tokens for which a model must have a row. As in transformers, it needs no rows for tokens that {@code added_tokens} of a
-     * {@code tokenizer.json} puts after the model's own vocabulary.
-     *
-     * @return one more than the largest id of a token of the model's own vocabulary
+     * {@return the number of tokens for which a model must have a row; one more than the largest id of a token of the model's own
+     * vocabulary}. As in transformers, it needs no rows for tokens that {@code added_tokens} of a {@code tokenizer.json} puts after the
+     * model's own vocabulary.
      */
     int ownVocabularySize();
 
-    /**
-     * Returns the ids of tokens with a meaning of their own.
-     *
-     * @return the ids
-     */
+    /** {@return the ids of tokens with a meaning of their own} */
     SpecialIds specialIds();
 
     /**
@@ -51,10 +42,9 @@ public interface Tokenizer {
     String token(int id);
 
     /**
-     * Returns the type of a token.
+     * {@return the type of a token}
      *
      * @param id from 0 to {@code vocabularySize() - 1}
-     * @return its type
      */
     TokenType type(int id);
 
@@ -92,12 +82,10 @@ public interface Tokenizer {
     byte[] pieceBytes(int id);
 
     /**
-     * Returns the text of ids without control and unknown tokens. The spaces that {@link #encode(String)} puts before a text and
-     * after a token that it finds in it are removed. Bytes
-     * that are no UTF-8 become U+FFFD.
+     * {@return the text of ids without control and unknown tokens}. The spaces that {@link #encode(String)} puts before a text and after a
+     * token that it finds in it are removed. Bytes that are no UTF-8 become U+FFFD.
      *
      * @param ids ids of one text from its beginning; {@link TextStream} decodes ids that continue a text
-     * @return the text
      */
     String decode(int... ids);
 

@@ -41,7 +41,7 @@ final class TokenizerJson {
         return isWordPiece() ? new WordPiece(WordPieceJson.parse(file)) : PieceEncoder.of(pieces(config), file, config);
     }
 
-    /** Returns the tokenizer of WordPiece with what other files of its folder say. */
+    /** Returns the tokenizer of WordPiece with the settings of other files of its folder. */
     EncoderTokenizer wordPiece(Path folder) throws IOException {
         Path json = folder.resolve("tokenizer.json");
         return new WordPiece(WordPieceFiles.load(folder, Checks.in(json, () -> WordPieceJson.parse(file))));

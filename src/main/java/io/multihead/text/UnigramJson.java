@@ -29,7 +29,6 @@ import org.jspecify.annotations.Nullable;
 final class UnigramJson {
     private static final String MARK = "\u2581";
 
-    /** Powers of ten. */
     private static final double[] POWERS = IntStream.range(0, 40)
             .mapToDouble(power -> Double.parseDouble("1e" + power))
             .toArray();
@@ -127,7 +126,7 @@ final class UnigramJson {
                 division(),
                 prefix(),
                 byteFallback);
-        // the crate's model does not know what was added beside it
+        // the crate's model does not know tokens added beside it
         UnigramPieces.Model own = new UnigramPieces.Model(
                 texts.subList(0, scores.length),
                 TokenType.reserved(types.subList(0, scores.length)),

@@ -46,10 +46,9 @@ public final class Vocabulary {
     }
 
     /**
-     * Returns this vocabulary with scores: of two pairs that could merge, the one whose token has the higher score does.
+     * {@return this vocabulary with scores: of two pairs that could merge, the one whose token has the higher score does}
      *
      * @param scores one per token; copied
-     * @return the vocabulary
      * @throws IllegalArgumentException if the lengths differ or a score is NaN
      */
     public Vocabulary withScores(float... scores) {
@@ -72,11 +71,7 @@ public final class Vocabulary {
         return ownSize;
     }
 
-    /**
-     * Returns the number of tokens.
-     *
-     * @return at least 0
-     */
+    /** {@return the number of tokens} */
     public int size() {
         return tokens.size();
     }
@@ -92,10 +87,9 @@ public final class Vocabulary {
     }
 
     /**
-     * Returns the type of a token.
+     * {@return the type of a token}
      *
      * @param id from 0 to {@code size() - 1}
-     * @return its type
      */
     public TokenType type(int id) {
         return types.get((int) Checks.index(id, size(), "id"));

@@ -13,9 +13,8 @@ import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
 /**
- * How byte-level tokenizers divide text into words before pairs merge, by the names that GGUF gives these rules; llama.cpp has one rule under
- * many names. Each is the model's regular
- * expression, read in one pass. Categories of code points come from the running JDK.
+ * How byte-level tokenizers divide text into words before pairs merge, by the names that GGUF gives these rules; llama.cpp has one rule
+ * under many names. Each is the model's regular expression, read in one pass. Categories of code points come from the running JDK.
  */
 public enum WordPattern {
     /** GPT-2. */
@@ -121,10 +120,9 @@ public enum WordPattern {
     }
 
     /**
-     * Returns the pattern of a name.
+     * {@return the pattern of a name}
      *
      * @param name the value of {@code tokenizer.ggml.pre}
-     * @return the pattern
      * @throws IllegalArgumentException if no pattern has this name
      */
     public static WordPattern of(String name) {

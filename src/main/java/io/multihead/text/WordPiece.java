@@ -13,11 +13,10 @@ import java.util.OptionalInt;
  * The WordPiece tokenizer of BERT models (Schuster and Nakajima 2012; Devlin et al. 2019), with the results of HuggingFace's
  * {@code tokenizers}.
  *
- * <p>In this order: special tokens such as {@code [MASK]} are found in the unchanged text; the rest is normalized
- * ({@link TextNormalization}); words end at white space, and each punctuation character (Unicode category P, or an ASCII symbol) is a separate word;
- * a word becomes the longest piece of the vocabulary that it begins with, then the longest that continues it, and so
- * on. A word of more than 100 code points, or with a part that the vocabulary lacks, becomes the unknown token. Unpaired surrogates
- * are ignored.
+ * <p>In this order: special tokens such as {@code [MASK]} are found in the unchanged text; the rest is normalized ({@link
+ * TextNormalization}); words end at white space, and each punctuation character (Unicode category P, or an ASCII symbol) is a separate
+ * word; a word becomes the longest piece of the vocabulary that it begins with, then the longest that continues it, and so on. A word of
+ * more than 100 code points, or with a part that the vocabulary lacks, becomes the unknown token. Unpaired surrogates are ignored.
  *
  * <p>Character properties come from the running JDK. Code points that a newer version of Unicode added may differ from a tokenizer that was built
  * with an older version.
@@ -76,8 +75,8 @@ public final class WordPiece extends EndedTokenizer {
 
     /**
      * Returns a {@code tokenizer.json} of this tokenizer, which {@link Tokenizers#ofEncoderJson(byte[])} reads, or without special tokens
-     * around texts {@link Tokenizers#ofStaticJson}, as do HuggingFace's libraries. Whether special
-     * tokens are found in texts is not part of such a file.
+     * around texts {@link Tokenizers#ofStaticJson}, as do HuggingFace's libraries. Whether special tokens are found in texts is not part of
+     * such a file.
      *
      * @return UTF-8
      * @throws IllegalArgumentException if a token has an unpaired surrogate

@@ -51,32 +51,29 @@ public final class AdamW extends ParameterLoop {
         }
 
         /**
-         * Returns these options with other decays of the moments.
+         * {@return these options with other decays of the moments}
          *
          * @param newBeta1 of the first moment, 0 to below 1
          * @param newBeta2 of the second moment, 0 to below 1
-         * @return the changed options
          */
         public Options withBetas(double newBeta1, double newBeta2) {
             return new Options(newBeta1, newBeta2, epsilon, decay, decays);
         }
 
         /**
-         * Returns these options with another epsilon.
+         * {@return these options with another epsilon}
          *
          * @param newEpsilon at least 0
-         * @return the changed options
          */
         public Options withEpsilon(double newEpsilon) {
             return new Options(beta1, beta2, newEpsilon, decay, decays);
         }
 
         /**
-         * Returns these options with another weight decay.
+         * {@return these options with another weight decay}
          *
          * @param newDecay at least 0
          * @param newDecays tells by name which parameters decay
-         * @return the changed options
          */
         public Options withDecay(double newDecay, Predicate<String> newDecays) {
             return new Options(beta1, beta2, epsilon, newDecay, newDecays);
@@ -109,11 +106,10 @@ public final class AdamW extends ParameterLoop {
     }
 
     /**
-     * Returns an optimizer without earlier steps.
+     * {@return an optimizer without earlier steps}
      *
      * @param parameters the tensors that steps change, by name, such as {@link io.multihead.nn.Layer#parameters}; they must stay open
      * @param options the constants
-     * @return the optimizer
      * @throws IllegalArgumentException if a parameter cannot be written, is of integers, or has more than 2^31 elements
      */
     public static AdamW of(Map<String, Tensor> parameters, Options options) {

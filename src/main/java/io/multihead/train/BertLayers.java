@@ -89,7 +89,7 @@ public final class BertLayers {
      * {@code modules.json}, vectors must be means of tokens, perhaps normalized.
      *
      * @param arena owns the parameters, which must stay open
-     * @param folder what transformers or sentence-transformers wrote; {@link #save} copies its other files
+     * @param folder written by transformers or sentence-transformers; {@link #save} copies its other files
      * @return the encoder
      * @throws IOException if a file cannot be read
      * @throws IllegalArgumentException if the folder has another kind of model, or a setting that these layers do not have; the message names
@@ -153,18 +153,14 @@ public final class BertLayers {
     }
 
     /**
-     * Returns the parameters: those of embeddings by transformers' names, those of blocks by the names of {@link TransformerBlock} after
-     * {@code encoder.layer.0.} and so on.
-     *
-     * @return an unmodifiable map of f32 tensors, which an optimizer may change
+     * {@return the parameters: those of embeddings by transformers' names, those of blocks by the names of {@link TransformerBlock} after
+     * {@code encoder.layer.0.} and so on; an unmodifiable map of f32 tensors, which an optimizer may change}
      */
     public Map<String, Tensor> parameters() {
         return parameters;
     }
 
-    /**
-     * {@return the weights by transformers' names: views of the parameters, in an unmodifiable map}
-     */
+    /** {@return the weights by transformers' names: views of the parameters, in an unmodifiable map} */
     public Map<String, Tensor> weights() {
         return views(parameters);
     }
@@ -179,9 +175,7 @@ public final class BertLayers {
         return views(Checks.notNull(gradients, "gradients"));
     }
 
-    /**
-     * {@return the elements of a vector}
-     */
+    /** {@return the elements of a vector} */
     public int dim() {
         return sizes.dim();
     }
@@ -208,7 +202,7 @@ public final class BertLayers {
      * Computes vectors, without dropout.
      *
      * @param cpu threads and scratch
-     * @param texts one or more; what is beyond the model's most tokens is cut off, as in sentence-transformers
+     * @param texts one or more; longer ones are cut off, as in sentence-transformers
      * @return new tensor {@code [texts, dim]} on the heap: means of states, not normalized
      */
     public Tensor embed(Compute cpu, List<String> texts) {
@@ -223,7 +217,7 @@ public final class BertLayers {
      *
      * @param cpu threads and scratch, for backward too
      * @param texts one or more
-     * @param seed what dropout draws from
+     * @param seed the seed of dropout
      * @return the vectors, and their gradients
      */
     public BertPass record(Compute cpu, List<String> texts, long seed) {

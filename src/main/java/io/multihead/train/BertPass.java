@@ -10,7 +10,7 @@ import io.multihead.tensor.Tensor;
 import java.util.Map;
 
 /**
- * A recorded call of an encoder: the vectors of texts, and what their gradients need. For one thread at a time; the parameters must not
+ * A recorded call of an encoder: the vectors of texts, and the values that their gradients need. For one thread at a time; the parameters must not
  * change before it is closed.
  */
 public final class BertPass implements AutoCloseable {
@@ -37,11 +37,7 @@ public final class BertPass implements AutoCloseable {
         vectors = batch.means(states, dim);
     }
 
-    /**
-     * Returns the vectors.
-     *
-     * @return {@code [texts, dim]} on the heap: means of states, not normalized
-     */
+    /** {@return the vectors; {@code [texts, dim]} on the heap: means of states, not normalized} */
     public Tensor vectors() {
         return vectors;
     }
@@ -75,7 +71,7 @@ public final class BertPass implements AutoCloseable {
         };
     }
 
-    /** Releases what was recorded. */
+    /** Releases the recorded values. */
     @Override
     public void close() {
         pass.close();

@@ -57,7 +57,6 @@ record BertSizes(int dim, int layers, int heads, int inner, int vocabulary, int 
         return 5 + 16 * layers;
     }
 
-    /** Returns the shapes of all parameters by name. */
     Map<String, Shape> parameters() {
         Map<String, Shape> shapes = new LinkedHashMap<>();
         shapes.put(WORDS, Shape.of(vocabulary, dim));

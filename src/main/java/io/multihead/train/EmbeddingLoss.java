@@ -22,18 +22,15 @@ public final class EmbeddingLoss {
         this.dims = dims;
     }
 
-    /**
-     * {@return losses of whole vectors}
-     */
+    /** {@return losses of whole vectors} */
     public static EmbeddingLoss of() {
         return WHOLE;
     }
 
     /**
-     * Returns losses of the first elements of vectors, as the mean over several sizes.
+     * {@return losses of the first elements of vectors, as the mean over several sizes}
      *
      * @param sizes how many elements count, each at least 1; usually the whole size among them
-     * @return the losses
      * @throws IllegalArgumentException if there is none or one is below 1
      */
     public EmbeddingLoss withDims(int... sizes) {
@@ -132,8 +129,8 @@ public final class EmbeddingLoss {
     }
 
     /**
-     * Computes the triplet loss (Schroff et al. 2015) by cosine distances, the mean of
-     * {@code max(0, margin - cos(anchor_i, positive_i) + cos(anchor_i, negative_i))}.
+     * Computes the triplet loss (Schroff et al. 2015) by cosine distances, the mean of {@code max(0, margin - cos(anchor_i, positive_i) +
+     * cos(anchor_i, negative_i))}.
      *
      * @param margin how much closer the positive shall be, at least 0
      * @param anchors {@code [n, dim]}, floating

@@ -96,13 +96,12 @@ public final class LlamaLayers {
     }
 
     /**
-     * Returns a model with fresh parameters: normal numbers with a standard deviation of 0.02, in the projections that end a branch divided by
-     * the root of twice the layers (Radford et al. 2019), and norms of 1.
+     * {@return a model with fresh parameters: normal numbers with a standard deviation of 0.02, in the projections that end a branch
+     * divided by the root of twice the layers (Radford et al. 2019), and norms of 1}
      *
      * @param arena owns the parameters, which must stay open
      * @param config the sizes
      * @param seed any number; the same one gives the same parameters
-     * @return the model
      */
     public static LlamaLayers initialize(Arena arena, Config config, long seed) {
         LlamaSizes sizes = Checks.notNull(config, "config").sizes;
@@ -123,7 +122,7 @@ public final class LlamaLayers {
      * Loads the model of a folder: {@code config.json} of model type {@code llama}, and weights of any floating type in safetensors.
      *
      * @param arena owns the parameters, f32 copies that must stay open
-     * @param folder what transformers wrote; {@link #save} copies its other files
+     * @param folder written by transformers; {@link #save} copies its other files
      * @return the model
      * @throws IOException if a file cannot be read
      * @throws IllegalArgumentException if the folder has another kind of model, a setting that these layers do not have, or a weight too many
@@ -208,18 +207,15 @@ public final class LlamaLayers {
     }
 
     /**
-     * Returns the model as one layer, from ids {@code [batch, tokens]} in f32 to logits {@code [batch, tokens, vocabulary]}. Its parameters have
-     * Hugging Face's names, but those of blocks, which have the names of {@link TransformerBlock} after {@code model.layers.0.} and so on.
-     *
-     * @return the very layers that an optimizer trains
+     * {@return the model as one layer, from ids {@code [batch, tokens]} in f32 to logits {@code [batch, tokens, vocabulary]}; the very
+     * layers that an optimizer trains}. Its parameters have Hugging Face's names, but those of blocks, which have the names of {@link
+     * TransformerBlock} after {@code model.layers.0.} and so on.
      */
     public Sequence layers() {
         return layers;
     }
 
-    /**
-     * {@return the weights by Hugging Face's names: views of the parameters, in an unmodifiable map}
-     */
+    /** {@return the weights by Hugging Face's names: views of the parameters, in an unmodifiable map} */
     public Map<String, Tensor> weights() {
         return Collections.unmodifiableMap(views(sizes, parameters));
     }
@@ -245,9 +241,7 @@ public final class LlamaLayers {
         return Collections.unmodifiableMap(views(sizes, gradients));
     }
 
-    /**
-     * {@return most tokens of a text}
-     */
+    /** {@return most tokens of a text} */
     public int contextTokens() {
         return sizes.context();
     }

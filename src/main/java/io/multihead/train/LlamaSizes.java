@@ -88,7 +88,7 @@ record LlamaSizes(
                 .read(dictionary == null ? null : dictionary.members(), Rope.Pairing.HALF_SPLIT);
     }
 
-    /** Returns what {@code config.json} says of a model that was not read from one; its rope is not scaled. */
+    /** Returns the {@code config.json} of a model that was not read from one; its rope is not scaled. */
     Map<String, Object> settings() {
         Map<String, Object> settings = new LinkedHashMap<>(EXPECTED);
         settings.put("architectures", List.of("LlamaForCausalLM"));

@@ -70,7 +70,7 @@ public final class LoraAdapter {
     }
 
     /**
-     * What is adapted, and how.
+     * The adapted modules, and their options.
      *
      * @param rank rows of A, 1 to 2^20
      * @param alpha the factor of B A times the rank, finite
@@ -191,14 +191,13 @@ public final class LoraAdapter {
     }
 
     /**
-     * Returns fresh adapters, which change nothing yet: A uniform within {@code 1 / sqrt(inputs)}, as PEFT draws it, and B zeros.
+     * {@return fresh adapters, which change nothing yet: A uniform within {@code 1 / sqrt(inputs)}, as PEFT draws it, and B zeros}
      *
      * @param arena owns the adapters and the frozen copies, and must stay open
      * @param weights the model's own by Hugging Face's names, such as {@link LlamaLayers#weights()}; those that are adapted are copied or
      *     quantized now, and overwritten by {@link #apply}
-     * @param config what is adapted
+     * @param config the adapted modules
      * @param seed any number; the same one gives the same adapters
-     * @return the adapters
      * @throws IllegalArgumentException if a module has no matrix, or rows are not whole blocks
      */
     public static LoraAdapter initialize(Arena arena, Map<String, Tensor> weights, Config config, long seed) {
@@ -222,7 +221,7 @@ public final class LoraAdapter {
      * @param frozen how the frozen weights are kept; null for f32
      * @return the adapters, which {@link #apply} adds to the model
      * @throws IOException if a file cannot be read
-     * @throws IllegalArgumentException if the adapters are of another kind, or of another model; the message names what does not fit
+     * @throws IllegalArgumentException if the adapters are of another kind, or of another model; the message names the difference
      */
     public static LoraAdapter load(Arena arena, Map<String, Tensor> weights, Path folder, @Nullable BlockType frozen)
             throws IOException {
@@ -267,9 +266,7 @@ public final class LoraAdapter {
                 frozen);
     }
 
-    /**
-     * {@return A and B of all modules by PEFT's names, in an unmodifiable map: what an optimizer trains}
-     */
+    /** {@return A and B of all modules by PEFT's names, in an unmodifiable map: the parameters of an optimizer} */
     public Map<String, Tensor> parameters() {
         return parameters;
     }

@@ -23,16 +23,15 @@ public interface Optimizer {
     void step(Compute cpu, Map<String, Tensor> gradients, double rate);
 
     /**
-     * Returns the state that training goes on from.
-     *
-     * @return an unmodifiable map of f32 tensors on the heap, by name: the very arrays that the next step changes
+     * {@return the state that training goes on from; an unmodifiable map of f32 tensors on the heap, by name: the very arrays that the next
+     * step changes}
      */
     Map<String, Tensor> state();
 
     /**
      * Replaces the state by a copy of an earlier one.
      *
-     * @param state what {@link #state} of an optimizer with the same parameters and options returned
+     * @param state the result of {@link #state} of an optimizer with the same parameters and options
      * @throws IllegalArgumentException if names, shapes or types differ; nothing has changed then
      */
     void restore(Map<String, Tensor> state);

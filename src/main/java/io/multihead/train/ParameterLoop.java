@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What optimizers share: parameters with as many arrays of state each, and one pass over the rows of a parameter, its gradient and its
+ * The common part of optimizers: parameters with as many arrays of state each, and one pass over the rows of a parameter, its gradient and its
  * state. The arithmetic of an element is plain f32, which C2 turns into vectors without changing a bit.
  */
 abstract class ParameterLoop implements Optimizer {
@@ -58,7 +58,6 @@ abstract class ParameterLoop implements Optimizer {
         }
     }
 
-    /** Returns the names of the parameters. */
     final String[] names() {
         return names;
     }
@@ -147,7 +146,7 @@ abstract class ParameterLoop implements Optimizer {
     }
 
     /**
-     * Computes what a step's elements share.
+     * Computes the common values of a step's elements.
      *
      * @param parameter index of the parameter whose rows come next
      * @param step how many steps it has had, this one included

@@ -15,10 +15,9 @@ public interface Schedule {
     double rate(long step);
 
     /**
-     * Returns a schedule of one rate.
+     * {@return a schedule of one rate}
      *
      * @param rate of every step, at least 0
-     * @return the schedule
      */
     static Schedule constant(double rate) {
         Checks.finiteAtLeast(rate, 0, "rate");
@@ -26,13 +25,12 @@ public interface Schedule {
     }
 
     /**
-     * Returns a schedule that rises in a straight line to {@code peak}, then falls in a straight line to 0, as transformers'
-     * {@code get_linear_schedule_with_warmup}.
+     * {@return a schedule that rises in a straight line to {@code peak}, then falls in a straight line to 0, as transformers' {@code
+     * get_linear_schedule_with_warmup}}
      *
      * @param peak the highest rate
      * @param warmUp steps until it is reached, 0 for none
      * @param all steps in all; later ones have rate 0
-     * @return the schedule
      * @throws IllegalArgumentException if a number is below 0, or there are fewer steps than those of the warm-up
      */
     static Schedule linear(double peak, long warmUp, long all) {
@@ -40,13 +38,12 @@ public interface Schedule {
     }
 
     /**
-     * Returns a schedule that rises in a straight line to {@code peak}, then falls along half a cosine (Loshchilov and Hutter 2017).
+     * {@return a schedule that rises in a straight line to {@code peak}, then falls along half a cosine (Loshchilov and Hutter 2017)}
      *
      * @param peak the highest rate
      * @param least the part of {@code peak} at which it ends and stays, 0 to 1
      * @param warmUp steps until the peak is reached, 0 for none
      * @param all steps in all
-     * @return the schedule
      * @throws IllegalArgumentException if a number is out of its range, or there are fewer steps than those of the warm-up
      */
     static Schedule cosine(double peak, double least, long warmUp, long all) {

@@ -18,11 +18,10 @@ public final class Sgd extends ParameterLoop {
     }
 
     /**
-     * Returns an optimizer at rest.
+     * {@return an optimizer at rest}
      *
      * @param parameters the tensors that steps change, by name; they must stay open
      * @param momentum how much of the velocity each step keeps, 0 to below 1; 0 for none
-     * @return the optimizer
      * @throws IllegalArgumentException if the momentum is another number, or a parameter cannot be written, is of integers, or has more
      *     than 2^31 elements
      */

@@ -11,7 +11,7 @@ import io.multihead.tensor.Tensor;
 import java.util.Map;
 
 /**
- * A batch of a language model: windows of a text's tokens, and what is to be foretold at each. The model is any layer from ids
+ * A batch of a language model: windows of a text's tokens, and the target at each. The model is any layer from ids
  * {@code [windows, length]} to logits {@code [windows, length, vocabulary]}.
  *
  * <p>Immutable and thread-safe.
@@ -128,16 +128,12 @@ public final class TokenWindows {
         return (int) (random.nextUnit() * bound);
     }
 
-    /**
-     * {@return the ids that a model reads: f32 {@code [windows, length]} on the heap}
-     */
+    /** {@return the ids that a model reads: f32 {@code [windows, length]} on the heap} */
     public Tensor ids() {
         return ids;
     }
 
-    /**
-     * {@return the token that is to be foretold at each place, row-major, or -100 for none: a copy}
-     */
+    /** {@return the token that is to be foretold at each place, row-major, or -100 for none: a copy} */
     public int[] targets() {
         return targets.clone();
     }
@@ -148,7 +144,7 @@ public final class TokenWindows {
      * @param cpu threads and scratch
      * @param model from ids to logits
      * @param gradients by the names of its parameters; those without one are frozen
-     * @param seed what dropout draws from
+     * @param seed the seed of dropout
      * @return the mean cross-entropy of a target, in nats
      * @throws IllegalArgumentException if the model does not take these ids, or a gradient does not fit
      */

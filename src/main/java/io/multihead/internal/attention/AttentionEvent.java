@@ -11,9 +11,8 @@ import jdk.jfr.StackTrace;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One call of attention, forward or backward, in a flight recording; off unless the recording asks for
- * {@code io.multihead.Attention}. Callers check {@link jdk.jfr.FlightRecorder#isInitialized} first: the event type starts the
- * flight recorder.
+ * One call of attention, forward or backward, in a flight recording; off unless the recording asks for {@code io.multihead.Attention}.
+ * Callers check {@link jdk.jfr.FlightRecorder#isInitialized} first: the event type starts the flight recorder.
  */
 @Name("io.multihead.Attention")
 @Label("Attention")

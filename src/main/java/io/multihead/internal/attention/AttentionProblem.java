@@ -67,7 +67,6 @@ public final class AttentionProblem {
         return heads;
     }
 
-    /** Returns the number of key/value heads. */
     public long keyValueHeads() {
         return keyValueHeads;
     }
@@ -82,7 +81,6 @@ public final class AttentionProblem {
         return queries;
     }
 
-    /** Returns the number of queries of a sequence. */
     public long queries(int sequence) {
         return offsets == null ? queries : offsets[sequence + 1] - offsets[sequence];
     }
@@ -97,7 +95,6 @@ public final class AttentionProblem {
         return headDim;
     }
 
-    /** Returns the elements of a value. */
     public int valueDim() {
         return valueDim;
     }

@@ -38,12 +38,10 @@ public final class HeadGroup {
         return problem;
     }
 
-    /** Returns the sequence. */
     public int sequence() {
         return sequence;
     }
 
-    /** Returns the key/value head. */
     public int keyValueHead() {
         return keyValueHead;
     }
@@ -58,7 +56,6 @@ public final class HeadGroup {
         return heads * queries;
     }
 
-    /** Returns the query head of a row. */
     public long head(long row) {
         return keyValueHead * heads + row / queries;
     }

@@ -57,7 +57,6 @@ public final class HeadRows {
         heads = count;
     }
 
-    /** Returns the rows. */
     public float[] rows() {
         return rows;
     }

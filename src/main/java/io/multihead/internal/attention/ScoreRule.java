@@ -29,7 +29,7 @@ public final class ScoreRule {
         biased = newBiased;
     }
 
-    /** Sets what changes scores; the arrays are shared and must not change while the call runs. */
+    /** Sets the changes of scores; the arrays are shared and must not change while the call runs. */
     public void bindTransforms(
             double newSoftCap,
             float @Nullable [] newSlopes,
@@ -100,7 +100,6 @@ public final class ScoreRule {
         return dropoutRate;
     }
 
-    /** Returns the seed of the dropout. */
     public long dropoutSeed() {
         return dropoutSeed;
     }

@@ -68,7 +68,7 @@ public final class AtomicFile {
         }
     }
 
-    /** Adds what runs when the JVM ends, or returns false if it does already. */
+    /** Adds a task for the JVM's end, or returns false if it ends already. */
     private static boolean addHook(Thread end) {
         try {
             Runtime.getRuntime().addShutdownHook(end);
@@ -110,7 +110,6 @@ public final class AtomicFile {
         return named;
     }
 
-    /** Appends what remains in a buffer. */
     public void append(ByteBuffer buffer) throws IOException {
         while (buffer.hasRemaining()) {
             channel.write(buffer);

@@ -14,12 +14,11 @@ import java.nio.file.Path;
  * @param l3 the third level, shared with other cores
  */
 public record CacheSizes(long l1, long l2, long l3) {
-    /** Bytes of L2, for a machine that does not tell them, and to measure what other blocks would give. */
+    /** Bytes of L2, for a machine that does not tell them, and to measure other blocks. */
     public static final String L2 = "io.multihead.l2";
 
     private static final Path LINUX = Path.of("/sys/devices/system/cpu/cpu0/cache");
 
-    /** Returns the sizes of this machine. */
     public static CacheSizes ofThisMachine() {
         CacheSizes told = read(LINUX);
         Long given = Long.getLong(L2);

@@ -24,16 +24,15 @@ public final class Checks {
     /** Names of a folder's files in a message. */
     private static final int MOST_NAMES = 10;
 
-    /** What is read at a place, such as a file. */
+    /** A reader of a place, such as a file. */
     @FunctionalInterface
     public interface Reading<T, E extends Exception> {
-        /** Reads it. */
         T read() throws E;
     }
 
     private Checks() {}
 
-    /** Returns what is read; the place, such as the path of a file, begins the message about an argument that is wrong there, once. */
+    /** Returns the value; the place, such as the path of a file, begins the message about an argument that is wrong there, once. */
     public static <T, E extends Exception> T in(Object place, Reading<T, E> reading) throws E {
         try {
             return reading.read();
@@ -134,7 +133,7 @@ public final class Checks {
     }
 
     /**
-     * Returns a model's path, or fails where there is nothing, with what was expected; a message says where a relative path was looked for, and by
+     * Returns a model's path, or fails where there is nothing, with the expected kind; a message says where a relative path was looked for, and by
      * which command of Hugging Face's hub a model comes there.
      */
     public static Path exists(Path path, String expected) throws NoSuchFileException {
@@ -161,7 +160,7 @@ public final class Checks {
         return folder;
     }
 
-    /** Fails unless a path is a folder that has one of some files; a message says what it has. */
+    /** Fails unless a path is a folder that has one of some files; a message lists its files. */
     public static void folderWith(Path folder, List<String> files, String expected) throws IOException {
         folder(folder, expected);
         if (files.stream().noneMatch(name -> Files.exists(folder.resolve(name)))) {
@@ -172,7 +171,7 @@ public final class Checks {
         }
     }
 
-    /** Returns what a folder has: the first of its names, since it may have any number of files. */
+    /** Returns a folder's contents: the first of its names, since it may have any number of files. */
     private static String contents(Path folder) throws IOException {
         try (Stream<Path> all = Files.list(folder)) {
             List<String> names = all.limit(MOST_NAMES + 1)

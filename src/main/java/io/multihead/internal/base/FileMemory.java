@@ -46,7 +46,6 @@ public final class FileMemory {
         });
     }
 
-    /** Returns all bytes of a small file. */
     public static byte[] bytes(Path file) throws IOException {
         return named(file, () -> Files.readAllBytes(file));
     }
@@ -74,7 +73,7 @@ public final class FileMemory {
     }
 
     /**
-     * Reads the rest of a file of which {@code head} has been read. The size is what an archive claims: no more memory than {@link #GROWTH}
+     * Reads the rest of a file of which {@code head} has been read. The size is the archive's claim: no more memory than {@link #GROWTH}
      * times what was there is taken for it.
      */
     static MemorySegment read(InputStream in, long size, MemorySegment head, Arena arena) throws IOException {

@@ -60,7 +60,6 @@ public final class Json {
         return result;
     }
 
-    /** Reads an array of anything. */
     public static List<@Nullable Object> array(String source, byte[] utf8) {
         Json json = new Json(source, decode(source, utf8), false, false);
         json.space();

@@ -27,12 +27,11 @@ public final class JsonObject {
         return new JsonObject(name, map);
     }
 
-    /** Returns what messages call this object. */
+    /** Returns the name of this object in messages. */
     public String name() {
         return name;
     }
 
-    /** Returns the names of all members. */
     public Set<?> names() {
         return members.keySet();
     }
@@ -112,7 +111,6 @@ public final class JsonObject {
         return new JsonObject(name + "." + member, map);
     }
 
-    /** Returns all members as they are. */
     @SuppressWarnings("unchecked") // names of members of a JSON object are strings
     public Map<String, @Nullable Object> members() {
         return (Map<String, @Nullable Object>) members;
@@ -187,7 +185,6 @@ public final class JsonObject {
         }
     }
 
-    /** Returns the exception for an unexpected member. */
     public IllegalArgumentException fail(String member, String expected) {
         Object value = members.get(member);
         String actual = "".equals(value) ? "an empty text" : String.valueOf(value);

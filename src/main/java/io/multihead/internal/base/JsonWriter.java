@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Writes what {@link Json} reads: maps with texts as keys, lists, texts, finite numbers, booleans and null. */
+/** Writes the values that {@link Json} reads: maps with texts as keys, lists, texts, finite numbers, booleans and null. */
 public final class JsonWriter {
     private final String source;
     private final StringBuilder json = new StringBuilder();
@@ -20,7 +20,7 @@ public final class JsonWriter {
     /**
      * Returns an object as JSON, its members in the order of the map.
      *
-     * @param source what messages call it
+     * @param source its name in messages
      * @throws IllegalArgumentException if a text has an unpaired surrogate, which UTF-8 cannot hold
      */
     public static String write(String source, Map<String, ?> object) {

@@ -3,7 +3,7 @@ package io.multihead.internal.base;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteOrder;
 
-/** Defines how kernels reach native memory by vectors, panels and rows of f32 of the softmax, and what files hold as it is. */
+/** Defines how kernels reach native memory by vectors, panels and rows of f32 of the softmax, and the unchanged contents of files. */
 public final class NativeMemory {
     /** Byte order of panels. */
     public static final ByteOrder ORDER = ByteOrder.nativeOrder();
@@ -23,10 +23,9 @@ public final class NativeMemory {
     }
 
     /**
-     * Returns the segment, of a type that C2 knows to be native. A segment's vector loads are compiled by the type profile of the
-     * JDK's own code, which all of a JVM's users share: once anybody has read heap segments by vectors, C2 no longer knows the
-     * base of an address, boxes every vector, and a tile runs at 1/25 of its speed (measured). A cast to a constant class is
-     * a type that no profile can spoil.
+     * Returns the segment, of a type that C2 knows to be native. A segment's vector loads are compiled by the type profile of the JDK's own
+     * code, which all of a JVM's users share: once anybody has read heap segments by vectors, C2 no longer knows the base of an address,
+     * boxes every vector, and a tile runs at 1/25 of its speed (measured). A cast to a constant class is a type that no profile can spoil.
      */
     public static MemorySegment known(MemorySegment panels) {
         return NATIVE.cast(panels);

@@ -34,7 +34,7 @@ public enum PerformanceWarnings {
         this.message = message;
     }
 
-    /** Warns of what is slow about this JVM; examines it once. */
+    /** Warns of slow properties of this JVM; examines it once. */
     public static void report(int lanes) {
         if (!REPORTED.compareAndSet(false, true)) {
             return;

@@ -64,7 +64,7 @@ public final class ProtoReader {
         return field;
     }
 
-    /** Begins the message that this field holds, and returns what {@link #leave} needs at its end. */
+    /** Begins the message that this field holds, and returns the argument of {@link #leave}. */
     public long enter() throws IOException {
         long outer = end;
         long length = length();
@@ -77,7 +77,6 @@ public final class ProtoReader {
         end = outer;
     }
 
-    /** Returns an integer field. */
     public long integer() throws IOException {
         require(VARINT);
         return varint();
@@ -93,7 +92,6 @@ public final class ProtoReader {
         return Float.intBitsToFloat(bits);
     }
 
-    /** Returns a string field. */
     public String text() throws IOException {
         long length = length();
         if (length > LONGEST_TEXT) {
@@ -270,7 +268,7 @@ public final class ProtoReader {
         return fail("ends too early", "expected more bytes");
     }
 
-    /** Returns the exception for what stands here. */
+    /** Returns the exception for the value here. */
     public IllegalArgumentException fail(String actual, String expected) {
         return Checks.fail(source, "at byte " + position() + ": " + actual, expected);
     }

@@ -1,6 +1,6 @@
 package io.multihead.internal.base;
 
-/** What an operation on scalars takes on this machine, by a loop that the JVM has compiled. */
+/** The time of an operation on scalars on this machine, by a loop that the JVM has compiled. */
 final class ScalarSpeed {
     /** Operations that are timed at once: some microseconds, so that the thread is seldom interrupted meanwhile. */
     private static final int OPERATIONS = 2000;

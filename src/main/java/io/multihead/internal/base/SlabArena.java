@@ -81,7 +81,7 @@ public final class SlabArena implements Arena {
                 return part;
             }
         }
-        // the last slab takes in what would be too small for one of its own
+        // the last slab takes in a rest that is too small for one of its own
         long next = bytes + expected < SLAB + LEAST ? bytes + expected : SLAB;
         if (bytes >= LEAST || next < LEAST) {
             return arena.allocate(bytes, alignment);

@@ -1,7 +1,7 @@
 package io.multihead.internal.base;
 
 /**
- * The exceptions for what can be wrong with any tensor, so that each fault has one wording: {@code name: actual; expected}. The
+ * The exceptions for faults of any tensor, so that each fault has one wording: {@code name: actual; expected}. The
  * checks are those of {@code internal.call.TensorChecks}, and of {@code tensor} itself, which lies above this package and below
  * that one; so tensors and shapes come here as objects with a {@code toString}.
  */

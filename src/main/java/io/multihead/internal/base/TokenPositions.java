@@ -4,8 +4,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Positions of the tokens of one call, as an array {@code [tokens]}, {@code [batch, tokens]} or {@code [streams, batch, tokens]},
- * row-major: its checks and its strides. The position of stream {@code s} of a token is at
- * {@code index(batch, token) + s * streamStride}.
+ * row-major: its checks and its strides. The position of stream {@code s} of a token is at {@code index(batch, token) + s * streamStride}.
  */
 public final class TokenPositions {
     private long @Nullable [] array;
@@ -70,7 +69,7 @@ public final class TokenPositions {
     /**
      * Fails unless every position is from 0 to below the limit.
      *
-     * @param source what has angles for positions below the limit; named in the message
+     * @param source the source of angles below the limit; named in the message
      */
     public static void requireRange(long[] positions, long limit, Object source) {
         for (int i = 0; i < positions.length; i++) {

@@ -6,7 +6,7 @@ import java.util.function.LongSupplier;
 /**
  * Whether C2 has compiled some kernels, by the time that a trial of them takes. Until then each operation on a vector is a call that
  * allocates, and calls use an equivalent without vectors. Both have the same bits, so no result depends on the time. The limit is a time per
- * operation, or on a slow or emulated machine a multiple of what an operation on scalars takes there. In a JVM without C2 the warm-up never
+ * operation, or on a slow or emulated machine a multiple of an operation's time on scalars there. In a JVM without C2 the warm-up never
  * ends; after {@link #MOST_TRIALS} trials it is reported ({@link PerformanceWarnings#SLOW_VECTORS}).
  *
  * <p>Any thread may use it. Fields are plain on purpose: a thread that reads an old value only uses the slower kernel once more, or
@@ -22,7 +22,7 @@ public final class WarmUp {
          * Runs each kernel {@code calls} times, in a loop of its own: were this method called as often, C2 would compile it, with the kernels in
          * it, and a trial would be fast before the kernels are compiled for others.
          *
-         * @param lengthFactor what the length of a loop is multiplied by. 1: a trial, in which every loop runs several times, since C2
+         * @param lengthFactor the factor of a loop's length. 1: a trial, in which every loop runs several times, since C2
          *     leaves out code that it never saw run. 0: empty calls, which the JVM counts towards compilation; kernels on rows then return
          *     before their loops, else C2 learns that a loop mostly ends at once and does not unroll it
          */
@@ -57,7 +57,7 @@ public final class WarmUp {
     private static final long OPERATION_NANOS = 4;
 
     /**
-     * What an operation on a vector may take, in operations on scalars ({@link ScalarSpeed}, 1.9 ns on Zen 4, so that the limit above is the
+     * The most time of an operation on a vector, in operations on scalars ({@link ScalarSpeed}, 1.9 ns on Zen 4, so that the limit above is the
      * larger one): with an object for its result it takes eight or more.
      */
     private static final double SCALAR_OPERATIONS = 2;
@@ -80,7 +80,6 @@ public final class WarmUp {
 
     private long next;
 
-    /** Begins a warm-up. */
     public WarmUp(Trial trial) {
         this(trial, System::nanoTime, ScalarSpeed::nanos, PerformanceWarnings.SLOW_VECTORS::warnOnce);
     }

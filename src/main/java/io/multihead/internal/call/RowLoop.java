@@ -44,7 +44,6 @@ public abstract class RowLoop implements LoopBody {
         }.run(cpu, rows);
     }
 
-    /** Runs all rows on the threads of a Compute. */
     protected final void run(Compute cpu, long newRows) {
         run(cpu, newRows, LEAST);
     }
@@ -64,7 +63,6 @@ public abstract class RowLoop implements LoopBody {
         running.loop(this, Math.ceilDiv(newRows, rowsPerTask));
     }
 
-    /** Returns how many rows a task has. */
     public static long rowsPerTask(long rows, int threads) {
         return Math.max(1, Math.ceilDiv(rows, threads == 1 ? 1L : (long) threads * TASKS_PER_THREAD));
     }

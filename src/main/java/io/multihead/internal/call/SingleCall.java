@@ -11,12 +11,10 @@ public final class SingleCall extends Operation {
 
     private SingleCall() {}
 
-    /** Opens a call. */
     public static SingleCall open(Compute cpu) {
         return open(cpu, KEY);
     }
 
-    /** Runs one loop as a call. */
     public static void run(Compute cpu, LoopBody body, long tasks) {
         try (SingleCall call = open(cpu)) {
             call.loop(body, tasks);

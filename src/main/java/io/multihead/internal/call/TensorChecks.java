@@ -54,7 +54,6 @@ public final class TensorChecks {
         return this;
     }
 
-    /** Checks a tensor that the call writes. */
     public TensorChecks writes(String name, Tensor tensor, Shape expected) {
         requireFloating(tensor, name);
         requireShape(tensor, name, expected);
@@ -77,7 +76,6 @@ public final class TensorChecks {
         return this;
     }
 
-    /** Fails unless the tensor has this shape. */
     public static void requireShape(Tensor tensor, String argument, Shape expected) {
         if (!Checks.notNull(tensor, argument).shape().equals(expected)) {
             throw TensorFaults.shape(argument, tensor.shape(), expected);

@@ -38,14 +38,14 @@ public final class CallGuard {
         owner = Thread.currentThread().threadId();
     }
 
-    /** Refuses what changes the object while a call reads it. */
+    /** Refuses changes of the object while a call reads it. */
     public void requireIdle() {
         if (running.get()) {
             throw inUse();
         }
     }
 
-    /** Refuses what belongs into a call, outside of one. */
+    /** Refuses operations outside of a call that belong into one. */
     public void requireCall() {
         if (!running.get()) {
             throw new IllegalStateException(object + ": in no call; expected one that runs");

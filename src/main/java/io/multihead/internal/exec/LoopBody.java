@@ -13,7 +13,7 @@ public interface LoopBody {
 
     /**
      * Returns how many strips of consecutive tasks there are, as many tasks in each but the last: each thread begins with a strip
-     * of its own and then helps with others, so that it can keep what tasks of a strip share. With one strip, threads take tasks
+     * of its own and then helps with others, so that it can keep the values that tasks of a strip share. With one strip, threads take tasks
      * in order. Not called for a loop without tasks.
      */
     default int strips() {

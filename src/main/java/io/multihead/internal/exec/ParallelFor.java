@@ -71,7 +71,7 @@ final class ParallelFor {
         void send(ParallelFor loop, long tasks);
     }
 
-    /** Runs tasks until none is left; returns at once if the loop is closed. What a task throws goes to the caller. */
+    /** Runs tasks until none is left; returns at once if the loop is closed. Exceptions of tasks go to the caller. */
     void help(Workspace scratch) {
         if (join()) {
             try {
@@ -182,7 +182,7 @@ final class ParallelFor {
         }
     }
 
-    /** Throws what a task threw, which may be a checked exception: not every language makes a modifier declare them. */
+    /** Throws a task's exception, which may be a checked one: not every language makes a modifier declare them. */
     @SuppressWarnings("unchecked") // nothing is cast at run time
     private static <E extends Throwable> void rethrow(Throwable thrown) throws E {
         throw (E) thrown;

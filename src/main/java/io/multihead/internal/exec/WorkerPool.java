@@ -139,7 +139,7 @@ final class WorkerPool {
             thread = factory.newThread(this);
         }
 
-        /** Either this sees the flag, or the worker, which sets it first, sees what was changed before this call. */
+        /** Either this sees the flag, or the worker, which sets it first, sees the changes before this call. */
         void wake() {
             if (parked) {
                 LockSupport.unpark(thread);

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The idle workspaces of a {@link Execution}, and the threads that are within a call. After {@link #close} only those threads may go
- * on; what they give back is dropped. Thread-safe.
+ * on; workspaces that they give back are dropped. Thread-safe.
  */
 final class Workspaces {
     private final Deque<Workspace> idle = new ArrayDeque<>();

@@ -5,9 +5,9 @@ import static io.multihead.internal.kernel.Lanes.HALF;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW_STEP;
 
+import io.multihead.internal.kernel.BitFields;
 import io.multihead.internal.kernel.BlockScales;
 import io.multihead.internal.kernel.BlockTiles;
-import io.multihead.internal.kernel.BitFields;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.MicroKernel;
 import io.multihead.internal.kernel.NibbleTiles;

@@ -7,9 +7,9 @@ import static io.multihead.internal.kernel.Lanes.ROW;
 import static io.multihead.internal.kernel.Lanes.ROW_STEP;
 
 import io.multihead.internal.base.WarmUp;
+import io.multihead.internal.kernel.BitFields;
 import io.multihead.internal.kernel.BlockScales;
 import io.multihead.internal.kernel.BlockTiles;
-import io.multihead.internal.kernel.BitFields;
 import io.multihead.internal.kernel.MicroKernel;
 import io.multihead.internal.kernel.NibbleTiles;
 import io.multihead.internal.layout.BlockPanels;

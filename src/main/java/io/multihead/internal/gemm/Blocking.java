@@ -5,7 +5,7 @@ import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.MicroKernel;
 
 /**
- * Block sizes of the matrix multiplication {@code C[m, n] += A[m, k] B[k, n]} and why they are what they are, in the letters of
+ * Block sizes of the matrix multiplication {@code C[m, n] += A[m, k] B[k, n]} and the reasons for them, in the letters of
  * Goto and van de Geijn (2008) and BLIS. {@link LoopNest} has the loops.
  *
  * <p>{@link #KC} and {@link #CHAIN}, on which results depend, are the same on every machine. The sizes suit an L1 of 32 KiB and an L2 of
@@ -46,9 +46,7 @@ public final class Blocking {
 
     private static final long KIB = 1L << 10;
 
-    /**
-     * Rows of A packed at a time, for each of which all of B is read again from L3: {@link #rows}. A multiple of {@link #MR}.
-     */
+    /** Rows of A packed at a time, for each of which all of B is read again from L3: {@link #rows}. A multiple of {@link #MR}. */
     public static final int MC = rows(CacheSizes.ofThisMachine().l2(), Lanes.FEW_REGISTERS);
 
     /**

@@ -38,7 +38,7 @@ final class ColumnMajorProduct {
     /**
      * Creates a product without operands.
      *
-     * @param isCompiled whether kernels with vectors are fast: {@link ColumnMajorB#isCompiled}, or what a test says
+     * @param isCompiled whether kernels with vectors are fast: {@link ColumnMajorB#isCompiled}, or the choice of a test
      */
     ColumnMajorProduct(Scratch memory, BooleanSupplier isCompiled) {
         this.memory = memory;

@@ -32,7 +32,7 @@ public final class GemmProblem {
     private @Nullable Tensor c;
     private final Epilogue epilogue = new Epilogue();
 
-    /** What happens to sums. */
+    /** The steps after the sums. */
     private static final class Epilogue {
         float alpha;
         float beta;
@@ -113,7 +113,6 @@ public final class GemmProblem {
         epilogue.bias = null;
     }
 
-    /** Returns the number of batches. */
     public long batches() {
         Tensor result = c();
         long batches = 1;
@@ -192,7 +191,7 @@ public final class GemmProblem {
         return epilogue.alpha;
     }
 
-    /** Returns the factor of what C held before. */
+    /** Returns the factor of C's old elements. */
     float beta() {
         return epilogue.beta;
     }

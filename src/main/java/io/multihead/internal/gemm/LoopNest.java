@@ -128,7 +128,7 @@ public final class LoopNest {
         }
     }
 
-    /** Reads the bias of the task's columns, and reserves what {@link #finish} needs for a row. */
+    /** Reads the bias of the task's columns, and reserves memory of {@link #finish} for a row. */
     private void prepareFinish(GemmProblem p, Packer packer, long jc, int n) {
         int padded = Lanes.roundUp(n, NR);
         Tensor bias = p.bias();

@@ -64,8 +64,8 @@ public final class MacroKernel {
     }
 
     /**
-     * Sets B, which must not change before it is multiplied. Formats other than F32 are for at most
-     * {@link PanelFormat#maxRowsInRegisters} rows of A.
+     * Sets B, which must not change before it is multiplied. Formats other than F32 are for at most {@link PanelFormat#maxRowsInRegisters}
+     * rows of A.
      */
     public MacroKernel right(Panels panels) {
         segments = null;
@@ -235,7 +235,8 @@ public final class MacroKernel {
             }
         }
         for (int jr = 0; jr < n; jr = Lanes.nextTile(jr, vectorStride)) {
-            TileSums.addCompensated(sums, jr / PANEL * step + jr % PANEL, c, c0 + jr, ldc, compensation, m, vectorStride);
+            TileSums.addCompensated(
+                    sums, jr / PANEL * step + jr % PANEL, c, c0 + jr, ldc, compensation, m, vectorStride);
         }
     }
 

@@ -104,8 +104,8 @@ public final class PackedMatrix {
     }
 
     /**
-     * Packs a matrix {@code [k, n]} of sizes that {@link #requireSizes} accepts, rounding each
-     * element to the format. A task is a depth block.
+     * Packs a matrix {@code [k, n]} of sizes that {@link #requireSizes} accepts, rounding each element to the format. A task is a depth
+     * block.
      *
      * @throws IllegalArgumentException if the format is F16 and an element is not finite in it; the message begins with "matrix"
      */
@@ -288,17 +288,14 @@ public final class PackedMatrix {
         return format;
     }
 
-    /** Returns the memory of all panels. */
     public MemorySegment segment() {
         return memory;
     }
 
-    /** Returns the rows. */
     public long k() {
         return k;
     }
 
-    /** Returns the columns. */
     public int n() {
         return n;
     }

@@ -18,7 +18,6 @@ public final class PanelAccess {
         /** Returns the panels of weights. */
         Tensor panels(Object weights);
 
-        /** Returns weights of a format that read panels. */
         Object weights(Tensor panels, Object format, long inputs, long outputs);
     }
 

@@ -2,8 +2,8 @@ package io.multihead.internal.gemm;
 
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
-import io.multihead.internal.kernel.BlockScales;
 import io.multihead.internal.kernel.BitFields;
+import io.multihead.internal.kernel.BlockScales;
 import io.multihead.internal.kernel.MicroKernel;
 import io.multihead.internal.kernel.NibbleTiles;
 import io.multihead.internal.layout.BlockPanels;
@@ -65,7 +65,6 @@ final class PlainBlocks {
         MemorySegment.copy(panels, ValueLayout.JAVA_INT, at, words, 0, count);
     }
 
-    /** Multiplies one row by the panel. */
     void multiply(BitFields.Rows a, int row, float[] to, int t0) {
         format.fields().multiplyPlain(a, row, wide, scales, depth, to, t0);
         addMins(a, row, to, t0);

@@ -42,7 +42,7 @@ final class RowMajorProduct {
     /**
      * Creates a product without operands.
      *
-     * @param isCompiled whether kernels with vectors are fast: {@link RowMajorB#isCompiled}, or what a test says
+     * @param isCompiled whether kernels with vectors are fast: {@link RowMajorB#isCompiled}, or the choice of a test
      */
     RowMajorProduct(Scratch memory, BooleanSupplier isCompiled) {
         this.memory = memory;

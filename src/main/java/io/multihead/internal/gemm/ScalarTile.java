@@ -12,9 +12,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * The tiles of {@link MicroKernel} and {@link io.multihead.internal.kernel.HalfPanels} without vectors, with the same bits: every element is the same sum of the
- * same chains. Until C2 has compiled a tile of vectors, each operation on a vector is a call that allocates, and this is ten times as
- * fast and allocates nothing.
+ * The tiles of {@link MicroKernel} and {@link io.multihead.internal.kernel.HalfPanels} without vectors, with the same bits: every element
+ * is the same sum of the same chains. Until C2 has compiled a tile of vectors, each operation on a vector is a call that allocates, and
+ * this is ten times as fast and allocates nothing.
  */
 final class ScalarTile {
     /** Columns that are summed at a time, in registers. */

@@ -14,7 +14,6 @@ import io.multihead.internal.layout.Panels;
 public final class SegmentedPanels {
     private final Panels[] segments = new Panels[MicroKernel.MAX_CHAIN / CHAIN];
 
-    /** Creates segments of no memory. */
     public SegmentedPanels() {
         for (int i = 0; i < segments.length; i++) {
             segments[i] = new Panels();
@@ -26,7 +25,6 @@ public final class SegmentedPanels {
         return segments[segment].set(memory, at, CHAIN * PANEL);
     }
 
-    /** Returns a segment. */
     public Panels get(int segment) {
         return segments[segment];
     }

@@ -26,7 +26,6 @@ public final class TaskGrid {
     private int strips;
     private boolean keepsPackedB;
 
-    /** Creates a grid of no tasks. */
     public TaskGrid() {}
 
     /**
@@ -82,22 +81,18 @@ public final class TaskGrid {
         return keepsPackedB;
     }
 
-    /** Returns the number of strips. */
     public int strips() {
         return strips;
     }
 
-    /** Returns the batch of a task. */
     long batch(long task) {
         return task % tasksOfStrip / rowBlocks;
     }
 
-    /** Returns the first row of a task. */
     long firstRow(long task) {
         return task % tasksOfStrip % rowBlocks * taskRows;
     }
 
-    /** Returns the first column of a task. */
     long firstColumn(long task) {
         return task / tasksOfStrip * taskColumns;
     }

@@ -16,10 +16,9 @@ import jdk.incubator.vector.VectorOperators;
  * with a small relative error as far as f32 reaches. So there is no cancellation for negative x, and for positive x it at most
  * doubles the error. The derivative is {@code 1 + c} or {@code -c} with {@code c = -(t s)'}.
  *
- * <p>For erf, {@code s(t) = Phi(-t) = e^(-t^2/2) P(t) / Q(t)}: a minimax fit of relative error 6e-9 on [0, 14], all of whose
- * coefficients are positive, so that no sum cancels. For tanh, {@code s(t) = 1 / (1 + e^w)} with
- * {@code w = 2 sqrt(2 / pi) (t + 0.044715 t^3)}. The rounding errors of the exponents are multiplied in afterwards: a rounding of
- * 80 is worth 64 ulp of the exponential.
+ * <p>For erf, {@code s(t) = Phi(-t) = e^(-t^2/2) P(t) / Q(t)}: a minimax fit of relative error 6e-9 on [0, 14], all of whose coefficients
+ * are positive, so that no sum cancels. For tanh, {@code s(t) = 1 / (1 + e^w)} with {@code w = 2 sqrt(2 / pi) (t + 0.044715 t^3)}. The
+ * rounding errors of the exponents are multiplied in afterwards: a rounding of 80 is worth 64 ulp of the exponential.
  *
  * <p>There are three passes, because C2 could not inline all of one: exponents, {@link Exp}, and the rest. For the same reason no
  * vector is passed from method to method.

@@ -30,7 +30,7 @@ public abstract class BitFields {
     /** Rows whose words are stored together. */
     public static final int ROWS = 32;
 
-    /** Floats from the sums of one row of A to those of the next: what its chains begin at, then its sums for mins. */
+    /** Floats from the sums of one row of A to those of the next: the initial values of its chains, then its sums for mins. */
     public static final int SUMS = 64;
 
     /** Index in the sums of a row at which those for mins begin. */
@@ -47,12 +47,12 @@ public abstract class BitFields {
     private final int chain;
     private final Words layout;
 
-    /** What is added to the element of each of 32 rows: a power of two or 0. */
+    /** The addend of the element of each of 32 rows: a power of two or 0. */
     private final int[] offsets;
 
     /** The negative offsets. */
     private final float[] negated = new float[ROWS];
-    /** What each of 32 elements of A is multiplied by: the inverse of its field's power of two. */
+    /** The factor of each of 32 elements of A: the inverse of its field's power of two. */
     private final float[] factors;
 
     BitFields(int chain, Words layout, int[] offsets, float[] factors) {
@@ -75,12 +75,12 @@ public abstract class BitFields {
         return ROWS / layout.rows() * layout.words;
     }
 
-    /** Returns what is added to the elements of all rows but those of the highest fields. */
+    /** Returns the addend of elements of all rows but those of the highest fields. */
     public final int offset() {
         return offsets[0];
     }
 
-    /** Adds to the elements of 32 rows what each has added before it is stored. */
+    /** Adds to the elements of 32 rows the offsets with which they are stored. */
     public final void addOffsets(int[] elements, int first) {
         int[] added = offsets;
         for (int k = 0; k < ROWS; k++) {
@@ -369,7 +369,6 @@ public abstract class BitFields {
         private final float[] buffer = new float[2 * MicroKernel.MAX_DEPTH];
         private final float[] panel = new float[PANEL];
 
-        /** Creates no rows. */
         public Rows() {}
 
         /** Sets the rows, and room for their sums, {@link #SUMS} floats for each row. */

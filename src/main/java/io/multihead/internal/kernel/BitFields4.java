@@ -29,7 +29,7 @@ public final class BitFields4 extends BitFields {
     /**
      * Creates a layout.
      *
-     * @param offset what is added to the elements of all fields but the highest: 8 if they are signed, else 0
+     * @param offset the addend of the elements of all fields but the highest: 8 if they are signed, else 0
      */
     public BitFields4(int offset) {
         super(ROWS, new Words(1, FIELDS, BITS, 0, 0), offsets(FIELDS, offset, offset - 8), factors(FIELDS, BITS));

@@ -27,8 +27,8 @@ import jdk.incubator.vector.VectorSpecies;
  *
  * <p>A field is the integer plus an offset, and is not signed: the highest is moved down, which costs as much as a mask.
  *
- * <p>Vectors of 512 bits need AVX-512 VBMI (Ice Lake, Zen 4 and later). Without it the warm-up
- * never ends, and products are made without vectors.
+ * <p>Vectors of 512 bits need AVX-512 VBMI (Ice Lake, Zen 4 and later). Without it the warm-up never ends, and products are made without
+ * vectors.
  */
 public final class BitFields4Table extends BitFields {
     /** The values of MXFP4, doubled: those of E2M1, of which the highest bit is the sign. */

@@ -39,7 +39,7 @@ public final class BitFields5 extends BitFields {
     /**
      * Creates a layout.
      *
-     * @param offset what is added to the elements of all fields but the last: 16 if they are signed, else 0
+     * @param offset the addend of the elements of all fields but the last: 16 if they are signed, else 0
      */
     public BitFields5(int offset) {
         super(ROWS, new Words(GROUPS, FIELDS, BITS, 2, FIRST), offsets(offset), factors());

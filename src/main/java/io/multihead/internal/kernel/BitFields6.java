@@ -38,7 +38,6 @@ public final class BitFields6 extends BitFields {
     /** Where it begins once all of its bits are together. */
     private static final int FIRST = 26;
 
-    /** Creates the layout. */
     public BitFields6() {
         super(BLOCK, new Words(GROUPS, FIELDS, BITS, 1, FIRST), offsets(BLOCK, 32, 0), factors());
     }

@@ -34,7 +34,6 @@ public final class BitFields8 extends BitFields {
     private static final VarHandle FOUR_BYTES =
             MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
 
-    /** Creates the layout. */
     public BitFields8() {
         super(ROWS, new Words(1, FIELDS, BITS, 0, 0), offsets(FIELDS, 128, 0), factors(FIELDS, BITS));
     }

@@ -105,12 +105,11 @@ public final class BlockScales {
         return halves() * HALF;
     }
 
-    /** Returns whether elements have mins. */
     public boolean hasMins() {
         return hasMins;
     }
 
-    /** Returns whether C2 has compiled what widens scales with vectors. */
+    /** Returns whether C2 has compiled the widening of scales with vectors. */
     public static boolean isCompiled() {
         return WARM_UP.isOver();
     }

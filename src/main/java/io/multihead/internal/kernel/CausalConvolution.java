@@ -10,7 +10,7 @@ import jdk.incubator.vector.FloatVector;
 /**
  * A convolution over the last tokens, each channel alone: {@code out = sum_k w_k x_k}, one chain from the oldest token to the token itself, whose first
  * step is a product and the others fused multiply-adds. Channels are lanes, so the bits are the same at every width; and a chain has all its
- * taps for the first tokens, too, with zeros for what was before them.
+ * taps for the first tokens, too, with zeros for tokens before them.
  */
 public final class CausalConvolution {
     private static final WarmUp WARM_UP = new WarmUp(new WarmUp.Trial() {

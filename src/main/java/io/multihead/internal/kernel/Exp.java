@@ -60,8 +60,7 @@ public final class Exp {
      * <p>The exponential is part of the loop and not a method of its own: in a large compilation C2 stops inlining methods that it
      * is not forced to inline, and a vector that is passed to such a method or returned by it is boxed.
      *
-     * <p>The 32 partial sums make the order of additions the same for every lane width. They are replaced by
-     * {@code partial * keep + sum}.
+     * <p>The 32 partial sums make the order of additions the same for every lane width. They are replaced by {@code partial * keep + sum}.
      *
      * @param length a multiple of the number of lanes
      * @param scale more than 0

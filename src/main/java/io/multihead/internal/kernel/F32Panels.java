@@ -17,8 +17,7 @@ import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorOperators;
 
 /**
- * Packs rows of f32 into f32 panels, the right operand of {@link MicroKernel}:
- * {@code [panel][k][32]}, padded with zeros to whole panels.
+ * Packs rows of f32 into f32 panels, the right operand of {@link MicroKernel}: {@code [panel][k][32]}, padded with zeros to whole panels.
  */
 public final class F32Panels {
     private static final WarmUp WARM_UP = new WarmUp(new WarmUp.Trial() {
@@ -119,9 +118,9 @@ public final class F32Panels {
     }
 
     /**
-     * Transposes rows of B^T, {@link Lanes#ROW} floats apart, into columns of panels:
-     * {@code panels[j / 32][k][j % 32] = rows[j][k]}. Columns from {@code columns} to the next whole panel become zero. They are
-     * transposed within a buffer: until it is compiled, access to an element of a segment takes a hundred times as long.
+     * Transposes rows of B^T, {@link Lanes#ROW} floats apart, into columns of panels: {@code panels[j / 32][k][j % 32] = rows[j][k]}.
+     * Columns from {@code columns} to the next whole panel become zero. They are transposed within a buffer: until it is compiled, access
+     * to an element of a segment takes a hundred times as long.
      *
      * @param r0 index of the first row's first element
      * @param buffer holds one panel: at least {@code 32 depth} floats

@@ -68,8 +68,7 @@ public final class Lanes {
         VectorApiCheck.requireVectorModule();
         String bits = System.getProperty(VectorApiCheck.LANES);
         int width = bits == null ? FloatVector.SPECIES_PREFERRED.vectorBitSize() : Integer.parseInt(bits);
-        // a JVM may prefer 64 bits (-XX:MaxVectorSize=8): no tile has two lanes, and C2 computes those of 128 bits
-        // without vectors
+        // a JVM may prefer 64 bits (-XX:MaxVectorSize=8): no tile has two lanes; C2 computes 128 bits without vectors
         return VectorSpecies.of(float.class, VectorShape.forBitSize(Math.clamp(width, LEAST_BITS, MOST_BITS)));
     }
 }

@@ -282,8 +282,8 @@ public final class MicroKernel {
 
     /**
      * Computes C = A * B for one row and two vectors half a panel apart, summed in chains of {@code chain} multiply-adds. One row is
-     * bandwidth-bound: three instructions per cache line of B keep many loads in flight, where
-     * a tile of four rows is bound by their latency.
+     * bandwidth-bound: three instructions per cache line of B keep many loads in flight, where a tile of four rows is bound by their
+     * latency.
      */
     public static void tile1(
             float[] a, int a0, MemorySegment panels, long b0, int depth, int chain, float[] c, int c0) {

@@ -30,7 +30,7 @@ import jdk.incubator.vector.VectorSpecies;
  * Tiles of {@link Rows} by {@link BitFields4}, by integer products as llama.cpp makes them. The sum of a block, of at most 16 products of
  * 4 and 8 bits in each half of a word, fits 16 bits; it is exact, so its order changes nothing.
  *
- * <p>Methods of vectors are called on what an operation has made in the same turn of a loop, whose class C2 knows; so what a loop leaves is
+ * <p>Methods of vectors are called on the result of an operation in the same turn of a loop, whose class C2 knows; so the result of a loop is
  * added to zero first. No method of this class is called in a loop: where trials mostly end at once, C2 does not inline it.
  */
 public final class NibbleTiles {
@@ -343,7 +343,7 @@ public final class NibbleTiles {
      * stored, modulo 2^16, for both halves of a word in one int.
      */
     public static final class Rows {
-        /** Ints of a row: a difference for each two elements, and what the sums of a block begin at. */
+        /** Ints of a row: a difference for each two elements, and the initial value of the sums of a block. */
         public static final int INTS = MicroKernel.MAX_DEPTH / 2 + MicroKernel.MAX_DEPTH / BitFields.ROWS;
 
         /** Index in the ints of a row of the first of those that sums begin at. */
@@ -371,7 +371,6 @@ public final class NibbleTiles {
 
         private int sumOfHigh;
 
-        /** Creates no rows. */
         public Rows() {}
 
         /**
@@ -390,7 +389,7 @@ public final class NibbleTiles {
          *
          * @param first which rounded row the first becomes
          * @param depth a multiple of 32
-         * @param offset what the fields have added to their elements
+         * @param offset the offset of the fields' elements
          */
         public void prepare(float[] a, int first, int count, int depth, int offset) {
             for (int row = first; row < first + count; row++) {
@@ -409,7 +408,7 @@ public final class NibbleTiles {
             }
         }
 
-        /** Compares bits, which costs half of what {@code Math.max} of floats does; NaN is larger than all numbers. */
+        /** Compares bits, which costs half of {@code Math.max} of floats; NaN is larger than all numbers. */
         private static float largest(float[] a, int at) {
             int first = 0;
             int second = 0;

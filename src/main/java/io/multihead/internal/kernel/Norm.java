@@ -61,7 +61,6 @@ public final class Norm {
         return (float) (1 / Math.sqrt(squares / length + epsilon));
     }
 
-    /** Returns the sum of a row. */
     public static float sum(float[] row, int length, float[] partial) {
         if (length == 0) { // see WarmUp.Trial
             return 0f;
@@ -110,7 +109,7 @@ public final class Norm {
         return RowOps.total(partial, 0);
     }
 
-    /** Does without vectors what {@link #shift} does, or with {@code squared} {@link #shiftForSquares}, and by 0 {@link #sum}. */
+    /** Does the work of {@link #shift} without vectors, or with {@code squared} {@link #shiftForSquares}, and by 0 {@link #sum}. */
     static float shiftScalars(float[] row, int length, float by, boolean squared, float[] partial) {
         for (int slot = 0; slot < PANEL; slot++) {
             float sum = 0f;

@@ -59,7 +59,6 @@ public final class Rotation {
         }
     }
 
-    /** Rotates one pair. */
     public static void pair(float[] row, int first, int second, float cos, float sin) {
         float a = row[first];
         float b = row[second];

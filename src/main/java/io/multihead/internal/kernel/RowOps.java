@@ -10,9 +10,7 @@ import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorMask;
 import jdk.incubator.vector.VectorOperators;
 
-/**
- * Element-wise passes over one row of scratch. Every length is a multiple of the number of lanes, so there are no tails.
- */
+/** Element-wise passes over one row of scratch. Every length is a multiple of the number of lanes, so there are no tails. */
 public final class RowOps {
     private static final WarmUp WARM_UP = new WarmUp(new WarmUp.Trial() {
         private static final int LENGTH = 8 * PANEL;
@@ -151,7 +149,7 @@ public final class RowOps {
      * {@code row /= sum} for exponentials and their sum: elements from 0 to 1, or NaN.
      *
      * <p>Each quotient is {@code q = x r} with {@code r = 1 / sum}, plus its remainder {@code (x - q sum) r} (Markstein 1990). r and q are
-     * each rounded once, so the remainder is at most 2 u of the quotient; it has two roundings itself, so that what is rounded last is off
+     * each rounded once, so the remainder is at most 2 u of the quotient; it has two roundings itself, so that the last rounding is off
      * by 4 u^2. The error is half an ulp and 2^-22 of one, and at most 2^-149 more where the remainder underflows. Divisions of 16 lanes
      * take 6.2 cycles each, these three operations about half (Zen 4).
      *

@@ -74,7 +74,8 @@ public final class ScoreGradient {
             p = lost.fma(p, p).blend(0f, hidden);
             p.intoArray(score, at + i);
             FloatVector mean = FloatVector.fromArray(FLOATS, rows, d0 + i);
-            FloatVector difference = FloatVector.fromArray(FLOATS, gradient, at + i).sub(mean);
+            FloatVector difference =
+                    FloatVector.fromArray(FLOATS, gradient, at + i).sub(mean);
             difference.mul(p).blend(0f, hidden).intoArray(gradient, at + i);
         }
     }

@@ -94,8 +94,7 @@ public final class ScoreOps {
     }
 
     /**
-     * {@code row[i] += slope (first + i)}: the distance is rounded to f32, which is exact up
-     * to 2^24, and the product rounds with the sum.
+     * {@code row[i] += slope (first + i)}: the distance is rounded to f32, which is exact up to 2^24, and the product rounds with the sum.
      */
     public static void addRamp(float[] row, int at, int length, float slope, long first) {
         if (Math.abs(first) > FAR - length) {

@@ -64,7 +64,8 @@ public final class TileSums {
     }
 
     /** Adds a tile as {@link #add} does, each column multiplied by its scale, and rounds once: C += T diag(s). */
-    public static void addScaled(float[] t, float[] scales, int s0, float[] c, int c0, int ldc, int rows, int vectorStride) {
+    public static void addScaled(
+            float[] t, float[] scales, int s0, float[] c, int c0, int ldc, int rows, int vectorStride) {
         if (WARM_UP.isOver()) {
             addScaledVectors(t, scales, s0, c, c0, ldc, rows, vectorStride);
         } else {
@@ -72,7 +73,8 @@ public final class TileSums {
         }
     }
 
-    static void addScaledScalars(float[] t, float[] scales, int s0, float[] c, int c0, int ldc, int rows, int vectorStride) {
+    static void addScaledScalars(
+            float[] t, float[] scales, int s0, float[] c, int c0, int ldc, int rows, int vectorStride) {
         for (int row = 0; row < rows; row++) {
             for (int j = 0; j < vectorStride + Lanes.COUNT; j = j + 1 == Lanes.COUNT ? vectorStride : j + 1) {
                 int at = c0 + row * ldc + j;
@@ -81,7 +83,8 @@ public final class TileSums {
         }
     }
 
-    static void addScaledVectors(float[] t, float[] scales, int s0, float[] c, int c0, int ldc, int rows, int vectorStride) {
+    static void addScaledVectors(
+            float[] t, float[] scales, int s0, float[] c, int c0, int ldc, int rows, int vectorStride) {
         if (rows == 0) { // see WarmUp.Trial
             return;
         }
@@ -97,7 +100,6 @@ public final class TileSums {
         }
     }
 
-    /** Zeros a tile. */
     public static void zero(float[] c, int c0, int ldc, int rows, int vectorStride) {
         for (int row = 0; row < rows; row++) {
             for (int j = 0; j < vectorStride + Lanes.COUNT; j = j + 1 == Lanes.COUNT ? vectorStride : j + 1) {

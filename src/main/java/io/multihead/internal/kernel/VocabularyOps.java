@@ -259,7 +259,7 @@ public final class VocabularyOps {
         return i;
     }
 
-    /** Returns where the first vector begins that has a number, or what has no whole vector. */
+    /** Returns where the first vector begins that has a number, or the rest without a whole vector. */
     static int firstVector(float[] row, int from, int to, float number) {
         int i = from;
         while (i + COUNT <= to

@@ -48,7 +48,7 @@ public final class BlockCopy {
      */
     public record Place(PanelMemory panels, int depth, int block, int column) {}
 
-    /** Copies columns of a block, all of them within one panel here and there; others keep what they have. */
+    /** Copies columns of a block, all of them within one panel here and there; others keep their contents. */
     public void copy(Place from, Place to, int columns) {
         long read = block(from);
         long write = block(to);

@@ -4,13 +4,13 @@ import static io.multihead.internal.base.NativeMemory.WORD;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import io.multihead.internal.base.Checks;
-import io.multihead.internal.kernel.BlockScales;
 import io.multihead.internal.kernel.BitFields;
 import io.multihead.internal.kernel.BitFields4;
 import io.multihead.internal.kernel.BitFields4Table;
 import io.multihead.internal.kernel.BitFields5;
 import io.multihead.internal.kernel.BitFields6;
 import io.multihead.internal.kernel.BitFields8;
+import io.multihead.internal.kernel.BlockScales;
 import io.multihead.tensor.BlockType;
 import java.util.EnumMap;
 import java.util.Map;
@@ -64,7 +64,6 @@ public enum BlockPanels {
         bytes = (int) ((scales.words() + rows() / BitFields.ROWS * fields.words() * PANEL) * WORD);
     }
 
-    /** Returns the layout of blocks of a type. */
     public static BlockPanels of(BlockType type) {
         return Checks.notNull(OF_TYPES.get(type), "type");
     }
@@ -74,7 +73,6 @@ public enum BlockPanels {
         return fields;
     }
 
-    /** Returns how scales are stored. */
     public BlockScales scales() {
         return scales;
     }

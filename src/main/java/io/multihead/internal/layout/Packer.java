@@ -36,8 +36,7 @@ public final class Packer {
      * multiple of 32 columns.
      *
      * @param at position of the first element in the tensor's memory
-     * @param ld floats from row to row; at least {@code columns} rounded up to 32 unless {@code rows} is 1, since the zeros are
-     *     written too
+     * @param ld floats from row to row; at least {@code columns} rounded up to 32 unless {@code rows} is 1, since the zeros are written too
      */
     public void read(
             Tensor from,

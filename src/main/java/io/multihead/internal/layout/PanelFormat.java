@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * How the elements of panels are stored. Positions and sizes count elements, row by row, whatever their size: {@code [panel][k][32]}.
  *
- * <p>A new format of 16 or 8 bits is a constant here, its cases in {@link PanelMemory} and {@link DTypeCodec} and, if few rows are to read it at the speed of
- * memory, a tile that widens it in registers. One of blocks is a row of the table {@link BlockPanels}.
+ * <p>A new format of 16 or 8 bits is a constant here, its cases in {@link PanelMemory} and {@link DTypeCodec} and, if few rows are to read
+ * it at the speed of memory, a tile that widens it in registers. One of blocks is a row of the table {@link BlockPanels}.
  */
 public enum PanelFormat {
     /** f32, as every tile reads it. */
@@ -89,7 +89,6 @@ public enum PanelFormat {
         };
     }
 
-    /** Returns the bytes of one element. */
     public int bytes() {
         return blockBytes() >> blockBits;
     }

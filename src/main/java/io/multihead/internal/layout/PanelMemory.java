@@ -60,7 +60,6 @@ public final class PanelMemory {
         return new PanelMemory(format, segment);
     }
 
-    /** Returns the format. */
     public PanelFormat format() {
         return format;
     }
@@ -70,7 +69,6 @@ public final class PanelMemory {
         return segment;
     }
 
-    /** Returns the number of elements. */
     public long elements() {
         return format.elements(segment.byteSize());
     }

@@ -18,7 +18,6 @@ public final class Panels {
     private int stride;
     private float[] scales = UNSCALED;
     private int scaleAt;
-    /** Whether scales are those of columns. */
     private boolean hasColumnScales;
 
     /** Creates an operand of no memory. */
@@ -68,7 +67,6 @@ public final class Panels {
         memory.widen(at + panel * stride, rows, scales, scaleAt, to, t0);
     }
 
-    /** Returns the format. */
     public PanelFormat format() {
         return memory.format();
     }
@@ -83,7 +81,6 @@ public final class Panels {
         return memory.format().tileOffset(at + column / PANEL * stride, column % PANEL);
     }
 
-    /** Returns the offset in bytes of a panel. */
     public long panelOffset(int panel) {
         return memory.format().offset(at + panel * stride);
     }
@@ -93,7 +90,6 @@ public final class Panels {
         return memory.format().offset(stride);
     }
 
-    /** Returns whether the rows have scales. */
     public boolean isScaled() {
         return scales.length > 0 && !hasColumnScales;
     }
@@ -103,7 +99,6 @@ public final class Panels {
         return hasColumnScales;
     }
 
-    /** Returns the array of the scales. */
     public float[] scales() {
         return scales;
     }

@@ -22,7 +22,7 @@ abstract class QuantisedBlock {
         this.small = small;
     }
 
-    /** Reads a block at a byte; elements are what is multiplied by a scale. */
+    /** Reads a block at a byte; elements are the numbers to be multiplied by a scale. */
     abstract void read(byte[] from, int at, int[] elements);
 
     /** Reads scales, and stores elements as fields, from a word of a panel on; {@code elements} are overwritten. */

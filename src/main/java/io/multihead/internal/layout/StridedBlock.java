@@ -14,7 +14,6 @@ public final class StridedBlock {
     private long rowStride;
     private long columnStride;
 
-    /** Creates a block of no tensor. */
     public StridedBlock() {}
 
     /** Sets the tensor, the position of the first element, and the strides. */
@@ -33,7 +32,6 @@ public final class StridedBlock {
         return set(newTensor, start + row * rows + column * columns, rows, columns);
     }
 
-    /** Returns the tensor. */
     public Tensor tensor() {
         return Checks.notNull(tensor, "tensor");
     }
@@ -43,12 +41,10 @@ public final class StridedBlock {
         return at;
     }
 
-    /** Returns the elements from row to row. */
     public long rowStride() {
         return rowStride;
     }
 
-    /** Returns the elements from column to column. */
     public long columnStride() {
         return columnStride;
     }

@@ -11,7 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
 
-/** All weights of a model by name: how many bytes they have, and what a packed file holds of them. */
+/** All weights of a model by name: their bytes, and their form in a packed file. */
 public final class Given {
     private static final String PANELS = ".panels";
 
@@ -39,7 +39,6 @@ public final class Given {
         return "." + format.toLowerCase(Locale.ROOT);
     }
 
-    /** Returns the format of panels by their name. */
     static WeightFormat format(String panels) {
         for (WeightFormat format : WeightFormat.values()) {
             if (format != WeightFormat.F32 && panels.endsWith(PANELS + suffix(format.name()))) {
@@ -49,7 +48,7 @@ public final class Given {
         return WeightFormat.F32;
     }
 
-    /** Adds what a packed file holds: panels, and everything else. */
+    /** Adds the contents of a packed file: panels, and everything else. */
     void put(String prefix, Map<String, Tensor> panels, Map<String, Tensor> others) {
         matrices.forEach(
                 (name, weights) -> panels.put(prefix + panels(name, weights.format()), StoredPanels.of(weights)));

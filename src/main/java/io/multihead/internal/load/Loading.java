@@ -13,7 +13,7 @@ import java.util.concurrent.FutureTask;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A model that is being loaded: who packs, what is changed of its weights, and their memory.
+ * A model that is being loaded: the packing threads, the changes of its weights, and their memory.
  *
  * @param cpu packs
  * @param arena owns all memory of the model's weights, mapped and packed, until the model closes it
@@ -59,7 +59,7 @@ public record Loading(
         return Loading.<T, IOException>result(task);
     }
 
-    /** Returns a result, or throws what was thrown instead, which another language need not declare. */
+    /** Returns a result, or throws the exception, which another language need not declare. */
     @SuppressWarnings("unchecked") // nothing is cast at run time
     public static <T, E extends Throwable> T result(Future<T> task) throws E {
         if (task.state() == Future.State.FAILED) {

@@ -20,7 +20,7 @@ public final class ModelFolder {
     /** The configuration of a model. */
     public static final String CONFIG = "config.json";
 
-    /** What sentence-transformers says of a model as a whole. */
+    /** The settings of sentence-transformers for a model as a whole. */
     public static final String FRAMEWORK = "config_sentence_transformers.json";
 
     private static final String MODULES = "modules.json";
@@ -28,7 +28,7 @@ public final class ModelFolder {
 
     private ModelFolder() {}
 
-    /** Fails unless a path is a folder, with what one of a model has; {@code more} may say where else to look. */
+    /** Fails unless a path is a model's folder; {@code more} may say where else to look. */
     public static void require(Path folder, String more) throws IOException {
         Checks.folderWith(
                 folder,
@@ -54,7 +54,7 @@ public final class ModelFolder {
         return read(folder.resolve(CONFIG), reader);
     }
 
-    /** Returns what is copied of the weights of a folder; messages begin with their path. Nothing refers to their files afterwards. */
+    /** Returns a copy of weights of a folder; messages begin with their path. Nothing refers to their files afterwards. */
     public static <T> T copy(Path folder, Function<SafetensorsFolder, T> copying) throws IOException {
         try (Arena arena = Arena.ofShared()) {
             SafetensorsFolder files = SafetensorsFolder.map(arena, folder);
@@ -81,7 +81,7 @@ public final class ModelFolder {
      * A module of sentence-transformers or PyLate.
      *
      * @param folder with its files: the model's or one in it
-     * @param json what {@code modules.json} says
+     * @param json its entry in {@code modules.json}
      */
     public record Module(Path folder, JsonObject json) {
         /** A file must not choose which other files are read. */
@@ -103,7 +103,6 @@ public final class ModelFolder {
             return isOf("sentence_transformers", name);
         }
 
-        /** Returns whether this is a class of a library. */
         public boolean isOf(String library, String name) {
             String type = json.text("type");
             return type.startsWith(library + ".") && type.endsWith("." + name);
@@ -139,7 +138,7 @@ public final class ModelFolder {
         }
     }
 
-    /** Reads what a folder says of a {@code SentenceTransformer} or a {@code SparseEncoder}; nothing where it has no such file. */
+    /** Reads a folder's settings of a {@code SentenceTransformer} or a {@code SparseEncoder}; nothing where it has no such file. */
     public static <T> T framework(Path folder, String type, Function<Framework, T> reader) throws IOException {
         Path file = folder.resolve(FRAMEWORK);
         return isModular(folder) && Files.exists(file)

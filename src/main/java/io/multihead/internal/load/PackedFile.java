@@ -39,7 +39,7 @@ public final class PackedFile {
         this.asked = asked;
     }
 
-    /** What a file is made of. */
+    /** The contents of a file. */
     public static final class Contents {
         private final Map<String, String> metadata = new LinkedHashMap<>();
         private final Map<String, Tensor> panels = new LinkedHashMap<>();
@@ -53,13 +53,11 @@ public final class PackedFile {
             metadata.put(PANELS, PackedMatrix.layout());
         }
 
-        /** Adds a text. */
         public Contents with(String key, String text) {
             metadata.put(key, text);
             return this;
         }
 
-        /** Adds an object. */
         public Contents with(String key, Map<String, Object> json) {
             return with(key, JsonWriter.write(key, json));
         }
@@ -72,7 +70,6 @@ public final class PackedFile {
             return this;
         }
 
-        /** Adds files as they are. */
         public Contents withFiles(Map<String, Tensor> added) {
             files.putAll(added);
             return this;
@@ -146,12 +143,10 @@ public final class PackedFile {
         return Checks.in("asked." + name, () -> Shape.of(dims));
     }
 
-    /** Returns an object of the file. */
     public JsonObject json(String key) {
         return json(file.metadata(), key);
     }
 
-    /** Returns a text of the file. */
     public String text(String key) {
         String text = file.metadata().get(key);
         if (text == null) {

@@ -17,7 +17,7 @@ public record PoolingSettings(List<String> modes, boolean includesPrompt) {
     public static final String CLS = "cls";
     /** The mean of all tokens. */
     public static final String MEAN = "mean";
-    /** The last token. */
+
     public static final String LAST = "lasttoken";
 
     private static final String MODE = "pooling_mode";
@@ -64,7 +64,7 @@ public record PoolingSettings(List<String> modes, boolean includesPrompt) {
                 .toList();
         if (!json.names().contains(MEAN_FLAG)) {
             if (!chosen.isEmpty()) {
-                // version 5.3 puts the mean after what is chosen, and 5.4 does not
+                // version 5.3 puts the mean after the chosen ones, and 5.4 does not
                 throw json.fail(
                         MEAN_FLAG, "true or false beside " + chosen + ", as versions read its absence differently");
             }

@@ -20,22 +20,18 @@ import org.jspecify.annotations.Nullable;
  */
 public record StoredWeight(
         @Nullable Tensor numbers, @Nullable BlockTensor blocks) {
-    /** Returns a tensor of numbers. */
     public static StoredWeight of(Tensor numbers) {
         return new StoredWeight(numbers, null);
     }
 
-    /** Returns a tensor of blocks. */
     public static StoredWeight of(BlockTensor blocks) {
         return new StoredWeight(null, blocks);
     }
 
-    /** Returns the sizes. */
     public Shape shape() {
         return blocks != null ? blocks.shape() : plain().shape();
     }
 
-    /** Returns the bytes of all elements. */
     long bytes() {
         return blocks != null
                 ? blocks.bytes()
@@ -69,7 +65,6 @@ public record StoredWeight(
         return blocks != null ? of(blocks.select(index)) : of(plain().select(0, index));
     }
 
-    /** Returns some of the rows. */
     StoredWeight rows(long from, long to) {
         return blocks != null ? of(blocks.slice(from, to)) : of(plain().slice(0, from, to));
     }
@@ -84,7 +79,7 @@ public record StoredWeight(
         return widened;
     }
 
-    /** Takes what is mapped out of this process's memory, after it was copied. */
+    /** Takes mapped pages out of this process's memory, after it was copied. */
     void release() {
         if (blocks != null) {
             FileMemory.release(blocks.memory(), blocks.offset(), blocks.bytes());

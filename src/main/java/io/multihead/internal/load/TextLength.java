@@ -26,7 +26,7 @@ public final class TextLength {
             .map(model -> "sentence_" + model + "_config.json")
             .toList();
 
-    /** What a transformer's states are for, by what its settings say then. */
+    /** The purpose of a transformer's states, with the settings of each. */
     public enum Task {
         /** The vectors of tokens. */
         EMBEDDING("feature-extraction", "token_embeddings", "last_hidden_state"),

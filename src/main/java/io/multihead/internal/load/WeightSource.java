@@ -42,17 +42,14 @@ public interface WeightSource {
         copied.release();
     }
 
-    /** Returns the tensors of a safetensors file. */
     static WeightSource of(Safetensors file) {
         return of(file.names(), file::get, name -> bytes(file.shape(name), file.elementType(name)));
     }
 
-    /** Returns the tensors of a folder of safetensors. */
     static WeightSource of(SafetensorsFolder folder) {
         return of(folder.names(), folder::get, name -> bytes(folder.shape(name), folder.elementType(name)));
     }
 
-    /** Returns tensors in memory. */
     static WeightSource of(Map<String, Tensor> tensors) {
         Function<String, Tensor> get = name -> Checks.notNull(tensors.get(name), name);
         return of(
@@ -78,7 +75,6 @@ public interface WeightSource {
         };
     }
 
-    /** Returns the tensors of a GGUF file. */
     static WeightSource of(Gguf file) {
         return new WeightSource() {
             @Override

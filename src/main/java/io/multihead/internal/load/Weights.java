@@ -40,7 +40,7 @@ public final class Weights {
     /**
      * How a model's names become stored ones.
      *
-     * @param stored returns what a source calls a weight
+     * @param stored returns a weight's name in the source
      * @param own names of the source that the model must use; others are ignored
      */
     public record Naming(UnaryOperator<String> stored, Set<String> own) {}
@@ -58,7 +58,6 @@ public final class Weights {
         this(loading, source, new Naming(name -> name, source.names()));
     }
 
-    /** Returns all that was taken. */
     public Given given() {
         return given;
     }
@@ -77,7 +76,6 @@ public final class Weights {
         used.add(naming.stored.apply(name));
     }
 
-    /** Returns where the weights are. */
     public WeightSource source() {
         return source;
     }

@@ -42,7 +42,6 @@ public final class CrossEntropyCall extends RowLoop {
         this.losses = new double[targets.length];
     }
 
-    /** Computes all rows. */
     public void run(Compute cpu) {
         run(cpu, targets.length);
     }

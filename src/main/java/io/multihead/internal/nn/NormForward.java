@@ -98,7 +98,7 @@ public final class NormForward extends RowLoop {
         return row;
     }
 
-    /** Subtracts the mean if the layer does, and returns what the row is still to be multiplied with. */
+    /** Subtracts the mean if the layer does, and returns the remaining factor of the row. */
     static float normalise(Normalisation norm, float[] row, int length, float[] partial) {
         return Norm.standardize(row, length, norm.centred(), norm.epsilon(), partial);
     }

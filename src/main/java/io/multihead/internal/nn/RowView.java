@@ -23,7 +23,6 @@ public final class RowView {
     private long run;
     private long step;
 
-    /** Creates a view of no tensor. */
     public RowView() {}
 
     /** RowView of the last {@code axes} axes; none means rows of one element. */
@@ -110,7 +109,6 @@ public final class RowView {
         packer.read(tensor(), start(row) + column * step, 0, step, 1, columns, to, 0, 0);
     }
 
-    /** Writes a row. */
     public void write(Packer packer, long row, float[] from) {
         for (int piece = 0; piece < pieces(); piece++) {
             packer.write(from, piece * (int) run, 0, 1, (int) run, tensor(), start(row * pieces() + piece), 0, step);

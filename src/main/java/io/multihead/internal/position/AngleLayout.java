@@ -12,7 +12,6 @@ public record AngleLayout(int pairs, boolean interleaved) {
         return interleaved ? 2 * pairs : pairs;
     }
 
-    /** Returns the floats of one position. */
     int floats() {
         return 2 * width();
     }
@@ -54,7 +53,6 @@ public record AngleLayout(int pairs, boolean interleaved) {
         }
     }
 
-    /** Rotates one pair of a row in place. */
     void rotatePair(float[] row, int at, int pair, float cos, float sin) {
         int first = at + (interleaved ? 2 * pair : pair);
         Rotation.pair(row, first, first + (interleaved ? 1 : pairs), cos, sin);

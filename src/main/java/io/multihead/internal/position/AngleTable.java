@@ -141,7 +141,6 @@ public final class AngleTable {
         }
     }
 
-    /** Rotates a row in place. */
     void rotate(long position, float[] row, int at) {
         if (position < limit()) {
             layout.rotate(row, at, block(position), start(position), 1f);

@@ -1,9 +1,6 @@
 package io.multihead.internal.position;
 
-/**
- * The angles of tokens at positions in one or several streams: a table, and which pairs follow which stream. Immutable and
- * thread-safe.
- */
+/** The angles of tokens at positions in one or several streams: a table, and which pairs follow which stream. Immutable and thread-safe. */
 public final class PositionAngles {
     private final AngleTable table;
     /** The pairs of each stream, ascending; not read where there is one stream. */

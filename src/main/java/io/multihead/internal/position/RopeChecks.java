@@ -32,8 +32,8 @@ public final class RopeChecks {
     }
 
     /**
-     * Fails unless both hold floating-point numbers in rows of 1 to 32768 pairs, and have one
-     * shape of {@code minRank} to {@code maxRank} axes.
+     * Fails unless both hold floating-point numbers in rows of 1 to 32768 pairs, and have one shape of {@code minRank} to {@code maxRank}
+     * axes.
      */
     public static void requireTables(Tensor cos, Tensor sin, int minRank, int maxRank, String expected) {
         TensorChecks.requireFloating(cos, "cos");
@@ -57,7 +57,7 @@ public final class RopeChecks {
     /**
      * Fails unless there is an angle for every one of consecutive tokens.
      *
-     * @param rope what has the angles, for the message
+     * @param rope the source of the angles, for the message
      */
     public static void requirePositions(PositionAngles angles, Tensor x, long first, Object rope) {
         long limit = angles.positions() - x.dim(2);
@@ -74,7 +74,7 @@ public final class RopeChecks {
     /**
      * Fails unless there is a position for every token, and an angle for every position.
      *
-     * @param rope what has the angles, for the message
+     * @param rope the source of the angles, for the message
      */
     public static void requirePositions(PositionAngles angles, Tensor x, long[] positions, Object rope) {
         TokenPositions.requireLength(positions, angles.streams(), x.dim(0), x.dim(2), x.shape());

@@ -5,9 +5,7 @@ import io.multihead.internal.base.TokenPositions;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
-/**
- * The tensors of one call, and the angles of their tokens. Bound before the call runs, then only read, by all threads.
- */
+/** The tensors of one call, and the angles of their tokens. Bound before the call runs, then only read, by all threads. */
 final class RopeProblem {
     float direction;
     int rotaryDims;
@@ -65,7 +63,6 @@ final class RopeProblem {
         return Checks.notNull(angles, "angles");
     }
 
-    /** Returns whether each sequence has angles of its own. */
     boolean hasAnglesPerBatch() {
         AngleTensors tensors = given;
         return tensors == null ? positions.isPerBatch() : tensors.isPerBatch();
@@ -81,7 +78,6 @@ final class RopeProblem {
         }
     }
 
-    /** Returns whether a token is copied. */
     boolean isIdentity(long batch, long token) {
         if (given != null) {
             return false;

@@ -12,7 +12,7 @@ final class Budget {
     private long steps;
     private int depth;
 
-    /** Counts steps, before what they are for is made. */
+    /** Counts steps before their results are made. */
     void take(long count) {
         steps = Math.addExact(steps, count);
         if (steps > MOST_STEPS) {

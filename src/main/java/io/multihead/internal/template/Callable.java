@@ -3,7 +3,7 @@ package io.multihead.internal.template;
 import java.util.List;
 import java.util.Map;
 
-/** What a template may call: a macro or a global function. */
+/** A callable of a template: a macro or a global function. */
 @FunctionalInterface
 interface Callable {
     /** Calls it. */

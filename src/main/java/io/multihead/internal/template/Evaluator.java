@@ -105,7 +105,6 @@ final class Evaluator {
         return methods.call(target, call.name(), signature.bind(positional, named));
     }
 
-    /** Applies a filter. */
     Object filter(Object value, Use use, Scope scope) {
         return filters.apply(
                 use.name(), value, values(use.arguments().positional(), scope), named(use.arguments(), scope));

@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** What has a value. */
+/** An expression, which has a value. */
 sealed interface Expression {
     /**
      * The arguments of a call, a filter or a test.
@@ -70,7 +70,7 @@ sealed interface Expression {
      * A part of a comparison.
      *
      * @param operator an order, {@code ==}, {@code !=}, {@code in} or {@code not in}
-     * @param right what is compared
+     * @param right the other operand
      */
     record Comparison(String operator, Expression right) {}
 

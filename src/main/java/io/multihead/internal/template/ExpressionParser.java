@@ -11,7 +11,7 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Reads expressions with the precedence that Jinja gives their operators, and refuses what is not implemented. */
+/** Reads expressions with the precedence that Jinja gives their operators, and refuses features that are not implemented. */
 final class ExpressionParser {
     private static final int DEEPEST = 60;
     private static final Set<String> COMPARISONS = Set.of("==", "!=", "<", "<=", ">", ">=");
@@ -21,7 +21,7 @@ final class ExpressionParser {
     private static final Set<String> OF_MACROS = Set.of("varargs", "kwargs", "caller", "super", "self");
 
     private final TokenReader tokens;
-    /** The lines of calls, by the names of what is called. */
+    /** The lines of calls, by the names of the callees. */
     private final Map<String, Integer> called = new LinkedHashMap<>();
 
     private int depth;

@@ -1,6 +1,6 @@
 package io.multihead.internal.template;
 
-/** What is wrong at a place of a template that the thrower does not know; whoever knows it says it. */
+/** A fault at a place of a template that the thrower does not know; a caller adds the place. */
 final class Fault extends RuntimeException {
     private static final long serialVersionUID = 1;
 

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.UnaryOperator;
 
-/** What {@code |} makes of a value. */
+/** Filters, which {@code |} applies to a value. */
 final class Filters {
     private static final int MOST_INDENT = 1000;
 
@@ -19,7 +19,6 @@ final class Filters {
         this.access = access;
     }
 
-    /** Applies a filter to a value. */
     Object apply(String name, Object value, List<Object> positional, Map<String, Object> named) {
         Signature signature = Signature.FILTERS.get(name);
         if (signature == null) {
@@ -27,7 +26,7 @@ final class Filters {
         }
         List<Object> arguments = signature.bind(positional, named);
         return switch (name) {
-            // as Jinja does, which looks for elements of what is true alone
+            // as Jinja does, which looks for elements of true values alone
             case "map" -> map(Values.isTrue(value) ? value : Items.list(List.of()), positional, named);
             case "select", "reject" ->
                 select(name, Values.isTrue(value) ? value : Items.list(List.of()), 0, positional);

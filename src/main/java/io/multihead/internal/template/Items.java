@@ -4,15 +4,14 @@ import java.util.List;
 
 /** A list, a tuple, or something else that has elements. */
 final class Items {
-    /** What Python calls it. */
+    /** Its name in Python. */
     enum Kind {
-        /** A list. */
         LIST,
         /** A tuple. */
         TUPLE,
         /** A range, or the keys, values or items of a dictionary: it has a length. */
         VIEW,
-        /** What a filter such as {@code map} returns: it is read once, has no length, and is always true. */
+        /** The result of a filter such as {@code map}: it is read once, has no length, and is always true. */
         STREAM
     }
 

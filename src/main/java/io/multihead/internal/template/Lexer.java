@@ -25,7 +25,7 @@ final class Lexer {
     private int at;
     private int line = 1;
     private int counted;
-    /** Whether what is next begins a line. */
+    /** Whether the next character begins a line. */
     private boolean beginsLine = true;
 
     private Lexer(String source) {
@@ -125,7 +125,7 @@ final class Lexer {
         inside("}}", Kind.PRINT_END);
     }
 
-    /** Continues after a tag, and drops what it drops there: all white space, or one line feed. */
+    /** Continues after a tag, and drops all white space, or one line feed. */
     private void leave(int from, boolean all, boolean lineFeed) {
         at = from;
         while (all && at < source.length() && Python.isSpace(source.charAt(at))) {
@@ -204,7 +204,7 @@ final class Lexer {
         throw new Fault("a string without its end").at(lineOf(start));
     }
 
-    /** Appends what an escape of Python's strings means, and returns the index of its last character. */
+    /** Appends the meaning of an escape of Python's strings, and returns the index of its last character. */
     private int escape(int index, StringBuilder to) {
         char c = source.charAt(index);
         int simple = "abfnrtv\\'\"".indexOf(c);

@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** Reads the statements of a template, and refuses what is not implemented. */
+/** Reads the statements of a template, and refuses features that are not implemented. */
 final class Parser {
     private static final int DEEPEST = 60;
 

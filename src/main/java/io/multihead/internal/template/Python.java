@@ -3,7 +3,7 @@ package io.multihead.internal.template;
 import java.math.BigDecimal;
 import java.util.Locale;
 
-/** What Python does with characters and numbers where Java differs. */
+/** Python's behavior with characters and numbers where Java differs. */
 final class Python {
     private static final int NEXT_LINE = 0x85;
     private static final double SMALLEST_PLAIN = 1e-4;

@@ -1,6 +1,6 @@
 package io.multihead.internal.template;
 
-/** What a template says of a chat that it refuses: the argument of {@code raise_exception}. */
+/** A template's reason for refusing a chat: the argument of {@code raise_exception}. */
 public final class RaisedException extends IllegalArgumentException {
     private static final long serialVersionUID = 1;
 

@@ -147,7 +147,7 @@ record Signature(String name, List<String> parameters, int required, boolean ope
         return Map.copyOf(table);
     }
 
-    /** Returns what is wrong with arguments, or null. */
+    /** Returns the fault of arguments, or null. */
     @Nullable
     String complaint(int positional, Iterable<String> named) {
         int given = positional;

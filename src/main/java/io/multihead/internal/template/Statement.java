@@ -4,13 +4,13 @@ import io.multihead.text.PromptText;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** What writes text or sets variables. */
+/** A statement, which writes text or sets variables. */
 sealed interface Statement {
     /** {@return the line where it begins} */
     int line();
 
     /**
-     * What a value is assigned to.
+     * The target of an assignment.
      *
      * @param name a variable
      * @param attribute of the namespace in it, or null for the variable itself
@@ -24,7 +24,7 @@ sealed interface Statement {
     record Print(Expression value, int line) implements Statement {}
 
     /**
-     * A condition and what follows from it.
+     * A condition and its statements.
      *
      * @param test the condition
      * @param body statements

@@ -17,7 +17,7 @@ public final class Template {
     /**
      * Reads a template.
      *
-     * @throws IllegalArgumentException if it is malformed or asks for what is not implemented; the message has the line
+     * @throws IllegalArgumentException if it is malformed or asks for a feature that is not implemented; the message has the line
      */
     public static Template parse(String jinja) {
         return new Template(Parser.parse(Checks.notNull(jinja, "jinja")));
@@ -40,8 +40,8 @@ public final class Template {
     /**
      * Renders the template.
      *
-     * @param variables what JSON has, by name: strings are content, {@link PromptText} is what it says
-     * @param time what the template is told of the time
+     * @param variables values of JSON's types, by name: strings are content, {@link PromptText} is as it says
+     * @param time the template's time
      * @throws RaisedException if the template raises an exception
      * @throws IllegalArgumentException if it cannot work with the variables, or does more than {@link Budget} allows; the message has the line
      */

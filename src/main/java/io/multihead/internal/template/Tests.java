@@ -3,7 +3,7 @@ package io.multihead.internal.template;
 import io.multihead.text.PromptText;
 import java.util.List;
 
-/** What {@code is} asks of a value. */
+/** Tests, which {@code is} asks of a value. */
 final class Tests {
     private Tests() {}
 

@@ -7,7 +7,7 @@ import java.util.Locale;
 import java.util.function.IntUnaryOperator;
 import java.util.function.UnaryOperator;
 
-/** What strings can do, each character of the result as its source was written: by the template or as content. */
+/** Operations on strings, each character of the result as its source was written: by the template or as content. */
 final class Texts {
     private static final PromptText EMPTY = PromptText.template("");
 
@@ -123,7 +123,6 @@ final class Texts {
         return budget.made(result.append(text.substring(from, chars.length())).build());
     }
 
-    /** Returns a text that is repeated. */
     static PromptText repeat(PromptText text, long count, Budget budget) {
         if (count <= 0 || text.length() == 0) {
             return EMPTY;
@@ -177,7 +176,6 @@ final class Texts {
         return result.build();
     }
 
-    /** Joins texts with another one between them. */
     static PromptText join(List<Object> values, PromptText between, Budget budget) {
         PromptText.Builder result = new PromptText.Builder();
         boolean first = true;

@@ -3,8 +3,8 @@ package io.multihead.internal.template;
 /**
  * A part of a template's source.
  *
- * @param kind what it is
- * @param text its characters; of a string, what they mean
+ * @param kind its kind
+ * @param text its characters; of a string, its value
  * @param line where it begins, from 1
  */
 record Token(Kind kind, String text, int line) {
@@ -33,7 +33,7 @@ record Token(Kind kind, String text, int line) {
         return kind == expected && text.equals(expectedText);
     }
 
-    /** Returns what messages call it. */
+    /** Returns its name in messages. */
     String described() {
         return switch (kind) {
             case END -> "the end of the template";

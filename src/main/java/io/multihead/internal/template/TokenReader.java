@@ -87,7 +87,6 @@ final class TokenReader {
         next();
     }
 
-    /** Reads a name. */
     String name() {
         if (!isKind(Kind.NAME)) {
             throw fail(peek().described() + "; expected a name");

@@ -3,7 +3,7 @@ package io.multihead.internal.template;
 /**
  * A value that nobody gave: it prints nothing, is false and has no elements; everything else is an error.
  *
- * @param what how messages call it
+ * @param what its name in messages
  */
 record Undefined(String what) {
     Fault fault() {

@@ -47,7 +47,7 @@ final class Values {
         };
     }
 
-    /** Returns what Python calls the type of a value. */
+    /** Returns Python's name of a value's type. */
     static String type(Object value) {
         return switch (value) {
             case PromptText text -> "a string";

@@ -5,7 +5,7 @@ public interface AnswerSink {
     /** Takes text for the user. */
     void text(String part);
 
-    /** Takes what was thought. */
+    /** Takes a part of the reasoning. */
     void reasoning(String part);
 
     /** Takes more of a call's arguments; the first part of a call may be empty. */
@@ -14,6 +14,6 @@ public interface AnswerSink {
     /** Takes a call that is complete, whose arguments are all parts together. */
     void call(int index, Call call);
 
-    /** Takes what began like a call and is none. */
+    /** Takes text that began like a call and is none. */
     void broken(String text, String problem);
 }

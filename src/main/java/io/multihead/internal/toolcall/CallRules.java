@@ -14,7 +14,7 @@ public final class CallRules {
     /** The rule of calls whose first mark is written. */
     private static final String MARKED = "marked";
 
-    /** What a text's schema may have: lists of its values, and what has no effect. */
+    /** Keywords that a text's schema may have: lists of its values, and keywords without effect. */
     private static final Set<String> TEXT_KEYWORDS =
             Set.of("type", "enum", "const", "description", "title", "default", "examples", "$comment");
 
@@ -91,7 +91,6 @@ public final class CallRules {
         return tokens;
     }
 
-    /** Adds a rule by its name. */
     CallRules rule(String name, String body) {
         text.append(name).append(" ::= ").append(body).append('\n');
         return this;
@@ -133,7 +132,6 @@ public final class CallRules {
         return name;
     }
 
-    /** Returns characters as GBNF has them. */
     static String literal(String characters) {
         StringBuilder literal = new StringBuilder("\"");
         for (char c : characters.toCharArray()) {
@@ -192,7 +190,7 @@ public final class CallRules {
         return all + 0;
     }
 
-    /** Returns what may follow the first characters of a mark: by Knuth, Morris and Pratt (1977), how much of it then matches. */
+    /** Returns the characters that may follow the first ones of a mark: by Knuth, Morris and Pratt (1977), how much of it then matches. */
     private static String after(String mark, int matched, String all) {
         String seen = mark.substring(0, matched);
         StringBuilder body = new StringBuilder();

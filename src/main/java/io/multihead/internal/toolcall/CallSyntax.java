@@ -19,7 +19,7 @@ public abstract class CallSyntax {
         this.firstMarks = firstMarks;
     }
 
-    /** Returns what a template writes for a call of {@code probed_name} with the argument {@code key} that is {@code value}. */
+    /** Returns a template's text for a call of {@code probed_name} with the argument {@code key} that is {@code value}. */
     public final Pattern written() {
         return written;
     }

@@ -10,7 +10,6 @@ public final class GemmaCalls extends CallSyntax {
     private static final String CALL_END = "<end_function_call>";
     private static final String HEAD = "call:";
 
-    /** Returns the syntax. */
     public GemmaCalls() {
         super("<start_function_call>call:probed_name\\{key:<escape>value<escape>}<end_function_call>", List.of(CALL));
     }

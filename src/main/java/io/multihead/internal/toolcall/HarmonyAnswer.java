@@ -20,7 +20,6 @@ final class HarmonyAnswer implements AnswerReader {
     private boolean inBody;
     private String header = "";
     private String function = "";
-    /** What a call has of its arguments. */
     private final StringBuilder arguments = new StringBuilder();
 
     private int index;

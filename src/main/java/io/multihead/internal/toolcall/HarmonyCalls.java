@@ -9,7 +9,6 @@ public final class HarmonyCalls extends CallSyntax {
     static final String END = "<|end|>";
     static final String START = "<|start|>";
 
-    /** Returns the syntax. */
     public HarmonyCalls() {
         super("to=functions\\.probed_name(<\\|channel\\|>commentary)? .*<\\|message\\|>\\{.*}<\\|call\\|>", List.of());
     }

@@ -8,7 +8,6 @@ public final class HermesCalls extends CallSyntax {
     private static final String CALL_END = "</tool_call>";
     private static final List<String> ARGUMENTS = List.of("arguments");
 
-    /** Returns the syntax. */
     public HermesCalls() {
         super("<tool_call>\\s*\\{\"name\": \"probed_name\", \"arguments\": \\{.*}}\\s*</tool_call>", List.of(CALL));
     }

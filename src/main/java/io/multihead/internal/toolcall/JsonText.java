@@ -58,7 +58,6 @@ final class JsonText {
         }
     }
 
-    /** Returns a text as JSON. */
     static String quoted(String text) {
         String object = JsonWriter.write("text", Map.of("", text));
         return object.substring("{\"\":".length(), object.length() - 1);

@@ -11,7 +11,6 @@ public final class LlamaCalls extends CallSyntax {
     private static final String TAG = "<|python_tag|>";
     private static final List<String> ARGUMENTS = List.of("parameters");
 
-    /** Returns the syntax. */
     public LlamaCalls() {
         super("\\{\"name\": \"probed_name\", \"parameters\": \\{.*}}", List.of(), List.of(TAG, "{"));
     }

@@ -6,8 +6,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An answer whose thought and calls have marks around them: a thought at its beginning, text, and calls anywhere in the text. What may be the
- * beginning of a mark waits for what follows. A call is read again from its beginning with each piece until it is complete.
+ * An answer whose thought and calls have marks around them: a thought at its beginning, text, and calls anywhere in the text. A possible
+ * beginning of a mark waits for the next piece. A call is read again from its beginning with each piece until it is complete.
  */
 public final class MarkedAnswer implements AnswerReader {
     private static final List<List<String>> THOUGHTS =
@@ -97,7 +97,7 @@ public final class MarkedAnswer implements AnswerReader {
         }
     }
 
-    /** Returns whether a mark begins at an index of what is held, or may begin there. */
+    /** Returns whether a mark begins at an index of the held text, or may begin there. */
     private boolean begins(String mark, int at, boolean ended) {
         int length = Math.min(mark.length(), held.length() - at);
         return (length == mark.length() || !ended) && held.indexOf(mark.substring(0, length), at) == at;
@@ -158,7 +158,7 @@ public final class MarkedAnswer implements AnswerReader {
         if (reading.state() == State.BROKEN) {
             int from = complete == 0 ? 0 : reading.calls().get(complete - 1).end();
             text.endSpace();
-            // the reason is that of the broken text alone, whatever is known of what follows
+            // the reason is that of the broken text alone, whatever is known of later text
             Reading alone = syntax.read(held.substring(0, reading.end()), true, tools);
             sink.broken(held.substring(from, reading.end()), alone.problem());
             index += sent < 0 ? 0 : 1;
@@ -171,7 +171,7 @@ public final class MarkedAnswer implements AnswerReader {
         return true;
     }
 
-    /** Returns where a mark begins, or may begin; the length of what is held if nowhere. White space before a mark is text, which waits. */
+    /** Returns where a mark begins, or may begin; the length of the held text if nowhere. White space before a mark is text, which waits. */
     private int callBegin(CallSyntax calls, boolean ended) {
         int first = text.isEmpty() && index == 0 ? JsonText.space(held.toString(), 0) : held.length();
         for (int at = 0; at < held.length(); at++) {
@@ -184,13 +184,13 @@ public final class MarkedAnswer implements AnswerReader {
         return held.length();
     }
 
-    /** Returns whether what is held begins with a whole mark. */
+    /** Returns whether the held text begins with a whole mark. */
     private boolean isCall(CallSyntax calls) {
         return calls.marks().stream().anyMatch(mark -> isWhole(mark, 0))
                 || text.isEmpty() && index == 0 && calls.firstMarks().stream().anyMatch(mark -> isWhole(mark, 0));
     }
 
-    /** Passes on what is new of calls. */
+    /** Passes on the new parts of calls. */
     private void pass(Reading reading) {
         while (complete < reading.calls().size()) {
             Part part = reading.calls().get(complete);

@@ -8,7 +8,6 @@ public final class NamedCalls extends CallSyntax {
     private static final String ID = "[CALL_ID]";
     private static final String ARGUMENTS = "[ARGS]";
 
-    /** Returns the syntax. */
     public NamedCalls() {
         super("\\[TOOL_CALLS]probed_name(\\[CALL_ID]\\w+)?\\[ARGS]\\{.*}", List.of(CALL));
     }

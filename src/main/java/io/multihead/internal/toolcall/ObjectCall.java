@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 /** Reads a call that is a JSON object with a name and arguments, as far as a text has it. */
 final class ObjectCall {
     static final String CALL = "tool call";
-    /** What is not complete ends here. */
+    /** Incomplete values end here. */
     static final int OPEN = 0;
 
     private final String text;
@@ -51,7 +51,6 @@ final class ObjectCall {
         return at;
     }
 
-    /** Adds what is known of the call. */
     List<Reading.Part> addTo(List<Reading.Part> calls) {
         return name == null
                 ? calls

@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What is known of the calls that begin at the beginning of a text.
+ * The parts known of the calls that begin at the beginning of a text.
  *
  * @param calls the calls, of which the last one may go on
  * @param state whether more text is needed

@@ -4,7 +4,7 @@ import java.util.function.Consumer;
 
 /**
  * Passes a text on without the white space around marks: none behind a thought or a call that comes first, and none at the end of a text with
- * such. White space that may be at an end waits for what follows. A text without marks stays as it is.
+ * such. White space that may be at an end waits for later text. A text without marks stays as it is.
  */
 final class TrimmedText {
     private final Consumer<String> to;
@@ -39,7 +39,6 @@ final class TrimmedText {
         hasMarks = true;
     }
 
-    /** Ends the text. */
     void end() {
         if (!hasMarks) {
             endSpace();

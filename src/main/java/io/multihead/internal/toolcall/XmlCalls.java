@@ -25,7 +25,6 @@ public final class XmlCalls extends CallSyntax {
                     + "(?=<parameter=|</function>)))*+)</function>\\s*(?:</tool_call>)?",
             Pattern.DOTALL);
 
-    /** Returns the syntax. */
     public XmlCalls() {
         super(
                 "<tool_call>\\s*<function=probed_name>\\s*<parameter=key>\\s*value\\s*</parameter>\\s*</function>\\s*</tool_call>",

@@ -66,12 +66,10 @@ record AxisLayout(List<Integer> batch, List<Integer> tokens) {
         return batch.size() + tokens.size();
     }
 
-    /** Returns the size of the batch. */
     long batch(Shape shape) {
         return product(shape, batch);
     }
 
-    /** Returns the number of tokens. */
     long tokens(Shape shape) {
         return product(shape, tokens);
     }

@@ -12,9 +12,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * Checks the tensors of a backward through {@link MultiHeadAttention}, before anything is written.
  *
- * @param tensors what the call reads and writes so far
- * @param config what the layer computes
- * @param saved what forward kept
+ * @param tensors the tensors that the call reads and writes so far
+ * @param config the layer's configuration
+ * @param saved the values that forward kept
  */
 record BackwardChecks(TensorChecks tensors, MultiHeadConfig config, LayerPipeline.Saved saved) {
 
@@ -41,8 +41,7 @@ record BackwardChecks(TensorChecks tensors, MultiHeadConfig config, LayerPipelin
     }
 
     /**
-     * Checks the masks that forward read, and where the gradients of the inputs, of a bias
-     * of the mask, of the head mask and of sinks go.
+     * Checks the masks that forward read, and where the gradients of the inputs, of a bias of the mask, of the head mask and of sinks go.
      */
     void inputs(MultiHeadInputs inputs, MultiHeadGradients to) {
         Checks.notNull(to, "inputGradients");

@@ -21,10 +21,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * The keys and values that follow the projected ones: PyTorch's {@code add_bias_kv} and {@code add_zero_attn}.
  *
- * <p>No mask hides them, so they are not appended. Attention to them is computed by itself, without a mask, and the two
- * results are merged through their log-sum-exp (as in Milakov and Gimelshein 2018): with weights {@code a} and {@code b}
- * that the two denominators give, {@code output = a * output + b * extraOutput}, and likewise for attention weights. No
- * mask needs to be known or copied for that.
+ * <p>No mask hides them, so they are not appended. Attention to them is computed by itself, without a mask, and the two results are merged
+ * through their log-sum-exp (as in Milakov and Gimelshein 2018): with weights {@code a} and {@code b} that the two denominators give,
+ * {@code output = a * output + b * extraOutput}, and likewise for attention weights. No mask needs to be known or copied for that.
  */
 final class ExtraKeys {
     private final AttentionOptions options;

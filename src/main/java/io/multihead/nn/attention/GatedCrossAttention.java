@@ -103,11 +103,7 @@ public final class GatedCrossAttention {
         return TensorChecks.requireParameter(parameters.apply(name), name, Shape.of(1));
     }
 
-    /**
-     * Returns the parameters by name.
-     *
-     * @return an unmodifiable map of the very tensors that the block was given
-     */
+    /** {@return the parameters by name; an unmodifiable map of the very tensors that the block was given} */
     public Map<String, Tensor> parameters() {
         return parts.parameters();
     }
@@ -247,11 +243,7 @@ public final class GatedCrossAttention {
             return new Config(attention, feedForward, activation, dropout, changed);
         }
 
-        /**
-         * Returns the features of a token.
-         *
-         * @return the embedding's size
-         */
+        /** {@return the features of a token} */
         public long embedDim() {
             return attention.embedDim();
         }

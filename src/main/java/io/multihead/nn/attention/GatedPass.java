@@ -63,9 +63,8 @@ public final class GatedPass implements Pass {
      * Computes gradients of some loss from its gradient with respect to the output. May be called several times.
      *
      * @param outputGradient of the output's shape
-     * @param inputGradients the gradients of the call's inputs, written: of x as query, of the media as key, and null as value, because the media is
-     *     key and value in one; if the media is x itself, the query's takes both and the
-     *     key's is null
+     * @param inputGradients the gradients of the call's inputs, written: of x as query, of the media as key, and null as value, because the
+     *     media is key and value in one; if the media is x itself, the query's takes both and the key's is null
      * @param gradients by the names of {@link GatedCrossAttention#parameters}: the parameters' gradients are added to them;
      *     parameters without a tensor here are skipped
      * @throws IllegalArgumentException if a shape does not fit or tensors overlap, before anything is written
@@ -102,7 +101,7 @@ public final class GatedPass implements Pass {
         if (attentionDropout != null) {
             attentionDropout.backward(branch, upstream);
         }
-        // attention saw the normalized x as query, so what the keys contribute to x is a gradient of its own
+        // attention saw the normalized x as query, so the keys' part of x is a gradient of its own
         boolean mediaIsX = inputs.key() == inputs.query() && inputGradients.query() != null;
         Tensor media = mediaIsX ? likeInput(scratch) : inputGradients.key();
         MultiHeadGradients to = MultiHeadGradients.of(through, media)
@@ -129,7 +128,7 @@ public final class GatedPass implements Pass {
         tensors.writesGradients(parts.parameters(), gradients);
     }
 
-    /** Adds the gradient of a gate: {@code d tanh(g) = 1 - tanh(g)^2}, times the sum of what the gate multiplies. */
+    /** Adds the gradient of a gate: {@code d tanh(g) = 1 - tanh(g)^2}, times the sum of the gated elements. */
     private void addGate(@Nullable Tensor gradient, double factor, Tensor upstream, Tensor branch) {
         if (gradient == null) {
             return;

@@ -17,8 +17,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What happens to heads of queries and keys between projection and attention: a norm of each head, then rotation by the token's position.
- * Stateless; what backward needs of a call is its projected heads.
+ * The steps on heads of queries and keys between projection and attention: a norm of each head, then rotation by the token's position.
+ * Stateless; backward needs of a call its projected heads.
  */
 final class HeadStages {
     private final Compute cpu;
@@ -54,7 +54,6 @@ final class HeadStages {
         return result;
     }
 
-    /** Returns the position of each token in its sequence. */
     private static long[] positions(Tensor heads, @Nullable PackedSequences packed) {
         PackedSequences own = packed == null ? PackedSequences.ofLengths(heads.dim(2)) : packed;
         long[] positions = new long[Checks.fitsInt(own.tokens(), "tokens")];

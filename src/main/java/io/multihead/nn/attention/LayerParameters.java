@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * The parameters of a layer by PyTorch's names, checked against the configuration.
  *
- * @param config what the layer computes
+ * @param config the layer's configuration
  * @param byName every parameter, in PyTorch's order, unmodifiable
  */
 record LayerParameters(MultiHeadConfig config, Map<String, Tensor> byName) {

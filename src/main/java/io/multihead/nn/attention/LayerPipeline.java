@@ -35,7 +35,6 @@ final class LayerPipeline {
         return new LayerPipeline(parameters, new PackedProjector(parameters), false, AttentionDropout.NONE);
     }
 
-    /** Returns the pipeline of one recorded call. */
     static LayerPipeline recorded(LayerParameters parameters, Projector projector, AttentionDropout dropout) {
         return new LayerPipeline(parameters, projector, true, dropout);
     }
@@ -45,7 +44,7 @@ final class LayerPipeline {
      *
      * @param axes how the axes of the call's tensors divide
      * @param projected query, key and value after projection
-     * @param stages what was done to the projected heads
+     * @param stages the steps on the projected heads
      * @param heads query, key and value as attention read them
      * @param attended the concatenated heads {@code [batch, queries, heads * valueDim]}, before the head mask
      * @param attention the same as heads, and log-sum-exp

@@ -13,10 +13,9 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The multi-head attention layer (Vaswani et al. 2017, section 3.2.2): {@code concat(head_1, ..., head_h) W_out} with
- * {@code head_i = attention(query W_q,i, key W_k,i, value W_v,i)}, with every option of PyTorch's
- * {@code nn.MultiheadAttention} and Keras's {@code MultiHeadAttention}, and with query heads that share key and value
- * heads (Ainslie et al. 2023).
+ * The multi-head attention layer (Vaswani et al. 2017, section 3.2.2): {@code concat(head_1, ..., head_h) W_out} with {@code head_i =
+ * attention(query W_q,i, key W_k,i, value W_v,i)}, with every option of PyTorch's {@code nn.MultiheadAttention} and Keras's {@code
+ * MultiHeadAttention}, and with query heads that share key and value heads (Ainslie et al. 2023).
  *
  * <p>The layer owns no parameter: it keeps the tensors it was given, and the first inference packs the weights into memory of
  * its own. So the memory of the parameters must stay alive, and after changing it callers call {@link #parametersChanged}. Inputs and
@@ -33,16 +32,15 @@ public final class MultiHeadAttention implements Layer {
     }
 
     /**
-     * Returns a layer with given parameters, asked for by PyTorch's names: {@code in_proj_weight}, or in its place
-     * {@code q_proj_weight}, {@code k_proj_weight} and {@code v_proj_weight}; {@code out_proj.weight}; and where the
-     * configuration has them {@code in_proj_bias}, {@code out_proj.bias}, {@code bias_k}, {@code bias_v}. Weights are
-     * {@code [out, in]} as in PyTorch; the fused one holds the rows for query, key and value in this order.
+     * {@return a layer with given parameters, asked for by PyTorch's names: {@code in_proj_weight}, or in its place {@code q_proj_weight},
+     * {@code k_proj_weight} and {@code v_proj_weight}; {@code out_proj.weight}; and where the configuration has them {@code in_proj_bias},
+     * {@code out_proj.bias}, {@code bias_k}, {@code bias_v}}. Weights are {@code [out, in]} as in PyTorch; the fused one holds the rows for
+     * query, key and value in this order.
      *
      * @param config of the layer
      * @param parameters gives the parameter of a name, or null where there is none, as {@code file::find} of a
      *     {@link io.multihead.format.Safetensors} and {@code Map::get} do; also called for parameters that the configuration lacks, for which it must
      *     return null. The layer shares its memory
-     * @return the layer
      * @throws IllegalArgumentException if a parameter is missing, has another shape or is I8
      */
     public static MultiHeadAttention of(MultiHeadConfig config, Function<String, @Nullable Tensor> parameters) {
@@ -51,44 +49,35 @@ public final class MultiHeadAttention implements Layer {
     }
 
     /**
-     * Returns a layer with fresh f32 parameters, drawn from PyTorch's distributions: input projections Xavier-uniform (Glorot and
-     * Bengio 2010; a fused weight as one matrix), key and value biases Xavier-normal, the output projection uniform within
-     * {@code 1 / sqrt(inputs)}, all other biases 0. The numbers depend on the seed and the configuration alone: SplitMix64
-     * (Steele et al. 2014), one parameter after the other in the order of {@link #parameters()}. They are not PyTorch's
-     * own numbers for that seed.
+     * {@return a layer with fresh f32 parameters, drawn from PyTorch's distributions: input projections Xavier-uniform (Glorot and Bengio
+     * 2010; a fused weight as one matrix), key and value biases Xavier-normal, the output projection uniform within {@code 1 /
+     * sqrt(inputs)}, all other biases 0}. The numbers depend on the seed and the configuration alone: SplitMix64 (Steele et al. 2014), one
+     * parameter after the other in the order of {@link #parameters()}. They are not PyTorch's own numbers for that seed.
      *
      * @param arena owns the parameters; must stay open while the layer is used
      * @param config of the layer
      * @param seed any number
-     * @return the layer
      */
     public static MultiHeadAttention initialize(Arena arena, MultiHeadConfig config, long seed) {
         Checks.notNull(config, "config");
         return of(config, InitialWeights.draw(config, seed, Checks.notNull(arena, "arena"))::get);
     }
 
-    /**
-     * {@return the configuration}
-     */
+    /** {@return the configuration} */
     public MultiHeadConfig config() {
         return parameters.config();
     }
 
     /**
-     * Returns the parameters by PyTorch's names, in PyTorch's order: the very tensors that the layer was given.
-     *
-     * @return an unmodifiable map that shares the parameters' memory
+     * {@return the parameters by PyTorch's names, in PyTorch's order: the very tensors that the layer was given; an unmodifiable map that
+     * shares the parameters' memory}
      */
     @Override
     public Map<String, Tensor> parameters() {
         return parameters.byName();
     }
 
-    /**
-     * Returns how many numbers the parameters hold.
-     *
-     * @return the same as {@link MultiHeadConfig#parameterCount()}
-     */
+    /** {@return how many numbers the parameters hold} */
     public long parameterCount() {
         return parameters.byName().values().stream()
                 .mapToLong(tensor -> tensor.shape().elements())
@@ -132,8 +121,7 @@ public final class MultiHeadAttention implements Layer {
      * @param cpu threads and scratch memory
      * @param inputs query, key, value and masks
      * @param outputs where results go; memory of the caller that overlaps no input, parameter or other output
-     * @throws IllegalArgumentException if a shape or element type does not fit or an output overlaps something, before
-     *     anything is written
+     * @throws IllegalArgumentException if a shape or element type does not fit or an output overlaps something, before anything is written
      */
     public void forward(Compute cpu, MultiHeadInputs inputs, MultiHeadOutputs outputs) {
         Checks.notNull(cpu, "cpu");
@@ -178,8 +166,7 @@ public final class MultiHeadAttention implements Layer {
      * @param outputs written, and must stay alive until the pass is closed; attention weights are the weights before dropout
      * @param seed of dropout
      * @return the pass, for one caller at a time
-     * @throws IllegalArgumentException if a shape or element type does not fit or an output overlaps something, before
-     *     anything is written
+     * @throws IllegalArgumentException if a shape or element type does not fit or an output overlaps something, before anything is written
      */
     public MultiHeadPass record(Compute cpu, MultiHeadInputs inputs, MultiHeadOutputs outputs, long seed) {
         Checks.notNull(cpu, "cpu");

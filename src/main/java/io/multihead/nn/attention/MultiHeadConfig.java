@@ -67,7 +67,7 @@ public final class MultiHeadConfig {
         }
     }
 
-    /** What happens to heads of queries and keys between projection and attention. */
+    /** The steps on heads of queries and keys between projection and attention. */
     private record Stages(OptionalDouble headNorm, @Nullable Rope rope) {
         static final Stages NONE = new Stages(OptionalDouble.empty(), null);
     }
@@ -296,110 +296,65 @@ public final class MultiHeadConfig {
         return withOptions(options.attention.withDropout(new AttentionDropout(rate, 0)));
     }
 
-    /**
-     * Returns the features of a query.
-     *
-     * @return at least 1
-     */
+    /** {@return the features of a query; at least 1} */
     public long embedDim() {
         return options.features.embedDim;
     }
 
-    /**
-     * Returns the features of a key before projection.
-     *
-     * @return at least 1
-     */
+    /** {@return the features of a key before projection; at least 1} */
     public long keyInputDim() {
         return options.features.keyInputDim;
     }
 
-    /**
-     * Returns the features of a value before projection.
-     *
-     * @return at least 1
-     */
+    /** {@return the features of a value before projection; at least 1} */
     public long valueInputDim() {
         return options.features.valueInputDim;
     }
 
-    /**
-     * Returns the axes that replace the features in the output.
-     *
-     * @return at least one axis, none of size 0
-     */
+    /** {@return the axes that replace the features in the output; at least one axis, none of size 0} */
     public Shape outputShape() {
         return options.features.outputShape;
     }
 
-    /**
-     * Returns the number of query heads.
-     *
-     * @return at least 1
-     */
+    /** {@return the number of query heads; at least 1} */
     public int queryHeads() {
         return options.heads.query;
     }
 
     /**
-     * Returns the number of heads of keys and values; each serves {@code queryHeads / keyValueHeads} neighboring query heads.
-     *
-     * @return a divisor of {@link #queryHeads}
+     * {@return the number of heads of keys and values; each serves {@code queryHeads / keyValueHeads} neighboring query heads; a divisor of
+     * {@link #queryHeads}}
      */
     public int keyValueHeads() {
         return options.heads.keyValue;
     }
 
-    /**
-     * Returns the features of one head's query and key.
-     *
-     * @return at least 1
-     */
+    /** {@return the features of one head's query and key; at least 1} */
     public long headDim() {
         return options.heads.headDim;
     }
 
-    /**
-     * Returns the features of one head's value.
-     *
-     * @return at least 1
-     */
+    /** {@return the features of one head's value; at least 1} */
     public long valueDim() {
         return options.heads.valueDim;
     }
 
-    /**
-     * Returns whether the four projections add biases.
-     *
-     * @return true by default
-     */
+    /** {@return whether the four projections add biases; true by default} */
     public boolean bias() {
         return options.extras.bias;
     }
 
-    /**
-     * Returns whether a learned key and value follow the projected ones. No mask hides them.
-     *
-     * @return false by default
-     */
+    /** {@return whether a learned key and value follow the projected ones; false by default}. No mask hides them. */
     public boolean keyValueBias() {
         return options.extras.keyValueBias;
     }
 
-    /**
-     * Returns whether a key and value of zeros come last. No mask hides them.
-     *
-     * @return false by default
-     */
+    /** {@return whether a key and value of zeros come last; false by default}. No mask hides them. */
     public boolean zeroKey() {
         return options.extras.zeroKey;
     }
 
-    /**
-     * Returns whether three axes mean {@code (batch, tokens, features)}, or else {@code (tokens, batch, features)}.
-     *
-     * @return true by default
-     */
+    /** {@return whether three axes mean {@code (batch, tokens, features)}, or else {@code (tokens, batch, features)}; true by default} */
     public boolean batchFirst() {
         return options.batchFirst;
     }
@@ -414,29 +369,17 @@ public final class MultiHeadConfig {
         return options.attentionAxes;
     }
 
-    /**
-     * Returns the scale, and the mask, dropout and changes of scores of every call.
-     *
-     * @return the options of attention
-     */
+    /** {@return the scale, and the mask, dropout and changes of scores of every call} */
     public AttentionOptions options() {
         return options.attention;
     }
 
-    /**
-     * Returns the rotary positions of heads of queries and keys.
-     *
-     * @return null by default
-     */
+    /** {@return the rotary positions of heads of queries and keys; null by default} */
     public @Nullable Rope rope() {
         return options.stages.rope;
     }
 
-    /**
-     * Returns the epsilon of the norm of heads of queries and keys.
-     *
-     * @return empty by default: heads are not normalized
-     */
+    /** {@return the epsilon of the norm of heads of queries and keys; empty by default: heads are not normalized} */
     public OptionalDouble headNorm() {
         return options.stages.headNorm;
     }

@@ -81,10 +81,9 @@ public record MultiHeadGradients(
     }
 
     /**
-     * Returns these gradients, and the gradient of the sinks of the configuration's options.
+     * {@return these gradients, and the gradient of the sinks of the configuration's options}
      *
      * @param tensor {@code [queryHeads]}
-     * @return changed gradients
      */
     public MultiHeadGradients withSinks(@Nullable Tensor tensor) {
         return new MultiHeadGradients(query, key, value, scoreBias, headMask, tensor);

@@ -8,8 +8,7 @@ import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The inputs of one call of {@link MultiHeadAttention}. Immutable; tensors are shared, not copied, and must stay unchanged
- * during the call.
+ * The inputs of one call of {@link MultiHeadAttention}. Immutable; tensors are shared, not copied, and must stay unchanged during the call.
  *
  * <p>Query, key and value are {@code [batch, tokens, features]}, {@code [tokens, batch, features]} when the configuration
  * says so, {@code [tokens, features]} without a batch, or have more axes: then the configuration's attention axes are
@@ -99,24 +98,22 @@ public record MultiHeadInputs(
     }
 
     /**
-     * Returns these inputs with a mask over {@code (batch, queryHeads, queries, keys)}, which applies together with the configuration's mask. It does
-     * not hide the extra keys of {@link MultiHeadConfig#withKeyValueBias} and
-     * {@link MultiHeadConfig#withZeroKey}, which are not part of {@code keys} here.
+     * {@return these inputs with a mask over {@code (batch, queryHeads, queries, keys)}, which applies together with the configuration's
+     * mask}. It does not hide the extra keys of {@link MultiHeadConfig#withKeyValueBias} and {@link MultiHeadConfig#withZeroKey}, which are
+     * not part of {@code keys} here.
      *
      * @param newMask replaces the former one; {@link Mask#and} combines. {@link Mask#keyPadding} is PyTorch's boolean
      *     {@code key_padding_mask}, {@link Mask#drop} its boolean {@code attn_mask}, {@link Mask#bias} its floating one
-     * @return changed inputs
      */
     public MultiHeadInputs withMask(Mask newMask) {
         return new MultiHeadInputs(query, key, value, newMask, headMask, sequences);
     }
 
     /**
-     * Returns these inputs with every head's output multiplied with a factor before the output projection (the xi of Michel et al.
-     * 2019, equation 1): 0 silences a head.
+     * {@return these inputs with every head's output multiplied with a factor before the output projection (the xi of Michel et al. 2019,
+     * equation 1): 0 silences a head}
      *
      * @param factors {@code [heads]} or {@code [batch, heads]}, any floating type
-     * @return changed inputs
      * @throws IllegalArgumentException if the tensor is I8
      */
     public MultiHeadInputs withHeadMask(Tensor factors) {
@@ -133,13 +130,12 @@ public record MultiHeadInputs(
     }
 
     /**
-     * Returns these inputs as packed sequences: queries of sequence s attend to the keys of sequence s alone, and masks are aligned to each sequence
-     * separately. There is one batch then. Tensors of a mask have no axis of queries, and
-     * {@link PackedSequences#maxLength} keys or 1; so have the weights. A recorded call takes no tensors in its mask.
+     * {@return these inputs as packed sequences: queries of sequence s attend to the keys of sequence s alone, and masks are aligned to
+     * each sequence separately}. There is one batch then. Tensors of a mask have no axis of queries, and {@link PackedSequences#maxLength}
+     * keys or 1; so have the weights. A recorded call takes no tensors in its mask.
      *
      * @param queries which tokens of the query belong to one sequence
      * @param keys which tokens of key and value belong to one sequence; as many sequences
-     * @return changed inputs
      * @throws IllegalArgumentException if the numbers of sequences differ
      */
     public MultiHeadInputs withSequences(PackedSequences queries, PackedSequences keys) {

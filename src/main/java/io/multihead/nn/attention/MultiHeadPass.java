@@ -167,7 +167,7 @@ public final class MultiHeadPass implements Pass {
 
     /**
      * Goes back through attention. The extra keys are a second part of the same softmax: with log-sum-exp and output of the whole,
-     * each part's backward gives its own gradients exactly, and the query's are their sum. What the weights of one part add to D
+     * each part's backward gives its own gradients exactly, and the query's are their sum. The addend of D of one part's weights
      * enters the other as a gradient of log-sum-exp.
      */
     private void attendBack(
@@ -208,7 +208,7 @@ public final class MultiHeadPass implements Pass {
                 Checks.notNull(upstream.weights(), "weights gradient"));
     }
 
-    /** Adds what the extra keys contribute to the gradients of queries and of the biases of keys and values. */
+    /** Adds the part of the extra keys to the gradients of queries and of the biases of keys and values. */
     private void backExtra(
             TensorArena scratch,
             ExtraKeys extraKeys,
@@ -238,8 +238,7 @@ public final class MultiHeadPass implements Pass {
     }
 
     /**
-     * Adds the gradient of the first extra key {@code [batch, keyValueHeads, extra, dim]} to that of
-     * {@code [1, 1, keyValueHeads * dim]}.
+     * Adds the gradient of the first extra key {@code [batch, keyValueHeads, extra, dim]} to that of {@code [1, 1, keyValueHeads * dim]}.
      */
     private void addOverBatch(Tensor part, @Nullable Tensor gradient) {
         if (gradient != null) {

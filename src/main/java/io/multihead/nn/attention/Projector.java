@@ -4,7 +4,7 @@ import io.multihead.compute.Compute;
 import io.multihead.internal.nn.TensorArena;
 import io.multihead.tensor.Tensor;
 
-/** Projects the inputs and the output of a layer: with packed weights, or with linear layers that record what backward needs. */
+/** Projects the inputs and the output of a layer: with packed weights, or with linear layers that record the values that backward needs. */
 interface Projector {
     /**
      * Projects query, key and value {@code [batch, tokens, features]}; one and the same tensor three times is self-attention, which
@@ -15,6 +15,6 @@ interface Projector {
     /** Projects the concatenated heads {@code [batch, queries, heads * valueDim]} into a result of that shape but the last axis. */
     void projectOutput(Compute cpu, TensorArena arena, Tensor attended, Tensor result);
 
-    /** Allocates {@code [batch, tokens, features]} in the memory order that is best for what follows. */
+    /** Allocates {@code [batch, tokens, features]} in the memory order that is best for the next step. */
     Tensor allocate(TensorArena arena, Tensor like, long features);
 }

@@ -15,9 +15,8 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Projects one recorded call by linear layers that read the weights as they are: the inputs in one multiplication when query, key
- * and value are one tensor with a fused weight, else in three. Results are dense, since the gradients of weights are products over
- * all rows.
+ * Projects one recorded call by linear layers that read the weights as they are: the inputs in one multiplication when query, key and value
+ * are one tensor with a fused weight, else in three. Results are dense, since the gradients of weights are products over all rows.
  */
 final class RecordedProjector implements Projector {
     private final LayerParameters parameters;
@@ -77,7 +76,6 @@ final class RecordedProjector implements Projector {
         return Checks.notNull(inputs.get(projection), "input");
     }
 
-    /** Allocates the gradients of the projected heads. */
     HeadGradients allocateGradients(TensorArena scratch) {
         if (fused != null) {
             Tensor all = allocate(scratch, input(Projection.QUERY), Projection.allOutputs(config));

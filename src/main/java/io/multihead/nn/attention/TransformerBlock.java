@@ -103,9 +103,8 @@ public final class TransformerBlock implements Layer {
     }
 
     /**
-     * {@return a block with fresh f32 parameters from PyTorch's distributions: attention as
-     * {@link MultiHeadAttention#initialize}, linear layers uniform within {@code 1 / sqrt(inputs)} (with a gate without biases), norms 1
-     * and 0}
+     * {@return a block with fresh f32 parameters from PyTorch's distributions: attention as {@link MultiHeadAttention#initialize}, linear
+     * layers uniform within {@code 1 / sqrt(inputs)} (with a gate without biases), norms 1 and 0}
      *
      * @param arena owns the parameters; must stay open while the block is used
      * @param config of the block
@@ -139,10 +138,9 @@ public final class TransformerBlock implements Layer {
     }
 
     /**
-     * Returns this block with a mask for every call, in addition to the configuration's. It shares the parameters.
+     * {@return this block with a mask for every call, in addition to the configuration's}. It shares the parameters.
      *
      * @param mask replaces the former one
-     * @return a block with this mask
      */
     public TransformerBlock withMask(Mask mask) {
         return with(new SelfAttention(
@@ -180,8 +178,8 @@ public final class TransformerBlock implements Layer {
     }
 
     /**
-     * Returns this block with some of its attention's heads only, and without masks and sequences; see
-     * {@link MultiHeadAttention#keepHeads}.
+     * Returns this block with some of its attention's heads only, and without masks and sequences; see {@link
+     * MultiHeadAttention#keepHeads}.
      *
      * @param arena owns the copies of the attention's parameters; all others are shared
      * @param heads which heads stay
@@ -232,18 +230,12 @@ public final class TransformerBlock implements Layer {
         layers.parametersChanged();
     }
 
-    /**
-     * {@return the configuration}
-     */
+    /** {@return the configuration} */
     public Config config() {
         return config;
     }
 
-    /**
-     * Returns the block's attention.
-     *
-     * @return the very layer
-     */
+    /** {@return the block's attention, the very layer} */
     public MultiHeadAttention attention() {
         return attention.attention();
     }
@@ -280,8 +272,7 @@ public final class TransformerBlock implements Layer {
         /**
          * Checks the parts.
          *
-         * @throws IllegalArgumentException if a size is below 1, the rate no probability, or the attention's output not of its
-         *     input's size
+         * @throws IllegalArgumentException if a size is below 1, the rate no probability, or the attention's output not of its input's size
          */
         public Config {
             BlockChecks.require(attention, feedForward, activation, dropout, epsilon);
@@ -331,9 +322,7 @@ public final class TransformerBlock implements Layer {
             return new Config(attention, feedForward, activation, changed, dropout, epsilon);
         }
 
-        /**
-         * {@return whether the block is pre-norm}
-         */
+        /** {@return whether the block is pre-norm} */
         public boolean normFirst() {
             return layers.normFirst;
         }
@@ -375,11 +364,7 @@ public final class TransformerBlock implements Layer {
             return new Config(attention, feedForward, activation, layers, dropout, changed);
         }
 
-        /**
-         * Returns the features of a token.
-         *
-         * @return the embedding's size
-         */
+        /** {@return the features of a token} */
         public long embedDim() {
             return attention.embedDim();
         }

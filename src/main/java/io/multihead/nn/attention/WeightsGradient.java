@@ -33,7 +33,7 @@ final class WeightsGradient {
     }
 
     /**
-     * Returns {@code -sum_j W_ij dW_ij} of every row, {@code [batch, heads, queries]}: what some keys of a softmax add to the gradient
+     * Returns {@code -sum_j W_ij dW_ij} of every row, {@code [batch, heads, queries]}: the part of some keys of a softmax in the gradient
      * of log-sum-exp, as seen from its other keys.
      */
     static Tensor ofLogSumExp(Compute cpu, TensorArena scratch, Tensor weights, Tensor gradients) {

@@ -29,7 +29,6 @@ public final class Data {
         return buffer;
     }
 
-    /** Returns a view of a buffer. */
     public static Tensor tensor(FloatBuffer buffer, long... dims) {
         return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(dims));
     }
@@ -44,7 +43,6 @@ public final class Data {
         return Arrays.stream(shape.split("x")).mapToInt(Integer::parseInt).toArray();
     }
 
-    /** Returns a copy of a buffer. */
     public static float[] array(FloatBuffer buffer) {
         float[] array = new float[buffer.capacity()];
         buffer.get(0, array);

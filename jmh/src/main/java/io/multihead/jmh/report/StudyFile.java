@@ -99,7 +99,6 @@ final class StudyFile {
         return new Study(stored.name, stored.processor, new Results(results, limits));
     }
 
-    /** Returns a study as JSON. */
     static byte[] write(Study study) throws IOException {
         Limits limits = study.results().limits;
         List<Limit> all = new ArrayList<>();

@@ -66,7 +66,7 @@ public final class BackwardCall extends Operation implements LoopBody {
         return arguments.mask;
     }
 
-    /** Returns what forward read and wrote, to be bound: query, output, log-sum-exp, perhaps weights. */
+    /** Returns the tensors that forward read and wrote, to be bound: query, output, log-sum-exp, perhaps weights. */
     public QueryTensors saved() {
         return arguments.saved;
     }

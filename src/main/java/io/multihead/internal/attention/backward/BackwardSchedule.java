@@ -71,7 +71,6 @@ final class BackwardSchedule {
         }
     }
 
-    /** Returns the number of key blocks. */
     static long keyBlocks(AttentionProblem problem) {
         return Math.ceilDiv(problem.keys(), (long) AttentionBlocking.BACKWARD_KEYS);
     }

@@ -120,7 +120,6 @@ final class BackwardWorker {
                 Math.min(AttentionBlocking.BACKWARD_KEYS, problem.keys() - block * AttentionBlocking.BACKWARD_KEYS);
     }
 
-    /** Computes a part of the gradient of the bias. */
     void bias(BackwardArguments call, BiasGradientSchedule schedule, long task, Tensor to, Packer packer) {
         staging.bind(packer);
         bias.compute(call, schedule, schedule.part(task), to, staging, blocks[0], keys, tile);

@@ -196,7 +196,7 @@ final class PackedQueries {
         return nonFiniteCount++;
     }
 
-    /** Computes log-sum-exp, the ends of keys, and what the gradients of log-sum-exp and weights add to D. */
+    /** Computes log-sum-exp, the ends of keys, and the addends of D from the gradients of log-sum-exp and weights. */
     private void packStatistics(BackwardArguments call, Staging staging, HeadGroup group) {
         AttentionProblem problem = call.problem;
         Tensor logSumExp = call.logSumExp();

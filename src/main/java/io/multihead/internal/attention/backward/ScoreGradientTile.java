@@ -22,10 +22,9 @@ import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 
 /**
- * Weights and score gradients of up to 64 keys and 256 queries, transposed: {@code S^T = K Q^T}, {@code dP^T = V dO^T}, then
- * {@code P = e^(scale S - lse)} and {@code dS = P o (dP - D)} (Dao 2023, algorithm 2), and under a soft-cap
- * {@code dX = (1 - (S / cap)^2) o dS} with X the scores before the cap. Rows are keys, so that log-sum-exp and D are vectors. Belongs
- * to one thread.
+ * Weights and score gradients of up to 64 keys and 256 queries, transposed: {@code S^T = K Q^T}, {@code dP^T = V dO^T}, then {@code P =
+ * e^(scale S - lse)} and {@code dS = P o (dP - D)} (Dao 2023, algorithm 2), and under a soft-cap {@code dX = (1 - (S / cap)^2) o dS} with X
+ * the scores before the cap. Rows are keys, so that log-sum-exp and D are vectors. Belongs to one thread.
  */
 final class ScoreGradientTile {
     private static final int KEYS = AttentionBlocking.BACKWARD_KEY_TILE;

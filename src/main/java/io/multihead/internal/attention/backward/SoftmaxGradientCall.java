@@ -43,7 +43,6 @@ public final class SoftmaxGradientCall extends Operation implements LoopBody {
         }
     }
 
-    /** Runs all tasks. */
     public void run() {
         rowsPerTask = RowLoop.rowsPerTask(rows, parallelism());
         run(this, Math.ceilDiv(rows, rowsPerTask));

@@ -29,7 +29,7 @@ final class ForwardArguments {
         states = newStates;
     }
 
-    /** Returns whether the states of the splits are wanted, and not what they merge to. */
+    /** Returns whether the states of the splits are wanted, and not their merged result. */
     boolean savesStates() {
         return states != null;
     }

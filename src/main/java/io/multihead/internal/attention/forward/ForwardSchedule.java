@@ -8,10 +8,10 @@ import io.multihead.internal.kernel.Lanes;
 import java.util.Arrays;
 
 /**
- * The division of one call into tasks, as a table with a line per task: some query rows of one sequence and one group of query heads,
- * all their keys or one split of them. A task has at most {@link AttentionBlocking#TASK_ROWS} rows, or
- * {@link AttentionBlocking#TASK_ROWS_REPACKED} where a thread cannot keep packed keys from task to task. Built once per call; results do
- * not depend on it. {@link #toString} prints it.
+ * The division of one call into tasks, as a table with a line per task: some query rows of one sequence and one group of query heads, all
+ * their keys or one split of them. A task has at most {@link AttentionBlocking#TASK_ROWS} rows, or {@link
+ * AttentionBlocking#TASK_ROWS_REPACKED} where a thread cannot keep packed keys from task to task. Built once per call; results do not
+ * depend on it. {@link #toString} prints it.
  */
 final class ForwardSchedule {
     /** Column of the table: sequence. */

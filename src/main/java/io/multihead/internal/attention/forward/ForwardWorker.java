@@ -9,8 +9,7 @@ import io.multihead.internal.layout.Packer;
 import io.multihead.internal.layout.Scratch;
 
 /**
- * One thread's forward: the loop of FlashAttention (Dao et al. 2022, algorithm 1; Dao
- * 2023) over the key blocks of a task's query rows.
+ * One thread's forward: the loop of FlashAttention (Dao et al. 2022, algorithm 1; Dao 2023) over the key blocks of a task's query rows.
  *
  * <p>Key blocks and splits are aligned at key 0 and a row's arithmetic never looks at other rows, so results do not depend on
  * tiles, tasks, threads or batch mates.

@@ -188,9 +188,8 @@ final class OnlineSoftmax {
     }
 
     /**
-     * Computes {@code O / l}; a row that saw no key becomes 0. The compensation terms are added first, so that blocks which add
-     * nothing to a row leave its bits alone. A sink adds its exponential to l. Once per {@link #reset}: it stores l in place of its first
-     * partial sum.
+     * Computes {@code O / l}; a row that saw no key becomes 0. The compensation terms are added first, so that blocks which add nothing to
+     * a row leave its bits alone. A sink adds its exponential to l. Once per {@link #reset}: it stores l in place of its first partial sum.
      *
      * @param sink the score of a key without value, minus infinity for none
      * @return the divisor, 0 for a row that saw no key

@@ -107,7 +107,6 @@ final class QueryTile {
         return Math.min(AttentionBlocking.QUERY_TILE, rows - tile);
     }
 
-    /** Returns the query head of a row. */
     long head(int row) {
         return group.head(firstRow + row);
     }

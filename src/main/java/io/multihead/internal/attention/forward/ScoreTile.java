@@ -45,7 +45,6 @@ final class ScoreTile {
         scores = memory.atLeast(scores, TILE_FLOATS);
     }
 
-    /** Reserves a number of floats. */
     void reserve(int floats) {
         scores = memory.atLeast(scores, floats);
     }
@@ -88,7 +87,7 @@ final class ScoreTile {
     }
 
     /**
-     * Turns S into P and adds {@code P V} to O, or {@code (M o P) V} with dropout factors M: what follows the maximum in the
+     * Turns S into P and adds {@code P V} to O, or {@code (M o P) V} with dropout factors M: the steps after the maximum in the
      * loop of FlashAttention.
      */
     void accumulate(

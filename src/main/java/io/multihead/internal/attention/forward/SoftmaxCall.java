@@ -73,7 +73,6 @@ public final class SoftmaxCall extends Operation implements LoopBody {
         return mask;
     }
 
-    /** Runs all tasks. */
     public void run() {
         run(this, divide(parallelism()));
     }

@@ -57,7 +57,6 @@ public final class SplitMerge extends Operation implements LoopBody {
         arguments.problem.scores().bindTransforms(0, null, hasSinks ? sinks : null, null);
     }
 
-    /** Runs all tasks. */
     public void run() {
         run(this, arguments.tensors.output().dim(0) * arguments.problem.heads() * chunks);
     }

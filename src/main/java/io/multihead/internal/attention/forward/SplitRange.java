@@ -31,7 +31,7 @@ final class SplitRange {
     }
 
     /**
-     * Sets the splits that some query of a sequence can see, by causality, windows, key lengths and what the storage still has. Others
+     * Sets the splits that some query of a sequence can see, by causality, windows, key lengths and the keys that the storage still has. Others
      * have states of no key, whose merge changes no bit. Ranges of visible keys only move forward from query to query, so that the first
      * query has their beginning and the last one their end.
      */

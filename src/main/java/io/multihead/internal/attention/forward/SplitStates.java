@@ -13,10 +13,9 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 
 /**
- * Reads and writes states of splits that the caller keeps: tensors {@code [batch, queryHeads, queries, splits, size]} in f32. A
- * row is what {@link OnlineSoftmax#save} saves, and the numbers that merging needs besides, so that a state describes itself: the
- * scale of the exponent, the sink of the head, the number of the split among all of the sequence, and how many keys it has. Belongs
- * to one thread.
+ * Reads and writes states of splits that the caller keeps: tensors {@code [batch, queryHeads, queries, splits, size]} in f32. A row is what
+ * {@link OnlineSoftmax#save} saves, and the numbers that merging needs besides, so that a state describes itself: the scale of the
+ * exponent, the sink of the head, the number of the split among all of the sequence, and how many keys it has. Belongs to one thread.
  */
 public final class SplitStates {
     /** Splits from here on have numbers that f32 does not hold exactly. */

@@ -15,9 +15,8 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Merges two states, each the output and log-sum-exp over some keys, into one over all of them (Milakov and Gimelshein 2018): each
- * output counts with the share that its keys have of all weights. Products and their sum
- * are computed in {@code double} and rounded once.
+ * Merges two states, each the output and log-sum-exp over some keys, into one over all of them (Milakov and Gimelshein 2018): each output
+ * counts with the share that its keys have of all weights. Products and their sum are computed in {@code double} and rounded once.
  *
  * <p>A state that saw no key is left out, whatever its output holds. One that saw a key is not, however small its share: NaN and
  * infinity have no share, and a row that sees them has them.
@@ -61,7 +60,6 @@ public final class StateMerge extends Operation implements LoopBody {
         merged.bind(null, output, logSumExp, null);
     }
 
-    /** Runs all tasks. */
     public void run() {
         Tensor output = merged.output();
         run(this, output.dim(0) * output.dim(1) * Math.ceilDiv(output.dim(2), QUERIES_PER_TASK));

@@ -64,7 +64,7 @@ final class UnmaskedScores {
         }
     }
 
-    /** Scales a row, caps it if wanted, and fills in what is not stored. */
+    /** Scales a row, caps it if wanted, and fills in scores that are not stored. */
     private void finishRow(ScoreRule rule, boolean caps, int at, int from, int end, int columns) {
         float[] scores = tile.scores();
         int padded = Lanes.roundUp(end, PANEL);

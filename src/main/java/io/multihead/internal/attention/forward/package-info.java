@@ -1,7 +1,7 @@
 /**
- * Forward: {@link io.multihead.internal.attention.forward.ForwardCall} runs the tasks of a
- * {@link io.multihead.internal.attention.forward.ForwardSchedule}, each by a thread's own worker, which is the loop of
- * FlashAttention. Also the softmax of given scores and the merging of states.
+ * Forward: {@link io.multihead.internal.attention.forward.ForwardCall} runs the tasks of a {@link
+ * io.multihead.internal.attention.forward.ForwardSchedule}, each by a thread's own worker, which is the loop of FlashAttention. Also the
+ * softmax of given scores and the merging of states.
  */
 @NullMarked
 package io.multihead.internal.attention.forward;

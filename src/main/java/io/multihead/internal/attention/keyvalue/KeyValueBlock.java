@@ -24,9 +24,8 @@ import org.jspecify.annotations.Nullable;
  * Up to 256 keys and values of one head as right operands: keys as {@code [chunk of headDim][panel of keys][d][32 keys]}, values
  * as {@code [panel of valueDim][key][32]}. Belongs to one thread.
  *
- * <p>Rows of tensors are packed. Spans that are panels already are read in place: f32 by any number of query rows, narrower
- * elements by a few, which widen them in registers. For many rows narrow spans are widened, in the order in which they are
- * stored, and kept.
+ * <p>Rows of tensors are packed. Spans that are panels already are read in place: f32 by any number of query rows, narrower elements by a
+ * few, which widen them in registers. For many rows narrow spans are widened, in the order in which they are stored, and kept.
  */
 public final class KeyValueBlock {
     private static final int MAX_SPANS = AttentionBlocking.KEY_BLOCK / KeyValueSpan.MIN_PANEL_KEYS;
@@ -57,7 +56,6 @@ public final class KeyValueBlock {
     private long firstKey;
     private int count;
     private int mostHeads;
-    /** Keys of one span of panels. */
     private int spanKeys;
     /** Whether the spans are read in place. */
     private boolean inPlace;

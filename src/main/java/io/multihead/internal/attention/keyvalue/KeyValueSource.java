@@ -8,7 +8,6 @@ import io.multihead.tensor.Tensor;
  * threads at once while attention runs; must not change then.
  */
 public interface KeyValueSource {
-    /** Returns the number of sequences. */
     int sequences();
 
     /** Returns the number of key/value heads. */

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <ul>
  *   <li>keys {@code [headDim / 256][n / 32][256][32]}: element d of key j at {@code (d / 256)(256 n) + (j / 32)(32 c) + 32 (d %
- *       256) + j % 32}, where c is 256, or what is left of headDim in the last chunk
+ *       256) + j % 32}, where c is 256, or the rest of headDim in the last chunk
  *   <li>values {@code [n / 64][ceil(valueDim / 32)][64][32]}, zeros beyond valueDim
  *   <li>for BF16 and F16, two elements in a word: where a row of 32 elements begins at element e, the word {@code e / 2 + l} holds
  *       element l of the row in its high half and element {@code l + 16} in its low half

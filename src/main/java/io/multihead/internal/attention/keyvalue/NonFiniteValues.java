@@ -7,9 +7,8 @@ import io.multihead.internal.layout.PanelMemory;
 import io.multihead.internal.layout.Scratch;
 
 /**
- * The elements of V of one block that are infinite or NaN. They would contaminate rows that do not see their key, since
- * {@code 0 * NaN} is NaN; so they are zeroed in the panels and added separately to exactly
- * the rows that see it. Belongs to one thread.
+ * The elements of V of one block that are infinite or NaN. They would contaminate rows that do not see their key, since {@code 0 * NaN} is
+ * NaN; so they are zeroed in the panels and added separately to exactly the rows that see it. Belongs to one thread.
  */
 public final class NonFiniteValues {
     private final Scratch memory;
@@ -61,7 +60,6 @@ public final class NonFiniteValues {
         return found;
     }
 
-    /** Returns whether there are any. */
     public boolean any() {
         return count > 0;
     }

@@ -120,7 +120,7 @@ public final class BoundMask {
     }
 
     /**
-     * Returns the end of the keys that a query may attend to, but for what tensors hide.
+     * Returns the end of the keys that a query may attend to, but for keys that tensors hide.
      *
      * @param offset from {@link #offset}
      * @param end from {@link #end}
@@ -141,7 +141,6 @@ public final class BoundMask {
         return left < UNBOUNDED ? Math.max(0, query + offset - left) : 0;
     }
 
-    /** Returns the block-sparse part. */
     public BlockSparseMask blocks() {
         return blocks;
     }

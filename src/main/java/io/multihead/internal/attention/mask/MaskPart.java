@@ -4,16 +4,13 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 
-/**
- * One part of a mask: its tensor, which is the caller's and shared, or its numbers, which never change after construction.
- */
+/** One part of a mask: its tensor, which is the caller's and shared, or its numbers, which never change after construction. */
 public sealed interface MaskPart {
     /** The largest offset of queries in either direction; sums of a few such numbers do not overflow. */
     long MAX_OFFSET = 1L << 60;
 
     /** A part with a tensor. */
     sealed interface TensorPart extends MaskPart {
-        /** Returns the tensor. */
         Tensor tensor();
     }
 
@@ -83,7 +80,6 @@ public sealed interface MaskPart {
         return some;
     }
 
-    /** Returns this part for one sequence of a batch. */
     default MaskPart ofSequence(int index) {
         return isSharedByBatch()
                 ? this

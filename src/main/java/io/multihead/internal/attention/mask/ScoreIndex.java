@@ -7,7 +7,6 @@ public final class ScoreIndex {
     long query;
     long key;
 
-    /** Creates the index of the first score of all. */
     public ScoreIndex() {}
 
     /** Moves to another score. */

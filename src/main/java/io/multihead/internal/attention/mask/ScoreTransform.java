@@ -18,7 +18,6 @@ public final class ScoreTransform {
     private final float[] staging = new float[AttentionBlocking.KEY_BLOCK];
     private final ScoreIndex index = new ScoreIndex();
 
-    /** Creates the buffers. */
     public ScoreTransform() {}
 
     /** Returns whether there is anything to do. */

@@ -51,7 +51,7 @@ public record BertConfig(
         int types,
         double epsilon)
         implements EncoderConfig {
-    /** What transformers takes for sizes that a {@code config.json} does not name: those of BERT base. */
+    /** Defaults of transformers for sizes that {@code config.json} leaves out: those of BERT base. */
     private static final BertConfig DEFAULT = new BertConfig(768, 12, 12, 3072, 30522, 512, 2, 1e-12);
 
     private static final String BERT = "bert";
@@ -201,7 +201,7 @@ public record BertConfig(
         return ClassificationHead.tanh(weights.linear(dense, dim, dim, true), weight, bias);
     }
 
-    /** Returns what {@link #of} reads. */
+    /** Returns the input of {@link #of}. */
     @Override
     public Map<String, Object> toJson() {
         Map<String, Object> config = new LinkedHashMap<>();

@@ -63,6 +63,6 @@ public interface EncoderConfig {
         return Norm.layer(weight, hasBias ? weights.numbers(name + ".bias", dim) : null, epsilon);
     }
 
-    /** Returns what the family reads as {@code config.json}. */
+    /** Returns the settings as a {@code config.json} that the family reads. */
     Map<String, Object> toJson();
 }

@@ -2,7 +2,7 @@ package io.multihead.internal.encoder.family;
 
 import io.multihead.internal.base.Checks;
 
-/** What the sizes of all encoders must fulfil, in the words of their families. */
+/** Conditions on the sizes of all encoders, in the words of their families. */
 public final class EncoderLimits {
     /** The largest size that a file may state. */
     static final int MOST = 1 << 24;

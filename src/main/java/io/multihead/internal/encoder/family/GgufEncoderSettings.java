@@ -296,7 +296,7 @@ public final class GgufEncoderSettings {
         return file.fail(key(name), expected);
     }
 
-    /** Fails unless a size is absent or what others make it. */
+    /** Fails unless a size is absent or follows from others. */
     private void requireEqual(String name, int size) {
         OptionalLong stored = file.findInteger(key(name));
         if (stored.isPresent() && stored.getAsLong() != size) {

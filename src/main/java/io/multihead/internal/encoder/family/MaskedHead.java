@@ -51,7 +51,7 @@ public final class MaskedHead {
         this.weights = weights;
     }
 
-    /** Takes the head's weights, and packs them; what else the files have is the encoder's or ignored. */
+    /** Takes the head's weights, and packs them; other weights are the encoder's or ignored. */
     public static MaskedHead take(Loading loading, SafetensorsFolder files, BertConfig config, boolean isTied) {
         String prefix = config.isRoberta() ? ROBERTA : BERT;
         String words = files.names().stream()
@@ -113,7 +113,7 @@ public final class MaskedHead {
         return dense;
     }
 
-    /** Returns the last layer, which reads what {@link #normalise} writes. */
+    /** Returns the last layer, which reads the result of {@link #normalise}. */
     public PackedLinear decoder() {
         return decoder;
     }
@@ -142,7 +142,6 @@ public final class MaskedHead {
         return isTied;
     }
 
-    /** Returns all weights. */
     public Given weights() {
         return weights;
     }

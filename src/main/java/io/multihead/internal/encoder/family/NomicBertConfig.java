@@ -47,7 +47,7 @@ public record NomicBertConfig(Sizes sizes, int types, double epsilon, Rotation r
 
     private static final Map<String, Activation> GATES = Map.of("swiglu", Activation.SILU, "geglu", Activation.GELU);
 
-    /** What the code can do beside what the published models ask for, with what these say. */
+    /** Settings that the code allows and the published models do not use, with these models' values. */
     private static final Map<String, Object> FIXED = Map.of(
             "prenorm", false,
             "parallel_block", false,

@@ -15,7 +15,6 @@ public interface RotaryEncoderConfig extends EncoderConfig {
         }
     }
 
-    /** Returns the sizes. */
     Sizes sizes();
 
     @Override

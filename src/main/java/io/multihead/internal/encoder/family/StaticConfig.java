@@ -44,7 +44,7 @@ public record StaticConfig(int dim, int vocabulary, boolean leavesUnknownOut) im
         return TYPE.equals(config.find("model_type"));
     }
 
-    /** Reads what {@link #toJson} returns. */
+    /** Reads the result of {@link #toJson}. */
     public static StaticConfig of(JsonObject config) {
         return new StaticConfig(
                 config.integer("hidden_size", 1, MOST_DIM),

@@ -6,7 +6,7 @@ import io.multihead.model.PackedLinear;
 import io.multihead.model.TokenBatch;
 
 /**
- * What a cross-encoder makes of each sequence's states (Devlin et al. 2019, section 3): a linear layer of the first token's state, or of the mean,
+ * The head of a cross-encoder on each sequence's states (Devlin et al. 2019, section 3): a linear layer of the first token's state, or of the mean,
  * a function of the layer's output, and a linear layer with an output for each label. The first is a product of all sequences of a batch; the rest
  * is in double.
  */

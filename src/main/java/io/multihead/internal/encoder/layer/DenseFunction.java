@@ -49,12 +49,11 @@ public enum DenseFunction {
         return MODULE + name;
     }
 
-    /** Returns the names of all. */
     static List<String> types() {
         return Arrays.stream(values()).map(DenseFunction::type).toList();
     }
 
-    /** Does what the product did not do. */
+    /** Does the rest of the function, which the product left. */
     void apply(float[] values, int length) {
         if (after != null) {
             for (int i = 0; i < length; i++) {

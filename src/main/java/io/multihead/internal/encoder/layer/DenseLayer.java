@@ -14,10 +14,10 @@ import org.jspecify.annotations.Nullable;
  * A Dense module of sentence-transformers after pooling: a linear layer, a function of every element, and, where the module says so, its
  * input added, which another linear layer without bias brings to the length of the output.
  *
- * @param linear the layer, with what its product does of the function
+ * @param linear the layer, with the part of the function that its product does
  * @param function of every element
  * @param addsInput whether the input is added
- * @param residual what brings the input to the output's length; null where they are equal or nothing is added
+ * @param residual the projection of the input to the output's length; null where they are equal or nothing is added
  */
 public record DenseLayer(
         PackedLinear linear,
@@ -35,7 +35,7 @@ public record DenseLayer(
     private static final String ADDS_INPUT = "use_residual";
 
     /**
-     * What {@code config.json} of the module says, with the defaults of sentence-transformers.
+     * The settings of the module's {@code config.json}, with the defaults of sentence-transformers.
      *
      * @param inputs elements of a vector
      * @param outputs elements of the result
@@ -86,7 +86,7 @@ public record DenseLayer(
                 hasResidual ? weights.linear(prefix + RESIDUAL, config.outputs, config.inputs, false) : null);
     }
 
-    /** Returns what {@link #take} was told. */
+    /** Returns the settings that {@link #take} was given. */
     Config config() {
         return new Config(linear.inputs(), linear.outputs(), linear.bias() != null, function, addsInput);
     }

@@ -16,14 +16,14 @@ import java.util.Map;
  * The Dense modules between pooling and normalisation, in their order. Immutable and thread-safe.
  *
  * @param inputs elements of a pooled vector
- * @param layers each of which reads what the one before it writes
+ * @param layers each of which reads the result of the one before
  * @param weights of the layers
  */
 public record DenseLayers(int inputs, List<DenseLayer> layers, List<Given> weights) {
-    /** What the names of weights in a packed file begin with. */
+    /** The prefix of weights in a packed file. */
     public static final String PREFIX = "dense.";
 
-    /** What pooling returns, as it is. */
+    /** No layers: the pooled vector. */
     public static DenseLayers none(int inputs) {
         return new DenseLayers(inputs, List.of(), List.of());
     }
@@ -69,7 +69,7 @@ public record DenseLayers(int inputs, List<DenseLayer> layers, List<Given> weigh
         return PREFIX + index + ".";
     }
 
-    /** Returns what the layers are, for {@link #takePacked}. */
+    /** Returns the layers' settings, for {@link #takePacked}. */
     public List<Map<String, Object>> toJson() {
         return layers.stream().map(layer -> layer.config().toJson()).toList();
     }

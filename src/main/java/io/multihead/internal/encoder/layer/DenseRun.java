@@ -5,7 +5,7 @@ import io.multihead.compute.Compute;
 /** The rows that one caller's dense layers read and write, reused from batch to batch. */
 public final class DenseRun {
     private final DenseLayers dense;
-    /** What pooling returns, and what each layer does. */
+    /** The pooled vector, and the result of each layer. */
     private final RowViews[] rows;
 
     public DenseRun(DenseLayers dense) {

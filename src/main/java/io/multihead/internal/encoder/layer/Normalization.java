@@ -4,7 +4,7 @@ package io.multihead.internal.encoder.layer;
 public enum Normalization {
     /** Vectors are as they are. */
     NONE,
-    /** Before, as of a folder with a Normalize module and a {@code truncate_dim}: what is left is shorter than 1. */
+    /** Before, as of a folder with a Normalize module and a {@code truncate_dim}: the rest is shorter than 1. */
     WHOLE,
     /** Afterwards. */
     CUT;

@@ -18,7 +18,7 @@ public final class RowViews {
         this.length = length;
     }
 
-    /** Makes room for as many rows, and more than that; what they held may be lost. */
+    /** Makes room for as many rows, and more than that; their contents may be lost. */
     void reserve(int count) {
         if (count >= views.length) {
             allocate(Math.multiplyExact(2, count));

@@ -51,7 +51,7 @@ public final class BertOnnx {
     private static final Set<String> CLASSIFIER_OPERATIONS =
             Stream.concat(OPERATIONS.stream(), Stream.of("Gemm", TANH)).collect(Collectors.toUnmodifiableSet());
 
-    /** What the encoder is called in a model with a head. */
+    /** The encoder's name in a model with a head. */
     private static final String ENCODER = "bert.";
 
     private static final String WORDS = BertConfig.WORDS + ".weight";
@@ -61,7 +61,7 @@ public final class BertOnnx {
     private static final String INNER = "encoder.layer.0.intermediate.dense.weight";
 
     private final OnnxWeights file;
-    /** What the names of the encoder's weights begin with. */
+    /** The prefix of the encoder's weights. */
     private final String prefix;
 
     private BertOnnx(OnnxWeights file) {
@@ -69,7 +69,6 @@ public final class BertOnnx {
         prefix = file.names().contains(ENCODER + WORDS) ? ENCODER : "";
     }
 
-    /** Reads an encoder. */
     public static EncoderModel load(Loading loading, InputStream in) throws IOException {
         return load(loading, in, OPERATIONS, weights -> 0);
     }

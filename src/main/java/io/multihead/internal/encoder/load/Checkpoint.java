@@ -112,7 +112,7 @@ public final class Checkpoint {
                 : names.parts().stream().anyMatch(name::startsWith);
     }
 
-    /** Returns what the files call a weight, or would. */
+    /** Returns a weight's name in the files. */
     private String stored(String name) {
         return weights.getOrDefault(name, prefix + name);
     }

@@ -90,7 +90,7 @@ public final class EncoderCore {
     }
 
     /**
-     * Ends every call before its next batch; what its batch reads of the weights, whose memory is freed, may end it sooner. Another time it does
+     * Ends every call before its next batch; its batch may end sooner, where it reads weights whose memory is freed. Another time it does
      * nothing, whichever thread closes first.
      */
     public void close() {
@@ -98,12 +98,12 @@ public final class EncoderCore {
         loading.close();
     }
 
-    /** Returns what is made for this core, or closes it if that fails. */
+    /** Returns an object that is made for this core, or closes the core if that fails. */
     public <T, E extends Exception> T orClose(Checks.Reading<T, E> making) throws E {
         return orClose(this::close, making);
     }
 
-    /** Returns what is made, or closes what it is made of if that fails. */
+    /** Returns an object, or closes its source if that fails. */
     public static <T, E extends Exception> T orClose(Runnable closing, Checks.Reading<T, E> making) throws E {
         try {
             return making.read();

@@ -14,7 +14,6 @@ import org.jspecify.annotations.Nullable;
  */
 public final class EncoderModel {
     public final EncoderConfig config;
-    /** All of its weights. */
     public final Given weights;
     /** Its states are the vectors of tokens, and its logits those of the head's first layer. */
     public final Transformer transformer;

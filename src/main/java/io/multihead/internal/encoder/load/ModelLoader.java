@@ -50,7 +50,7 @@ public final class ModelLoader implements LoopBody {
     }
 
     /**
-     * Reads what is left for this thread, whichever task it is: a part that was begun is not begun again. Then it computes while the other
+     * Reads the rest for this thread, whichever task it is: a part that was begun is not begun again. Then it computes while the other
      * thread reads.
      */
     @Override

@@ -15,8 +15,8 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * What packed files of all encoders have: the model's sizes as {@code config.json}, its weights, and its tokenizer, which is a tensor of the bytes
- * of a {@code tokenizer.json}, and perhaps of a {@code tokenizer_config.json}. What they have besides is an object of options.
+ * The contents of packed files of all encoders: the model's sizes as {@code config.json}, its weights, and its tokenizer, which is a tensor
+ * of the bytes of a {@code tokenizer.json}, and perhaps of a {@code tokenizer_config.json}. The rest is an object of options.
  */
 public final class PackedCore {
     private static final String CONFIG = "config";
@@ -24,7 +24,7 @@ public final class PackedCore {
 
     private PackedCore() {}
 
-    /** Reads what a kind of encoder has besides. */
+    /** Reads the other parts of a kind of encoder. */
     @FunctionalInterface
     public interface Reading<T> {
         /** Takes its options, and what names of weights begin with that are others than the encoder's, from the file. */
@@ -40,7 +40,6 @@ public final class PackedCore {
                 .with(OPTIONS, options);
     }
 
-    /** Maps a file. */
     public static <T> T map(Loading loading, Path path, String format, Reading<T> reading) throws IOException {
         return EncoderCore.orClose(loading::close, () -> {
             PackedFile file = PackedFile.map(path, format, loading);
@@ -58,7 +57,7 @@ public final class PackedCore {
      * Takes the encoder, and its tokenizer.
      *
      * @param labels of a cross-encoder's head, or 0
-     * @param others what names of other weights begin with
+     * @param others prefixes of other weights
      */
     public static EncoderCore core(Loading loading, PackedFile file, EncoderConfig config, int labels, String... others)
             throws IOException {
@@ -80,7 +79,6 @@ public final class PackedCore {
         return choice(json, member, json.text(member), values);
     }
 
-    /** Returns a constant by a name of a member. */
     public static <E extends Enum<E>> E choice(JsonObject json, String member, Object name, E[] values) {
         return Arrays.stream(values)
                 .filter(value -> value.name().equals(name))

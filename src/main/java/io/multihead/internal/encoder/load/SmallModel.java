@@ -15,7 +15,7 @@ import java.util.Set;
 import java.util.function.BooleanSupplier;
 
 /**
- * A model of small sizes, whose weights are 0. What it computes is not used: the JVM loads the classes of the Vector API for it and
+ * A model of small sizes, whose weights are 0. Its results are not used: the JVM loads the classes of the Vector API for it and
  * begins to compile the kernels.
  */
 public final class SmallModel {

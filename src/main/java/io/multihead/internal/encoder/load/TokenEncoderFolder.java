@@ -31,7 +31,7 @@ public final class TokenEncoderFolder {
     private static final String AUTHORS = "HF_ColBERT";
     private static final int MOST = 1 << 24;
 
-    /** What a folder has. */
+    /** The contents of a folder. */
     public record Loaded(
             EncoderCore core, Projection projection, TokenSettings settings, TokenizerFiles tokenizerFiles) {}
 
@@ -42,12 +42,11 @@ public final class TokenEncoderFolder {
     private record Modules(Path transformer, @Nullable Path dense) {}
 
     private static final String FORMAT = "multihead token encoder 1";
-    /** What the names of the projection's weights in a packed file begin with. */
+    /** The prefix of the projection's weights in a packed file. */
     private static final String PROJECTION = "projection.";
 
     private TokenEncoderFolder() {}
 
-    /** Writes a packed file. */
     public static void write(Path file, Loaded loaded) throws IOException {
         PackedCore.contents(FORMAT, loaded.core, loaded.tokenizerFiles, loaded.settings.toJson())
                 .with("", loaded.core.model.weights)

@@ -62,7 +62,7 @@ public record TokenSettings(
                 config.has("skiplist_words") ? words(config) : PUNCTUATION);
     }
 
-    /** Reads what {@link #toJson} returns. */
+    /** Reads the result of {@link #toJson}. */
     static TokenSettings ofPacked(JsonObject options) {
         return new TokenSettings(
                 options.text("query_prefix"),

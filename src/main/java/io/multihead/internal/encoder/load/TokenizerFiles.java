@@ -22,7 +22,6 @@ import java.util.Map;
  * its folder say. Immutable; tensors live as long as the encoder's mapping.
  */
 public final class TokenizerFiles {
-    /** The files of a tokenizer that has none. */
     public static final TokenizerFiles NONE = new TokenizerFiles(Map.of());
 
     private static final String JSON = "tokenizer.json";
@@ -37,7 +36,7 @@ public final class TokenizerFiles {
         this.files = files;
     }
 
-    /** Maps the files of a folder, where they are what its tokenizer was read from. */
+    /** Maps the files of a folder, where its tokenizer was read from them. */
     public static TokenizerFiles map(EncoderCore core, Path folder) throws IOException {
         Map<String, Tensor> files = new LinkedHashMap<>();
         if (!(core.tokenizer instanceof WordPiece) && Files.exists(folder.resolve(JSON))) {
@@ -51,14 +50,12 @@ public final class TokenizerFiles {
         return new TokenizerFiles(files);
     }
 
-    /** Returns those of a packed file. */
     public static TokenizerFiles of(PackedFile packed) {
         Map<String, Tensor> files = new LinkedHashMap<>();
         NAMES.stream().filter(packed::contains).forEach(name -> files.put(name, packed.bytes(name)));
         return new TokenizerFiles(files);
     }
 
-    /** Reads the tokenizer of a packed file. */
     static EncoderTokenizer read(PackedFile packed, EncoderConfig config) {
         byte[] json = packed.toArray(JSON);
         if (config instanceof StaticConfig table) {
@@ -69,7 +66,7 @@ public final class TokenizerFiles {
                 : Tokenizers.ofEncoderJson(json);
     }
 
-    /** Returns what {@link #read} reads. */
+    /** Returns the input of {@link #read}. */
     public Map<String, Tensor> tensors(EncoderTokenizer tokenizer) {
         if (tokenizer instanceof WordPiece wordPiece) {
             return Map.of(JSON, PackedFile.bytes(MemorySegment.ofArray(wordPiece.toTokenizerJson())));

@@ -103,10 +103,10 @@ public abstract class BatchRun {
     /** Adds that sequence, and returns whether the text has another. */
     protected abstract boolean add(TokenBatch to);
 
-    /** Takes what is needed of a batch's states. */
+    /** Takes the results of a batch's states. */
     protected abstract void read(TokenBatch of, Buffers states);
 
-    /** Does what is left for a batch whose states were read; others use their buffers by now. */
+    /** Finishes a batch whose states were read; others use their buffers by now. */
     protected abstract void finish(TokenBatch of);
 
     /** Drops the references to the texts. */
@@ -116,7 +116,6 @@ public abstract class BatchRun {
         texts = listTexts;
     }
 
-    /** Returns a text, or fails with a name for it. */
     protected static String requireText(@Nullable Object text, String name, long number) {
         if (!(text instanceof String plain)) {
             throw new NullPointerException(name + " " + number + ": " + text + "; expected a text");

@@ -15,7 +15,7 @@ public final class TextParts {
         public int prompt;
         /** Whether it is the last part of its text. */
         public boolean isLast;
-        /** The tokens of its text. */
+
         public int textTokens;
         /** The tokens of its text that no part has, as the text is truncated. */
         public int ignored;

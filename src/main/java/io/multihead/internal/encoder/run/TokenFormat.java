@@ -77,7 +77,7 @@ public final class TokenFormat {
     }
 
     /**
-     * Skips what a word that is no token stands for, the unknown token, too, and skips tokens around a text as those in it, as PyLate does.
+     * Skips the unknown token for a word that is no token, and skips tokens around a text as those in it, as PyLate does.
      */
     public static TokenFormat ofDocuments(Ids ids, TokenSettings settings) {
         EncoderTokenizer tokenizer = ids.tokenizer;

@@ -44,7 +44,7 @@ public final class CharacterTable {
         this.divides = divides;
     }
 
-    /** Returns a table in which punctuation is part of words: what a normaliser does that no pre-tokenizer follows. */
+    /** Returns a table in which punctuation is part of words, for a normaliser that no pre-tokenizer follows. */
     public static CharacterTable withoutPunctuation(BertSteps normalization) {
         return new CharacterTable(normalization, false);
     }
@@ -57,7 +57,7 @@ public final class CharacterTable {
         return entry & LOW_BITS;
     }
 
-    /** Returns kind and code point of what normalisation makes of a code point. */
+    /** Returns kind and code point of a code point's normalisation. */
     public int entry(int codePoint) {
         return page(codePoint).entries[codePoint & ((1 << PAGE_BITS) - 1)];
     }

@@ -4,7 +4,7 @@ import java.util.function.IntUnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What each code point is to the rule that divides text into words. Pages of 256 code points are computed when one of them is first seen.
+ * The class of each code point for the rule that divides text into words. Pages of 256 code points are computed when one of them is first seen.
  * Thread-safe: a page is immutable once it is stored, and computing one twice does no harm.
  */
 public final class CodePointClasses {

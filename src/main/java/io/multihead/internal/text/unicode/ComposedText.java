@@ -19,7 +19,6 @@ public final class ComposedText {
         ends = new int[text.length];
     }
 
-    /** Composes a part of a text. */
     public static ComposedText of(char[] text, int from, int end) {
         String part = new String(text, from, end - from);
         String whole = Normalizer.normalize(part, Normalizer.Form.NFC);
@@ -31,8 +30,8 @@ public final class ComposedText {
     }
 
     /**
-     * Places each character by what follows no other: a character, with marks and Hangul's vowels and trailing consonants behind it. Returns whether
-     * composed apart they are the same text. Unicode has rare characters of other kinds that compose.
+     * Places each character by units that follow no other: a character, with marks and Hangul's vowels and trailing consonants behind it.
+     * Returns whether composed apart they are the same text. Unicode has rare characters of other kinds that compose.
      */
     private boolean place(String part, int from) {
         int size = 0;

@@ -116,7 +116,7 @@ public final class Graphemes {
         };
     }
 
-    /** Joins what is before it, but for those that the annex excludes. Extend and SpacingMark differ in sequences of emoji alone. */
+    /** Joins the character before it, but for those that the annex excludes. Extend and SpacingMark differ in sequences of emoji alone. */
     private static byte spacingMark(int c) {
         boolean excluded =
                 switch (c) {

@@ -7,7 +7,7 @@ import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 
 /**
- * SentencePiece's precompiled map of characters: sequences of UTF-8 and what each becomes. A file has a size in bytes, a double array (Aoe
+ * SentencePiece's precompiled map of characters: sequences of UTF-8 and their replacements. A file has a size in bytes, a double array (Aoe
  * 1989, in the form of Yata's darts-clone) of that size, and texts that end with a byte of 0.
  *
  * <p>A unit of the array has a label in the low 8 bits, a flag for a value in bit 8, and the distance to its children, as an exclusive or,
@@ -15,7 +15,7 @@ import java.nio.charset.StandardCharsets;
  * reading stays within the arrays. Immutable and thread-safe.
  */
 public final class CharacterMap {
-    /** What a search returns where nothing is found. */
+    /** The result of a search that finds nothing. */
     public static final long NONE = -1;
 
     /** Maps nothing. */
@@ -88,7 +88,7 @@ public final class CharacterMap {
             this.name = name;
         }
 
-        /** Checks what lies below a unit, and returns its height; a unit below itself would make sequences without end. */
+        /** Checks the units below a unit, and returns its height; a unit below itself would make sequences without end. */
         int check(int index, int depth) {
             if (heights[index] > 0) {
                 return heights[index];
@@ -197,7 +197,6 @@ public final class CharacterMap {
         return next(at) == ' ' && next(at + 1) == 0;
     }
 
-    /** Adds the text of a match to normalised text. */
     public void copyText(long match, UnigramBuffer to, int origin) {
         for (int at = (int) (match >> Integer.SIZE); next(at) != 0; at++) {
             if (isMark(at)) {

@@ -5,8 +5,8 @@ import io.multihead.internal.text.unicode.Utf8;
 import java.util.List;
 
 /**
- * The normaliser {@code Precompiled} of HuggingFace's crate, and what may follow it in a file. A user-perceived character of less than six
- * bytes becomes what the map has for the shortest sequence that it begins with, if there is one; else each of its code points does so.
+ * The normaliser {@code Precompiled} of HuggingFace's crate, and the steps that may follow it in a file. A user-perceived character of less than six
+ * bytes becomes the map's replacement of the shortest sequence that it begins with, if there is one; else each of its code points does so.
  * SentencePiece itself takes the longest sequences of the whole text instead ({@link SentenceNormalizer}).
  */
 public final class ClusterNormalizer implements UnigramNormalizer {
@@ -16,7 +16,7 @@ public final class ClusterNormalizer implements UnigramNormalizer {
     private final CharacterMap map;
     private final List<NormalizerStep> steps;
     private final Graphemes graphemes = new Graphemes();
-    /** By ASCII character: what it becomes on its own. */
+    /** By ASCII character: its replacement on its own. */
     private final long[] ascii = new long[ASCII];
 
     public ClusterNormalizer(CharacterMap map, List<NormalizerStep> steps) {

@@ -2,7 +2,7 @@ package io.multihead.internal.text.unigram;
 
 import java.util.List;
 
-/** What a normaliser of HuggingFace's crate does to text that others have normalised already. */
+/** A step of a normaliser of HuggingFace's crate on text that others have normalised already. */
 public enum NormalizerStep {
     /** White space at the end is removed. */
     STRIP_RIGHT,
@@ -83,7 +83,7 @@ public enum NormalizerStep {
                 at += space;
                 space = at < buffer.end ? buffer.spaceLength(at) : 0;
             }
-            // written after it was read: the space may be shorter than what it stands for
+            // written after it was read: the space may be shorter than its source
             if (at > start) {
                 origins[size] = origin;
                 text[size++] = ' ';

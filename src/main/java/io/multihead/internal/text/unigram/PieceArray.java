@@ -105,12 +105,10 @@ public final class PieceArray {
         return (unit & 0xff) == label ? unit : 0;
     }
 
-    /** Returns whether a piece ends at a unit. */
     public static boolean ends(int unit) {
         return (unit & ENDS) != 0;
     }
 
-    /** Returns the state of a unit. */
     public static int state(int unit) {
         return unit >>> STATE_SHIFT;
     }

@@ -64,7 +64,7 @@ public record SentenceNormalizer(CharacterMap map, PieceArray userDefined, boole
         return match == CharacterMap.NONE ? next == at + 1 && buffer.source[at] == ' ' : map.isSpace(match);
     }
 
-    /** Adds what stands for a place of the source, and returns whether a space is to be left out after it. */
+    /** Adds the replacement of a place of the source, and returns whether a space is to be left out after it. */
     private boolean append(UnigramBuffer buffer, int at, int next, long match, int origin, boolean afterSpace) {
         int first = buffer.end;
         if (match == CharacterMap.NONE) {

@@ -82,7 +82,6 @@ public final class StepsJson {
         parted.setLength(0);
     }
 
-    /** Returns what was read. */
     public List<NormalizerStep> all() {
         requireAllPunctuation();
         return List.copyOf(steps);

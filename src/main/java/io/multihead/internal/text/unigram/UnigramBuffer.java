@@ -5,7 +5,7 @@ import io.multihead.internal.text.unicode.Utf8;
 import java.util.Arrays;
 
 /**
- * What one call of a Unigram tokenizer works on: a part of the text as UTF-8, its normalised form, and the best ways to each byte of a
+ * The scratch memory of one call of a Unigram tokenizer: a part of the text as UTF-8, its normalised form, and the best ways to each byte of a
  * word. Reused from call to call; not thread-safe.
  */
 public final class UnigramBuffer {
@@ -37,7 +37,7 @@ public final class UnigramBuffer {
     public int[] starts = new int[FEW];
     public int[] ids = new int[FEW];
 
-    /** The added token that the search for added tokens found, and where it begins and ends with what it strips. */
+    /** The added token that the search for added tokens found, and where it begins and ends with the white space that it strips. */
     public int match;
 
     public int matchStart;

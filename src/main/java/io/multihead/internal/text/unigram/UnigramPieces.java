@@ -17,7 +17,7 @@ import java.util.Map;
 public final class UnigramPieces {
     /** Bytes of the longest piece; those of real vocabularies have up to 93. */
     private static final int LONGEST = 512;
-    /** What SentencePiece and the crate take from the lowest score for an unknown code point. */
+    /** Subtracted from the lowest score for an unknown code point, by SentencePiece and the crate. */
     private static final double UNKNOWN_PENALTY = 10;
 
     private final PieceArray pieces;
@@ -28,7 +28,7 @@ public final class UnigramPieces {
     private final boolean rounded;
 
     /**
-     * What a model's file has.
+     * The contents of a model's file.
      *
      * @param tokens the pieces by id
      * @param reserved ids of control tokens and their like

@@ -11,10 +11,10 @@ import org.jspecify.annotations.Nullable;
  * @param secondType token type of the second text and of the token after it
  */
 public record PairTemplate(int separators, int secondType) {
-    /** What BERT's tokenizers do. */
+    /** The template of BERT's tokenizers. */
     public static final PairTemplate BERT = new PairTemplate(1, 1);
 
-    /** What those of RoBERTa and XLM-R do. */
+    /** The template of RoBERTa and XLM-R. */
     public static final PairTemplate ROBERTA = new PairTemplate(2, 0);
 
     /** Something else. */

@@ -16,10 +16,10 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the files beside a {@code tokenizer.json} or a {@code vocab.txt} say of the tokenizer, and transformers' defaults where they say
+ * The settings of the files beside a {@code tokenizer.json} or a {@code vocab.txt}, and transformers' defaults where they say
  * nothing. Its class decides whose normalisation counts: {@code BertTokenizer}, which a BERT model has unless a file names another, has that
  * of {@code tokenizer_config.json}, and {@code PreTrainedTokenizerFast} that of {@code tokenizer.json}. What versions 4 and 5 of transformers
- * read differently, and what this tokenizer does not do, is an error that names the file and the member.
+ * read differently, and features that this tokenizer lacks, are an error that names the file and the member.
  */
 final class TokenizerSettings {
     private static final List<String> BERT = List.of("BertTokenizer", "BertTokenizerFast");
@@ -45,7 +45,7 @@ final class TokenizerSettings {
             return new Source(path, new JsonObject(name, members));
         }
 
-        /** Returns what is read of the file, whose path begins the message about what is wrong there. */
+        /** Returns the value read of the file, whose path begins messages about faults there. */
         <T extends @Nullable Object> T in(Function<JsonObject, T> reader) {
             return Checks.<T, RuntimeException>in(path, () -> reader.apply(object));
         }
@@ -91,7 +91,7 @@ final class TokenizerSettings {
                 Source.read(folder, "config"));
     }
 
-    /** Returns a {@code tokenizer.json} as transformers changes it, or fails where this is not what its versions do, or not done here. */
+    /** Returns a {@code tokenizer.json} as transformers changes it, or fails where its versions differ, or this is not implemented. */
     WordPieceModel apply(Path json, WordPieceModel file) {
         requireClass(ANY);
         Map<String, String> ends = Map.of(
@@ -146,7 +146,7 @@ final class TokenizerSettings {
                     found.put(member, new Named(source.in(file -> content(file, member)), source));
                 }
             }
-            // null means none to transformers, but what begins and ends a text, and what is unknown, it needs
+            // null means none to transformers, but it needs the tokens that begin and end a text, and the unknown token
             boolean none = config.object.names().contains(member) && isOptional(member);
             if (isBert() && !none) {
                 found.putIfAbsent(member, new Named(token, null));
@@ -179,7 +179,7 @@ final class TokenizerSettings {
         });
     }
 
-    /** Returns what {@code BertTokenizer} makes of a {@code tokenizer.json}. Version 5 always cleans and has one prefix, 4 the file's. */
+    /** Returns {@code BertTokenizer}'s reading of a {@code tokenizer.json}. Version 5 always cleans and has one prefix, 4 the file's. */
     private BertSteps normalization(Path json, WordPieceModel file) {
         if (!file.normalization().cleanText()) {
             throw Checks.fail(json + ": tokenizer.normalizer.clean_text", "false", "expected true for " + type);

@@ -95,7 +95,7 @@ public final class WordPieceJson {
         return id;
     }
 
-    /** Returns what a BertNormalizer says. */
+    /** Returns the steps of a BertNormalizer. */
     public static BertSteps normalization(JsonObject normalizer) {
         normalizer.requireType("BertNormalizer");
         boolean lowercase = normalizer.flag("lowercase", true);

@@ -18,8 +18,8 @@ import java.util.Set;
  * @param vocabulary the tokens in the order of their ids
  * @param special the tokens that are found in the text as it is, and their ids
  * @param added the ids of those that are no pieces of words, as {@code tokenizer.json} has them beside the model's vocabulary alone
- * @param normalization what happens to text first
- * @param prefix what pieces that continue a word start with
+ * @param normalization the first step on text
+ * @param prefix the prefix of pieces that continue a word
  * @param unknown the id of the unknown token
  * @param first the id of the token that begins a text; {@link #NONE} for none
  * @param last the id of the token that ends a text; {@link #NONE} for none

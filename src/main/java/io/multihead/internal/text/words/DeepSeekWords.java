@@ -4,8 +4,8 @@ import io.multihead.internal.text.unicode.CodePointClasses;
 
 /**
  * The rule of DeepSeek LLM: line ends alone; letters of the alphabets with case, and punctuation, each after at most one white space; white
- * space before these or at the end; ideographs; numbers; and what is between these. Its file has one expression for each, and each divides
- * what the ones before it made.
+ * space before these or at the end; ideographs; numbers; and runs between these. Its file has one expression for each, and each divides
+ * the results of the ones before.
  */
 public final class DeepSeekWords implements WordRule {
     private static final int OTHER = 0;
@@ -149,7 +149,7 @@ public final class DeepSeekWords implements WordRule {
         return isLetter(next) || isPunctuation(next) ? after - 1 : rest(text, from, after, end, kind);
     }
 
-    /** A run of ideographs, of numbers, or of what is neither, up to white space that ends this part of the text. */
+    /** A run of ideographs, of numbers, or of neither, up to white space that ends this part of the text. */
     private int rest(char[] text, int from, int known, int end, int first) {
         int at = Math.max(known, from);
         int afterSpaces = at;
@@ -170,7 +170,7 @@ public final class DeepSeekWords implements WordRule {
         return at;
     }
 
-    /** Of white space, that of what it stands beside. */
+    /** Of white space, the class of the character beside it. */
     private static int group(int kind) {
         return is(kind, SPACE) ? OTHER | kind & IDEOGRAPH : kind;
     }

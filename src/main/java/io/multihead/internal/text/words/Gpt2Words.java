@@ -4,7 +4,7 @@ import io.multihead.internal.text.unicode.CodePointClasses;
 
 /**
  * GPT-2's rule: {@code 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+}. SmolLM's, where digits stand alone,
- * applies it to what is between them.
+ * applies it to the text between them.
  */
 public final class Gpt2Words implements WordRule {
     private static final int LETTERS =

@@ -60,7 +60,7 @@ final class WordParts {
     }
 
     /**
-     * Returns where a word of white space ends that begins here, without what belongs to the next word: {@code \s*[\r\n]+|\s+(?!\S)|\s+}.
+     * Returns where a word of white space ends that begins here, without the part that belongs to the next word: {@code \s*[\r\n]+|\s+(?!\S)|\s+}.
      */
     static int spaces(CodePointClasses classes, char[] text, int from, int end) {
         int at = from;
