@@ -106,7 +106,7 @@ public final class SelfAttention implements Part {
      * @param sizes of the keys and values of that layer
      * @param query {@code heads headDim} outputs
      * @param output {@code heads valueDim} inputs, as many outputs as the query has inputs
-     * @param options mask, scale and changes of scores; a window of at most that of the sizes
+     * @param options mask, scale and changes of scores; a window of at most the window of the sizes
      * @param layer whose keys and values are read, from 0, counted like the states of a model's parts, in the order in which they compute
      * @return the part
      * @throws IllegalArgumentException if sizes do not fit, or the options have dropout
