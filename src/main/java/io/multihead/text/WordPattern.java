@@ -50,7 +50,8 @@ public enum WordPattern {
             "command-r",
             "codeshell",
             "exaone",
-            "minerva-7b"),
+            "minerva-7b",
+            "mellum2"),
     /** Llama 3: letters with one character before them, up to three digits. */
     LLAMA_BPE(
             () -> new Llama3Words(3),
@@ -64,6 +65,8 @@ public enum WordPattern {
             "midm-2.0",
             "lfm2",
             "jina-v5-nano"),
+    /** The same where merges make every word, and no token is put before a text. */
+    SMAUG_BPE(() -> new Llama3Words(3), "", "smaug-bpe", "dbrx", "glm4", "chatglm-bpe"),
     /** Qwen 2, 2.5 and 3: as Llama 3, with each digit alone. */
     QWEN_2(
             () -> new Llama3Words(1),
@@ -75,7 +78,14 @@ public enum WordPattern {
             "megrez",
             "stablelm2",
             "hunyuan",
-            "solar-open"),
+            "solar-open",
+            "grok-2"),
+    /** Qwen 3.5: as Qwen 2, with marks as letters. */
+    QWEN_35(
+            () -> new Llama3Words(1, true),
+            "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*"
+                    + "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+            "qwen35"),
     /** DeepSeek LLM. */
     DEEPSEEK_LLM(DeepSeekWords::new, "", "deepseek-llm"),
     /** Mistral's Tekken: words end before upper case letters, each digit alone. */
