@@ -60,7 +60,7 @@ public final class HybridCache implements SequenceCache {
         }
     }
 
-    /** {@return the caches of one kind} */
+    @Override
     public List<SequenceCache> parts() {
         return parts;
     }
@@ -173,10 +173,15 @@ public final class HybridCache implements SequenceCache {
     }
 
     @Override
+    public boolean slides() {
+        return parts.stream().allMatch(SequenceCache::slides);
+    }
+
+    @Override
     public void slide(int sequence, long firstKey) {
         for (SequenceCache part : parts) {
-            if (part instanceof RecurrentCache recurrent) {
-                recurrent.slide(sequence, firstKey); // fails by name, before keys are dropped
+            if (!part.slides()) {
+                part.slide(sequence, firstKey); // fails by name, before keys are dropped
             }
         }
         for (int i = 0; i < parts.size(); i++) {
@@ -187,6 +192,11 @@ public final class HybridCache implements SequenceCache {
     @Override
     public long bytesPerToken() {
         return sum(SequenceCache::bytesPerToken);
+    }
+
+    @Override
+    public long bytesOfTokens(long tokens) {
+        return sum(part -> part.bytesOfTokens(tokens));
     }
 
     @Override

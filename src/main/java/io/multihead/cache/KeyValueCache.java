@@ -264,6 +264,11 @@ public final class KeyValueCache implements SequenceCache {
         return pool.layout.bytesPerToken();
     }
 
+    @Override
+    public long bytesOfTokens(long tokens) {
+        return bytesPerToken() * Math.min(Checks.atLeast(tokens, 0, "tokens"), sequences.window.most());
+    }
+
     /** {@return the bytes of the pages that sequences hold, at most the budget; a shared page counts once} */
     @Override
     public long usedBytes() {
@@ -311,6 +316,11 @@ public final class KeyValueCache implements SequenceCache {
     @Override
     public int layerOfPart(int layer) {
         return (int) Checks.index(layer, config.layers(), "layer");
+    }
+
+    @Override
+    public boolean slides() {
+        return true;
     }
 
     @Override

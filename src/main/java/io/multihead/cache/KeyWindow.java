@@ -27,6 +27,11 @@ final class KeyWindow {
         this.tokens = tokens;
     }
 
+    /** Returns the most tokens of a sequence that stay between appends. */
+    long most() {
+        return tokens == 0 ? Long.MAX_VALUE : tokens + MARGIN + AttentionBlocking.KEY_BLOCK - 1;
+    }
+
     /** Returns the first token that a query at a position sees. */
     private long firstSeen(long position) {
         return Math.max(0, position - tokens + 1);

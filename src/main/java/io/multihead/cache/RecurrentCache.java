@@ -342,6 +342,11 @@ public final class RecurrentCache implements SequenceCache {
     }
 
     @Override
+    public boolean slides() {
+        return false;
+    }
+
+    @Override
     public void slide(int sequence, long firstKey) {
         get(sequence);
         throw new IllegalStateException("sequence " + sequence

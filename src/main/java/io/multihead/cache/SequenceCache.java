@@ -1,5 +1,8 @@
 package io.multihead.cache;
 
+import io.multihead.internal.base.Checks;
+import java.util.List;
+
 /**
  * The state of many sequences in the layers of a model between steps: keys and values ({@link KeyValueCache}), recurrent states ({@link
  * RecurrentCache}), or both in different layers ({@link HybridCache}). Sequences have the same numbers in all layers.
@@ -10,6 +13,15 @@ package io.multihead.cache;
 public interface SequenceCache {
     /** {@return the number of layers that keep something} */
     int layers();
+
+    /**
+     * Returns the caches of one kind, each with memory of its own.
+     *
+     * @return this alone, unless it is made of several
+     */
+    default List<? extends SequenceCache> parts() {
+        return List.of(this);
+    }
 
     /**
      * Returns the cache of one kind that has a layer.
@@ -118,6 +130,11 @@ public interface SequenceCache {
     void snapshot(int sequence);
 
     /**
+     * {@return whether sequences can lose their first tokens, by {@link #slide}}
+     */
+    boolean slides();
+
+    /**
      * Drops the tokens before a position, in all layers. Positions do not change.
      *
      * @param sequence an open sequence
@@ -129,6 +146,18 @@ public interface SequenceCache {
 
     /** {@return the bytes of one token in all layers; 0 where all states are recurrent} */
     long bytesPerToken();
+
+    /**
+     * Returns the bytes of a sequence of so many tokens, beside {@link #bytesPerSequence}: where there is a window, of the most that are kept
+     * between steps.
+     *
+     * @param tokens at least 0
+     * @return {@link #bytesPerToken} of each, or less
+     * @throws IllegalArgumentException if the number is negative
+     */
+    default long bytesOfTokens(long tokens) {
+        return bytesPerToken() * Checks.atLeast(tokens, 0, "tokens");
+    }
 
     /** {@return the bytes of a sequence that do not depend on its length, and of each snapshot; 0 where no state is recurrent} */
     long bytesPerSequence();

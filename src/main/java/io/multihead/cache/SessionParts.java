@@ -31,7 +31,7 @@ record SessionParts(List<? extends SequenceCache> parts, List<Integer> layers) {
     private static final String LAYERS = "parts of layers";
 
     static SessionParts of(SequenceCache cache) {
-        List<? extends SequenceCache> parts = cache instanceof HybridCache hybrid ? hybrid.parts() : List.of(cache);
+        List<? extends SequenceCache> parts = cache.parts();
         List<Integer> layers = new ArrayList<>();
         for (int layer = 0; layer < cache.layers(); layer++) {
             layers.add(parts.indexOf(cache.part(layer)));

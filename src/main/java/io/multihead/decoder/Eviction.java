@@ -1,6 +1,5 @@
 package io.multihead.decoder;
 
-import io.multihead.cache.HybridCache;
 import io.multihead.cache.RecurrentCache;
 import io.multihead.cache.SequenceCache;
 import java.util.ArrayList;
@@ -22,7 +21,7 @@ final class Eviction {
 
     Eviction(SequenceCache cache, int pageTokens) {
         this.cache = cache;
-        parts = cache instanceof HybridCache hybrid ? hybrid.parts() : List.of(cache);
+        parts = cache.parts();
         this.pageTokens = pageTokens;
     }
 
@@ -80,10 +79,9 @@ final class Eviction {
     private boolean isShort(long[] taken, @Nullable CachedSequence sequence, long tokens, int states) {
         for (int i = 0; i < taken.length; i++) {
             SequenceCache part = parts.get(i);
-            boolean isRecurrent = part instanceof RecurrentCache;
-            long opened = isRecurrent ? 0 : tokens;
+            long opened = part.bytesPerToken() == 0 ? 0 : tokens;
             long needed = sequence == null ? opened : part.neededTokens(sequence.number, tokens);
-            long more = isRecurrent ? states * RecurrentCache.TOKENS_OF_STATE : 0;
+            long more = part.bytesPerSequence() == 0 ? 0 : states * RecurrentCache.TOKENS_OF_STATE;
             if (part.availableTokens() < taken[i] + needed + more) {
                 return true;
             }

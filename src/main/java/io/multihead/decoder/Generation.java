@@ -44,7 +44,7 @@ final class Generation extends SessionTask {
         if (session.tokens.size() == 0) {
             throw new IllegalStateException("session: no tokens; expected a prompt");
         }
-        if (options.whenFull() == WhenFull.SLIDE && session.cache.isRecurrent) {
+        if (options.whenFull() == WhenFull.SLIDE && !session.cache.slides) {
             throw Checks.fail(
                     "whenFull",
                     "SLIDE, of a model whose recurrent states cannot forget their first tokens",

@@ -2,7 +2,6 @@ package io.multihead.decoder;
 
 import io.multihead.cache.CacheFullException;
 import io.multihead.cache.CacheSession;
-import io.multihead.cache.KeyValueCache;
 import io.multihead.cache.RecurrentCache;
 import io.multihead.cache.SequenceCache;
 import io.multihead.compute.Compute;
@@ -38,8 +37,10 @@ final class SessionCache {
     final int contextTokens;
     final Duration maxWait;
     final boolean keepsPrefixes;
-    /** Whether layers have states that cannot lose their last tokens, or their first ones. */
+    /** Whether layers have states that cannot lose their last tokens. */
     final boolean isRecurrent;
+    /** Whether sequences can lose their first tokens. */
+    final boolean slides;
     /** What may have made room. */
     final Changes changes = new Changes();
 
@@ -93,6 +94,7 @@ final class SessionCache {
         modelIsOpen = lives.modelIsOpen();
         free = lives.freeCache();
         eviction = new Eviction(cache, PAGE);
+        slides = cache.slides();
         isRecurrent = cache.bytesPerSequence() > 0;
         prefixes = new KeptPrefixes(cache, eviction);
         taken = new long[eviction.parts.size()];
@@ -344,15 +346,8 @@ final class SessionCache {
         return cache.bytesPerToken();
     }
 
-    /** Returns the bytes of so many tokens of a sequence: in layers with a window, of the most that are kept between steps. */
     long bytesOfTokens(long tokens) {
-        long bytes = 0;
-        for (SequenceCache part : eviction.parts) {
-            boolean isWindowed = part instanceof KeyValueCache keys && keys.window() > 0;
-            long most = isWindowed ? ((KeyValueCache) part).window() + 511L : Long.MAX_VALUE;
-            bytes += part.bytesPerToken() * Math.min(tokens, most);
-        }
-        return bytes;
+        return cache.bytesOfTokens(tokens);
     }
 
     long bytesPerSequence() {
