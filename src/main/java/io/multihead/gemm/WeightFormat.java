@@ -32,6 +32,10 @@ public enum WeightFormat {
     Q5_K(6),
     /** Blocks of ggml: 6 bits with scales for each 16 of 256 inputs; 210 bytes for 256 elements. */
     Q6_K(7),
+    /** Blocks of ggml: 3 bits with scales for each 16 of 256 inputs; 210 bytes for 256 elements, 110 in files. */
+    Q3_K(14),
+    /** Blocks of ggml: 2 bits with scales and minima for each 16 of 256 inputs; 100 bytes for 256 elements, 84 in files. */
+    Q2_K(15),
     /** Blocks of OCP as ggml has them: E2M1 with a power of two for each 32 inputs; 18 bytes for 32 elements, 17 in files. */
     MXFP4(11),
     /** Blocks of ggml: codes of 4 bits for 16 numbers, with an f16 scale for each 32 inputs; 18 bytes for 32 elements. */

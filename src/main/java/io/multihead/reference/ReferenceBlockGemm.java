@@ -119,8 +119,15 @@ public final class ReferenceBlockGemm {
                 largest = Math.max(largest, Math.max(scales[k], minima[k]));
             }
             result.values()[to] = sum;
-            int chain = type == BlockType.Q6_K ? 16 : 32;
-            result.errorScale()[to] = Tolerance.blocks(values.length, chain, spread, product, minimum, largest);
+            result.errorScale()[to] = Tolerance.blocks(values.length, chain(), spread, product, minimum, largest);
+        }
+
+        /** The elements that share a scale. */
+        private int chain() {
+            return switch (type) {
+                case Q6_K, Q3_K, Q2_K -> 16;
+                case Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, MXFP4, IQ4_NL, IQ4_XS -> 32;
+            };
         }
 
         /** The largest of the offset and the element. */
@@ -131,7 +138,8 @@ public final class ReferenceBlockGemm {
                 case Q5_0, MXFP4 -> 16;
                 case Q4_1, Q4_K -> 15;
                 case Q5_1, Q5_K -> 31;
-                case Q6_K -> 32;
+                case Q6_K, Q3_K -> 32;
+                case Q2_K -> 3;
             };
         }
     }

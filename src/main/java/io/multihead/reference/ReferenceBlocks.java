@@ -44,6 +44,10 @@ public final class ReferenceBlocks {
                             element,
                             nibble(memory, 48, element) + 16 * bits(memory, 16 + element % 32, element / 32, 1));
                 case Q6_K -> sixBits(memory, element);
+                case Q3_K ->
+                    scale(weights, i)
+                            * (twoBits(memory, 32, element) + 4 * bits(memory, element % 32, element / 32, 1) - 4);
+                case Q2_K -> scale(weights, i) * twoBits(memory, 16, element) - minimum(weights, i);
                 case MXFP4 -> scale(weights, i) * 2 * e2m1(pair(memory, 1, element));
                 case IQ4_NL -> scale(weights, i) * IQ4[pair(memory, 2, element)];
                 case IQ4_XS -> scale(weights, i) * IQ4[pair(memory, 8 + element / 32 * 16, element % 32)];
@@ -62,6 +66,8 @@ public final class ReferenceBlocks {
             case IQ4_XS -> half(memory, 0) * (sixBitScale(memory, element / 32) - 32);
             case Q4_K, Q5_K -> half(memory, 0) * partScale(memory, element / 32);
             case Q6_K -> half(memory, 208) * memory.get(ValueLayout.JAVA_BYTE, 192 + element / 16);
+            case Q3_K -> half(memory, 108) * (scaleOfSixteen(memory, element / 16) - 32);
+            case Q2_K -> half(memory, 80) * bits(memory, element / 16, 0, 4);
         };
     }
 
@@ -69,7 +75,8 @@ public final class ReferenceBlocks {
     static double minimum(BlockTensor weights, int i) {
         MemorySegment memory = block(weights, i);
         return switch (weights.type()) {
-            case Q8_0, Q4_0, Q5_0, Q6_K, MXFP4, IQ4_NL, IQ4_XS -> 0;
+            case Q8_0, Q4_0, Q5_0, Q6_K, Q3_K, MXFP4, IQ4_NL, IQ4_XS -> 0;
+            case Q2_K -> half(memory, 82) * bits(memory, i % weights.type().elements() / 16, 4, 4);
             case Q4_1, Q5_1 -> -half(memory, 2);
             case Q4_K, Q5_K ->
                 half(memory, 2) * partMinimum(memory, i % weights.type().elements() / 32);
@@ -122,6 +129,16 @@ public final class ReferenceBlocks {
         int high = bits(memory, 128 + half * 32 + at, quarter * 2, 2);
         int scale = memory.get(ValueLayout.JAVA_BYTE, 192 + element / 16);
         return half(memory, 208) * scale * (low + 16 * high - 32);
+    }
+
+    /** 128 elements lie in 32 bytes, four to a byte. */
+    private static int twoBits(MemorySegment memory, int from, int element) {
+        return bits(memory, from + element / 128 * 32 + element % 32, element / 32 % 4 * 2, 2);
+    }
+
+    /** Scale {@code part} of Q3_K: the low 4 bits of two in each of 8 bytes, the high 2 bits of four in each of the 4 after them. */
+    private static int scaleOfSixteen(MemorySegment memory, int part) {
+        return bits(memory, 96 + part % 8, part / 8 * 4, 4) + 16 * bits(memory, 104 + part % 4, part / 4 * 2, 2);
     }
 
     /** A number of OCP's E2M1 by its definition: sign, exponent of bias 1, one bit of fraction; subnormal where the exponent is 0. */

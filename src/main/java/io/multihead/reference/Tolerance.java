@@ -71,8 +71,9 @@ public final class Tolerance {
      * the sum of elements of A times an offset, which is off by L roundings, and adds L products, of which each partial sum is at most
      * {@code sum |a|} times the offset or the largest q, whichever is more: 2 L roundings of {@code spread}. The sum of a block of 512
      * rows adds a chain times its scale, then a minimum times its sum of A, in one rounding each, and the sum of blocks adds that; partial
-     * sums are no larger than {@code product}. The sums of A for minima are of 32 elements. Elements of A are divided by powers of two up to
-     * {@code 2^28}, so that each is off by up to {@code 2^-122}, times a field of at most 8 bits and the scale.
+     * sums are no larger than {@code product}. The sums of A for minima are of at most 32 elements, as many as share one. Elements of A are divided by powers of two up to
+     * {@code 2^28}, so that each is off by up to {@code 2^-122}, times a field of at most 8 bits and the scale; of 2 bits, by up to
+     * {@code 2^30}.
      *
      * @param depth K
      * @param chain L
@@ -84,7 +85,7 @@ public final class Tolerance {
      */
     public static double blocks(long depth, int chain, double spread, double product, double minima, double scale) {
         long deep = Math.min(depth, KC);
-        double additions = deep / (double) chain + deep / 32.0 + Math.ceilDiv(depth, KC) + 1;
+        double additions = 2 * (deep / (double) chain) + Math.ceilDiv(depth, KC) + 1;
         return U * (2 * chain * spread + additions * product + 32 * minima) * (1 + 0x1p-10)
                 + depth * (scale * 0x1p-114 + 0x1p-149);
     }

@@ -1,6 +1,7 @@
 package io.multihead.tensor;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.tensor.BlockRounding.Search;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
@@ -23,7 +24,7 @@ final class BlockQuantiser {
     private final byte[] block = new byte[BlockType.Q6_K.bytes()];
     private final MemorySegment memory = MemorySegment.ofArray(block);
     private final float[] scales = new float[16];
-    private final float[] minima = new float[8];
+    private final float[] minima = new float[16];
     private final int[] quants = new int[256];
 
     /** Rounds the weights of one block, which are finite, and stores its bytes. */
@@ -39,9 +40,11 @@ final class BlockQuantiser {
             case Q4_1 -> withMinimum(x, at, 4);
             case Q5_0 -> signed(x, at, 5);
             case Q5_1 -> withMinimum(x, at, 5);
-            case Q4_K -> withMinima(x, at, 15, -1, 20);
-            case Q5_K -> withMinima(x, at, 31, -0.5f, 15);
+            case Q4_K -> withMinima(x, at, Search.Q4_K);
+            case Q5_K -> withMinima(x, at, Search.Q5_K);
             case Q6_K -> sixBits(x, at);
+            case Q3_K -> threeBits(x, at);
+            case Q2_K -> twoBits(x, at);
             case MXFP4 -> powerOfTwo(x, at);
             case IQ4_NL -> codes(x, at);
             case IQ4_XS -> codesWithScales(x, at);
@@ -113,11 +116,11 @@ final class BlockQuantiser {
     }
 
     /** Q4_K and Q5_K: scales and minima of 32 weights each, rounded to 6 bits, then the weights rounded by these. */
-    private void withMinima(float[] x, int at, int most, float least, int steps) {
+    private void withMinima(float[] x, int at, Search by) {
         float largestScale = 0;
         float largestMinimum = 0;
         for (int part = 0; part < 8; part++) {
-            scales[part] = rounding.affine(x, at + part * 32, most, least, steps);
+            scales[part] = rounding.affine(x, at + part * 32, by);
             minima[part] = rounding.minimum();
             largestScale = Math.max(largestScale, scales[part]);
             largestMinimum = Math.max(largestMinimum, minima[part]);
@@ -133,10 +136,10 @@ final class BlockQuantiser {
             float step = d * scale;
             float offset = dmin * minimum;
             for (int i = part * 32; i < part * 32 + 32; i++) {
-                quants[i] = step == 0 ? 0 : BlockRounding.nearest((x[at + i] + offset) / step, 0, most);
+                quants[i] = step == 0 ? 0 : BlockRounding.nearest((x[at + i] + offset) / step, 0, by.most());
             }
         }
-        storeQuants(most == 31);
+        storeQuants(by == Search.Q5_K);
     }
 
     private void storeScale(int part, int scale, int minimum) {
@@ -185,6 +188,59 @@ final class BlockQuantiser {
             int quarter = i / 32 % 4;
             block[half * 64 + quarter % 2 * 32 + i % 32] |= (byte) ((quants[i] & 15) << 4 * (quarter / 2));
             block[128 + half * 32 + i % 32] |= (byte) (quants[i] >> 4 << 2 * quarter);
+        }
+    }
+
+    private void threeBits(float[] x, int at) {
+        float largest = 0;
+        for (int part = 0; part < 16; part++) {
+            scales[part] = rounding.threeBits(x, at + part * 16);
+            largest = Math.abs(scales[part]) > Math.abs(largest) ? scales[part] : largest;
+        }
+        float inverse = largest == 0 ? 0 : -32 / largest;
+        float d = setHalf(108, largest == 0 ? 0 : 1 / inverse);
+        for (int part = 0; part < 16; part++) {
+            int scale = largest == 0 ? -32 : BlockRounding.nearest(inverse * scales[part], -32, 31);
+            block[96 + part % 8] |= (byte) ((scale + 32 & 15) << 4 * (part / 8));
+            block[104 + part % 4] |= (byte) (scale + 32 >> 4 << 2 * (part / 4));
+            float step = d * scale;
+            for (int i = part * 16; i < part * 16 + 16; i++) {
+                int q = step == 0 ? 0 : BlockRounding.nearest(x[at + i] / step, -4, 3) + 4;
+                quants[i] = q & 3;
+                block[i % 32] |= (byte) (q >> 2 << i / 32);
+            }
+        }
+        storePairsOfBits(32);
+    }
+
+    private void twoBits(float[] x, int at) {
+        float largestScale = 0;
+        float largestMinimum = 0;
+        for (int part = 0; part < 16; part++) {
+            scales[part] = rounding.affine(x, at + part * 16, Search.Q2_K);
+            minima[part] = rounding.minimum();
+            largestScale = Math.max(largestScale, scales[part]);
+            largestMinimum = Math.max(largestMinimum, minima[part]);
+        }
+        float d = setHalf(80, largestScale / 15);
+        float dmin = setHalf(82, largestMinimum / 15);
+        float inverseScale = largestScale > 0 ? 15 / largestScale : 0;
+        float inverseMinimum = largestMinimum > 0 ? 15 / largestMinimum : 0;
+        for (int part = 0; part < 16; part++) {
+            int scale = BlockRounding.nearest(inverseScale * scales[part], 0, 15);
+            int minimum = BlockRounding.nearest(inverseMinimum * minima[part], 0, 15);
+            block[part] = (byte) (scale | minimum << 4);
+            float step = d * scale;
+            for (int i = part * 16; i < part * 16 + 16; i++) {
+                quants[i] = step == 0 ? 0 : BlockRounding.nearest((x[at + i] + dmin * minimum) / step, 0, 3);
+            }
+        }
+        storePairsOfBits(16);
+    }
+
+    private void storePairsOfBits(int at) {
+        for (int i = 0; i < 256; i++) {
+            block[at + i / 128 * 32 + i % 32] |= (byte) (quants[i] << i / 32 % 4 * 2);
         }
     }
 

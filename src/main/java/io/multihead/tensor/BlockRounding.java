@@ -9,7 +9,24 @@ final class BlockRounding {
     /** Weights below it are nothing. */
     private static final float LEAST = 1e-15f;
 
+    /**
+     * How a scale and a minimum are searched.
+     *
+     * @param count weights that share them
+     * @param most the largest integer
+     * @param least added to it in the first divisor that is tried
+     * @param steps how many divisors are tried after that, each 0.1 more
+     * @param magnitudes whether a weight counts by its magnitude, and errors by theirs; else by its magnitude plus the root of the mean
+     *     square, and errors by their squares
+     */
+    record Search(int count, int most, float least, int steps, boolean magnitudes) {
+        static final Search Q2_K = new Search(16, 3, -0.5f, 15, true);
+        static final Search Q4_K = new Search(32, 15, -1, 20, false);
+        static final Search Q5_K = new Search(32, 31, -0.5f, 15, false);
+    }
+
     private final float[] weights = new float[32];
+    private final int[] integers = new int[16];
     private float minimum;
 
     /** The minimum of the last {@link #affine}, as a subtrahend: at least 0. */
@@ -17,20 +34,15 @@ final class BlockRounding {
         return minimum;
     }
 
-    /**
-     * Returns the scale {@code s} with which {@code s * q - minimum()} is closest to 32 weights, for integers q from 0 to {@code most}.
-     * A weight counts by its magnitude plus the root of the mean square.
-     *
-     * @param least added to {@code most} in the first divisor that is tried
-     * @param steps how many divisors are tried after that, each 0.1 more
-     */
-    float affine(float[] x, int at, int most, float least, int steps) {
-        weigh(x, at);
+    /** Returns the scale {@code s} with which {@code s * q - minimum()} is closest to weights, for integers q from 0 up. */
+    float affine(float[] x, int at, Search by) {
+        int most = by.most;
+        weigh(x, at, by);
         float low = x[at];
         float high = x[at];
         float sumWeights = weights[0];
         float sumX = weights[0] * x[at];
-        for (int i = 1; i < 32; i++) {
+        for (int i = 1; i < by.count; i++) {
             low = Math.min(low, x[at + i]);
             high = Math.max(high, x[at + i]);
             sumWeights += weights[i];
@@ -44,14 +56,14 @@ final class BlockRounding {
         float offset = low;
         float inverse = most / (high - offset);
         float scale = 1 / inverse;
-        float best = error(x, at, most, inverse, offset, scale, offset);
-        for (int step = 0; step <= steps; step++) {
+        float best = error(x, at, by, inverse, offset, scale, offset);
+        for (int step = 0; step <= by.steps; step++) {
             // the offset of the best so far, not the least weight, is the origin of integers
-            inverse = (least + 0.1f * step + most) / (high - offset);
+            inverse = (by.least + 0.1f * step + most) / (high - offset);
             float sumQ = 0;
             float sumQ2 = 0;
             float sumXq = 0;
-            for (int i = 0; i < 32; i++) {
+            for (int i = 0; i < by.count; i++) {
                 int q = nearest(inverse * (x[at + i] - offset), 0, most);
                 float weighted = weights[i] * q;
                 sumQ += weighted;
@@ -66,7 +78,7 @@ final class BlockRounding {
                     thisOffset = 0;
                     thisScale = sumXq / sumQ2;
                 }
-                float error = error(x, at, most, inverse, offset, thisScale, thisOffset);
+                float error = error(x, at, by, inverse, offset, thisScale, thisOffset);
                 if (error < best) {
                     best = error;
                     scale = thisScale;
@@ -78,25 +90,67 @@ final class BlockRounding {
         return scale;
     }
 
-    private void weigh(float[] x, int at) {
+    private void weigh(float[] x, int at, Search by) {
         float squares = 0;
-        for (int i = 0; i < 32; i++) {
+        for (int i = 0; i < by.count; i++) {
             squares += x[at + i] * x[at + i];
         }
-        float root = (float) Math.sqrt(squares / 32);
-        for (int i = 0; i < 32; i++) {
+        float root = by.magnitudes ? 0 : (float) Math.sqrt(squares / by.count);
+        for (int i = 0; i < by.count; i++) {
             weights[i] = root + Math.abs(x[at + i]);
         }
     }
 
-    /** The weighted square error, under a scale and an offset, of the integers that a divisor gives when they are counted from a number. */
-    private float error(float[] x, int at, int most, float inverse, float from, float scale, float offset) {
+    /** The weighted error, under a scale and an offset, of the integers that a divisor gives when they are counted from a number. */
+    private float error(float[] x, int at, Search by, float inverse, float from, float scale, float offset) {
         float error = 0;
-        for (int i = 0; i < 32; i++) {
-            float difference = scale * nearest(inverse * (x[at + i] - from), 0, most) + offset - x[at + i];
-            error += weights[i] * (difference * difference);
+        for (int i = 0; i < by.count; i++) {
+            float difference = scale * nearest(inverse * (x[at + i] - from), 0, by.most) + offset - x[at + i];
+            error += weights[i] * (by.magnitudes ? Math.abs(difference) : difference * difference);
         }
         return error;
+    }
+
+    /**
+     * Returns the scale {@code s} with which {@code s * q} is closest to 16 weights, for integers q from -4 to 3: those of the divisor that the
+     * largest weight suggests, of which each is changed, in up to five rounds, while that helps. A weight counts by its square.
+     */
+    float threeBits(float[] x, int at) {
+        float largest = largest(x, at, 16);
+        if (Math.abs(largest) < LEAST) {
+            return 0;
+        }
+        float inverse = -4 / largest;
+        float sumXq = 0;
+        float sumQ2 = 0;
+        for (int i = 0; i < 16; i++) {
+            int q = nearest(inverse * x[at + i], -4, 3);
+            integers[i] = q;
+            float weight = x[at + i] * x[at + i];
+            sumXq += weight * x[at + i] * q;
+            sumQ2 += weight * q * q;
+        }
+        boolean isChanged = true;
+        for (int round = 0; round < 5 && isChanged; round++) {
+            isChanged = false;
+            for (int i = 0; i < 16; i++) {
+                float value = x[at + i];
+                float weight = value * value;
+                float otherXq = sumXq - weight * value * integers[i];
+                float otherQ2 = sumQ2 - weight * integers[i] * integers[i];
+                int q = otherXq > 0 ? nearest(value * otherQ2 / otherXq, -4, 3) : integers[i];
+                otherXq += weight * value * q;
+                otherQ2 += weight * q * q;
+                boolean isBetter = otherQ2 > 0 && otherXq * otherXq * sumQ2 > sumXq * sumXq * otherQ2;
+                if (q != integers[i] && isBetter) {
+                    integers[i] = q;
+                    sumXq = otherXq;
+                    sumQ2 = otherQ2;
+                    isChanged = true;
+                }
+            }
+        }
+        return sumQ2 > 0 ? sumXq / sumQ2 : 0;
     }
 
     /**

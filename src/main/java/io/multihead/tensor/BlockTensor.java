@@ -59,7 +59,7 @@ public final class BlockTensor {
      * <p>{@link BlockType#Q8_0}, {@link BlockType#Q4_0} and {@link BlockType#Q5_0} divide by a scale from the largest weight of a block, {@link
      * BlockType#Q4_1} and {@link BlockType#Q5_1} by a scale from the largest weight less the least. The others search for the scales with the least
      * weighted square error. The root mean square error of normally distributed weights, relative to theirs: Q8_0 0.53 %,
-     * Q6_K 1.8 %, Q5_K 3.6 %, Q5_1 3.8 %, Q5_0 4.3 %, Q4_K 7.1 %, Q4_1 7.8 %, Q4_0 8.6 %.
+     * Q6_K 1.8 %, Q5_K 3.6 %, Q5_1 3.8 %, Q5_0 4.3 %, Q4_K 7.1 %, Q4_1 7.8 %, Q4_0 8.6 %, Q3_K 15 %, Q2_K 30 %.
      *
      * @param arena owns the memory of the blocks, aligned to 64 bytes
      * @param from the weights, at least one axis, any strides; the last size is a multiple of {@link BlockType#elements}; F64 is rounded to

@@ -10,7 +10,7 @@ import java.nio.ByteOrder;
  *
  * <p>Scales {@code d} and {@code dmin} are IEEE 754 binary16, and all numbers are little-endian on every machine. The value of an
  * element is the f32 that ggml's formula gives. Each product of the formula is exact in f32, so a value is rounded at most once: at
- * the subtraction of {@link #Q4_K} and {@link #Q5_K}, or the addition of {@link #Q4_1} and {@link #Q5_1}. Only the largest scales of
+ * the subtraction of {@link #Q2_K}, {@link #Q4_K} and {@link #Q5_K}, or the addition of {@link #Q4_1} and {@link #Q5_1}. Only the largest scales of
  * {@link #MXFP4} have products that f32 does not hold, which are infinite.
  *
  * @see <a href="https://github.com/ggml-org/ggml/blob/master/docs/gguf.md">GGUF</a>
@@ -135,6 +135,45 @@ public enum BlockType {
         }
     },
     /**
+     * 256 elements in 110 bytes: 32 bytes of high bits, byte i of which holds those of elements i, i + 32 and so on from the lowest up, 64 bytes
+     * of low pairs of bits, 12 bytes of sixteen 6-bit scales {@code s}, one per 16 elements, then {@code d}; {@code d * (s - 32) * (q - 4)}.
+     */
+    Q3_K(256, 110) {
+        @Override
+        void widen(MemorySegment memory, long at, float[] to, int index) {
+            float d = half(memory, at + 108);
+            for (int part = 0; part < 16; part++) {
+                int low = nibble(memory, at + 96 + part % 8, part / 8);
+                int high = unsigned(memory, at + 104 + part % 4) >> 2 * (part / 4) & 3;
+                float scale = d * ((low | high << 4) - 32);
+                for (int i = 0; i < 16; i++) {
+                    int element = part * 16 + i;
+                    int top = unsigned(memory, at + element % 32) >> element / 32 & 1;
+                    to[index + element] = scale * ((pairOfBits(memory, at + 32, element) | top << 2) - 4);
+                }
+            }
+        }
+    },
+    /**
+     * 256 elements in 84 bytes: 16 bytes of 4-bit scales {@code s} (low) and minima {@code m}, one per 16 elements, 64 bytes of pairs of bits,
+     * {@code d}, then {@code dmin}; {@code d * s * q - dmin * m}.
+     */
+    Q2_K(256, 84) {
+        @Override
+        void widen(MemorySegment memory, long at, float[] to, int index) {
+            float d = half(memory, at + 80);
+            float dmin = half(memory, at + 82);
+            for (int part = 0; part < 16; part++) {
+                float scale = d * nibble(memory, at + part, 0);
+                float least = dmin * nibble(memory, at + part, 1);
+                for (int i = 0; i < 16; i++) {
+                    int element = part * 16 + i;
+                    to[index + element] = scale * pairOfBits(memory, at + 16, element) - least;
+                }
+            }
+        }
+    },
+    /**
      * 32 elements in 17 bytes: E8M0, a byte {@code e}, then 16 bytes of E2M1 as in {@link #Q4_0}: a sign, two bits of exponent and one of
      * fraction, for 0, 0.5, 1, 1.5, 2, 3, 4 and 6; {@code 2^(e - 127)} times the number. Experts of GPT-OSS have it.
      *
@@ -214,6 +253,11 @@ public enum BlockType {
     /** The low nibble of a byte (0) or its high one (1). */
     private static int nibble(MemorySegment memory, long at, int high) {
         return unsigned(memory, at) >> 4 * high & 15;
+    }
+
+    /** Two bits of an element: 128 of them lie in 32 bytes, the first 32 in the lowest pairs. */
+    private static int pairOfBits(MemorySegment memory, long at, int element) {
+        return unsigned(memory, at + element / 128 * 32 + element % 32) >> element / 32 % 4 * 2 & 3;
     }
 
     /** Element i of 4 bytes of fifth bits and 16 of nibbles. */

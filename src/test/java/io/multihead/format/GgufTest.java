@@ -212,18 +212,18 @@ class GgufTest {
     @Test
     void otherTypesAreNamedWhenTheyAreAskedFor() {
         Gguf file = GgufBytes.header(3, 0)
-                .tensor("a", 11, 0, 256)
+                .tensor("a", 16, 0, 256)
                 .tensor("b", 99, 128, 7)
                 .tensor("c", 26, 160, 2)
                 .align(32)
                 .zeros(168)
                 .parse();
-        assertEquals("Q3_K", file.type("a"));
+        assertEquals("IQ2_XXS", file.type("a"));
         assertEquals("ggml type 99", file.type("b"));
         assertEquals(Shape.of(7), file.shape("b"));
         mentions(
                 () -> file.blocks("a"),
-                "tensor \"a\": Q3_K [256]; expected [Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K, MXFP4, IQ4_NL, IQ4_XS]");
+                "tensor \"a\": IQ2_XXS [256]; expected [Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K, Q3_K, Q2_K, MXFP4, IQ4_NL, IQ4_XS]");
         mentions(() -> file.tensor("b"), "tensor \"b\": ggml type 99 [7]; expected F32, F16, BF16, I8 or F64");
         mentions(() -> file.tensor("c"), "tensor \"c\": I32 [2]; expected F32");
     }

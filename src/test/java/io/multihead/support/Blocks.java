@@ -34,7 +34,7 @@ public final class Blocks {
             }
             memory.set(SHORT, at + scaleAt(type), scale(random));
             if (hasMinimum(type)) {
-                memory.set(SHORT, at + 2, scale(random));
+                memory.set(SHORT, at + scaleAt(type) + 2, scale(random));
             }
         }
         return BlockTensor.view(memory, type, Shape.of(rows, columns), 3);
@@ -42,14 +42,19 @@ public final class Blocks {
 
     /** Returns the byte of a block at which its scale begins. */
     public static int scaleAt(BlockType type) {
-        return type == BlockType.Q6_K ? 208 : 0;
+        return switch (type) {
+            case Q6_K -> 208;
+            case Q3_K -> 108;
+            case Q2_K -> 80;
+            default -> 0;
+        };
     }
 
     /** Returns whether a second binary16 follows the scale: a minimum, or the scale of minima. */
     public static boolean hasMinimum(BlockType type) {
         return switch (type) {
-            case Q4_1, Q5_1, Q4_K, Q5_K -> true;
-            case Q8_0, Q4_0, Q5_0, Q6_K, MXFP4, IQ4_NL, IQ4_XS -> false;
+            case Q4_1, Q5_1, Q4_K, Q5_K, Q2_K -> true;
+            case Q8_0, Q4_0, Q5_0, Q6_K, Q3_K, MXFP4, IQ4_NL, IQ4_XS -> false;
         };
     }
 

@@ -47,7 +47,7 @@ class BlockTensorProperties {
         assertArrayEquals(Floats.bits(expected), Floats.bits(dequantised(weights)), weights.toString());
     }
 
-    /** A scale of 1 or 2^-10 and every quant: no two elements may change places, nor may a bit of one. */
+    /** One scale, no quant of 0, and every bit of a block: no two elements may change places, nor may a bit of one. */
     @Example
     void everyQuantOfEveryElementIsRead() {
         for (BlockType type : BlockType.values()) {
@@ -55,11 +55,11 @@ class BlockTensorProperties {
             BlockTensor block = BlockTensor.view(memory, type, Shape.of(1, type.elements()), 0);
             for (long at = 0; at < type.bytes(); at++) {
                 for (int bit = 0; bit < 8; bit++) {
-                    memory.fill((byte) 0x24); // 0x2424 is a scale of 0.016
-                    memory.set(ValueLayout.JAVA_BYTE, at, (byte) (0x24 ^ 1 << bit));
+                    memory.fill((byte) 0x65); // 0x6565 is a scale of 1381
+                    memory.set(ValueLayout.JAVA_BYTE, at, (byte) (0x65 ^ 1 << bit));
                     float[] values = dequantised(block);
                     assertArrayEquals(rounded(ReferenceBlocks.dequantize(block)), values, type + " byte " + at);
-                    memory.fill((byte) 0x24);
+                    memory.fill((byte) 0x65);
                     assertTrue(
                             !Arrays.equals(dequantised(block), values),
                             type + " ignores bit " + bit + " of byte " + at);
@@ -262,9 +262,9 @@ class BlockTensorProperties {
         for (int block = 0; block < blocks; block++) {
             long at = offset + (long) block * type.bytes();
             if (random.nextBoolean()) {
-                setHalf(memory, at + (type == BlockType.Q6_K ? 208 : 0), random);
+                setHalf(memory, at + Blocks.scaleAt(type), random);
                 if (Blocks.hasMinimum(type)) {
-                    setHalf(memory, at + 2, random);
+                    setHalf(memory, at + Blocks.scaleAt(type) + 2, random);
                 }
             }
             if (type == BlockType.Q8_0 && random.nextBoolean()) {

@@ -201,7 +201,8 @@ final class BlockKernel {
 
     private void finish(int column, int vectorStride, float[] to, int t0, int stride) {
         if (format.scales().hasMins()) {
-            BitFields.addMins(left.prepared(), left.first(), scales, column, k, to, t0, stride, m, vectorStride);
+            int mins = k / format.fields().chain();
+            BitFields.addMins(left.prepared(), left.first(), scales, column, mins, to, t0, stride, m, vectorStride);
         }
     }
 }

@@ -100,7 +100,8 @@ final class BlockWarmUps {
         /** Adds the mins of some rows, or of none. */
         final void mins(int lengthFactor, int count, int vectorStride) {
             if (format.scales().hasMins()) {
-                BitFields.addMins(rows, 0, scales, 0, DEPTH, c, 0, PANEL, lengthFactor * count, vectorStride);
+                int mins = DEPTH / format.fields().chain();
+                BitFields.addMins(rows, 0, scales, 0, mins, c, 0, PANEL, lengthFactor * count, vectorStride);
             }
         }
     }

@@ -82,7 +82,7 @@ final class PlainBlocks {
 
     private void addMins(BitFields.Rows a, int row, float[] to, int t0) {
         if (format.scales().hasMins()) {
-            BitFields.addMinimaPlain(a, row, scales, depth, to, t0);
+            BitFields.addMinimaPlain(a, row, scales, depth / format.fields().chain(), to, t0);
         }
     }
 }

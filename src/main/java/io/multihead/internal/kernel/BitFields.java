@@ -101,12 +101,12 @@ public abstract class BitFields {
     public final void prepare(Rows rows, int first, int count, int depth, boolean hasMins) {
         float[] buffer = rows.buffer;
         for (int row = first; row < first + count; row++) {
-            scale(rows.a, row * ROW, depth, buffer);
+            scale(rows.a, row * ROW, depth, buffer, hasMins);
             int s0 = row * SUMS;
             for (int block = 0; block < depth / chain; block++) {
                 rows.sums[s0 + block] = sixteen(buffer, block * SIXTEEN);
             }
-            for (int block = 0; hasMins && block < depth / ROWS; block++) {
+            for (int block = 0; hasMins && block < depth / chain; block++) {
                 rows.sums[s0 + SUMS_OF_MINS + block] = sixteen(buffer, MicroKernel.MAX_DEPTH + block * SIXTEEN);
             }
         }
@@ -116,12 +116,15 @@ public abstract class BitFields {
      * Scales a row, and stores its elements times the negative offsets: of a chain of 32, the sums of each two that are 16 apart, and
      * such sums of the elements for mins.
      */
-    private void scale(float[] a, int a0, int depth, float[] buffer) {
+    private void scale(float[] a, int a0, int depth, float[] buffer, boolean hasMins) {
         for (int block = 0; block < depth / ROWS; block++) {
             if (chain == ROWS) {
                 addHalves(a, a0 + block * ROWS, buffer, block * SIXTEEN);
             } else {
                 multiply(a, a0 + block * ROWS, negated, buffer, block * ROWS);
+                if (hasMins) {
+                    System.arraycopy(a, a0 + block * ROWS, buffer, MicroKernel.MAX_DEPTH + block * ROWS, ROWS);
+                }
             }
             multiply(a, a0 + block * ROWS, factors, a, a0 + block * ROWS);
         }
@@ -192,8 +195,9 @@ public abstract class BitFields {
     public abstract void store(int[] fields, int f0, int[] words, int w0);
 
     /**
-     * Adds the mins of {@code depth} rows of k to {@code count} rows of tiles: minimum times sum of A, in ascending k.
+     * Adds mins to {@code count} rows of tiles: minimum times sum of A, in ascending k.
      *
+     * @param minsOfColumn how many there are: one for each chain
      * @param first the first of the prepared rows
      * @param column the tile's first column in the panel, whose scales these are
      * @param vectorStride columns from the tile's first vector to its second
@@ -203,7 +207,7 @@ public abstract class BitFields {
             int first,
             float[] scales,
             int column,
-            int depth,
+            int minsOfColumn,
             float[] c,
             int c0,
             int ldc,
@@ -215,7 +219,7 @@ public abstract class BitFields {
             int s = (first + row) * SUMS + SUMS_OF_MINS;
             FloatVector left = FloatVector.fromArray(FLOATS, c, c0 + row * ldc);
             FloatVector right = FloatVector.fromArray(FLOATS, c, c0 + row * ldc + vectorStride);
-            for (int block = 0; block < depth / ROWS; block++) {
+            for (int block = 0; block < minsOfColumn; block++) {
                 FloatVector x = FloatVector.broadcast(FLOATS, sums[s + block]);
                 left = x.fma(FloatVector.fromArray(FLOATS, scales, mins + block * PANEL), left);
                 right = x.fma(FloatVector.fromArray(FLOATS, scales, mins + block * PANEL + vectorStride), right);
@@ -243,7 +247,7 @@ public abstract class BitFields {
     public final void unpack(float[] wide, float[] scales, int depth, boolean hasMins) {
         for (int k = 0; k < depth; k++) {
             int scale = k / chain * PANEL;
-            int minimum = BlockScales.FIRST_MIN + k / ROWS * PANEL;
+            int minimum = BlockScales.FIRST_MIN + k / chain * PANEL;
             for (int column = 0; column < PANEL; column++) {
                 int at = k * PANEL + column;
                 float product = (wide[at] * factors[k % ROWS] + negated[k % ROWS]) * scales[scale + column];
@@ -272,8 +276,8 @@ public abstract class BitFields {
     }
 
     /** Adds mins to all columns of a row without vectors, as {@link #addMins} does. */
-    public static void addMinimaPlain(Rows rows, int row, float[] scales, int depth, float[] c, int c0) {
-        for (int block = 0; block < depth / ROWS; block++) {
+    public static void addMinimaPlain(Rows rows, int row, float[] scales, int minsOfColumn, float[] c, int c0) {
+        for (int block = 0; block < minsOfColumn; block++) {
             float sum = rows.sums[row * SUMS + SUMS_OF_MINS + block];
             addProducts(sum, scales, BlockScales.FIRST_MIN + block * PANEL, c, c0);
         }

@@ -51,8 +51,11 @@ public final class BlockScales {
     /** Two f16 for each 256 rows, and for each 32 of them a scale and a minimum: Q4_K and Q5_K. */
     public static final BlockScales MINS = new BlockScales(HalfPanels.F16, 256, 16, true);
 
-    /** One f16 for each 256 rows, and a scale for each 16 of them: Q6_K. */
+    /** One f16 for each 256 rows, and a scale for each 16 of them: Q6_K and Q3_K. */
     public static final BlockScales SIXTEEN_ROWS = new BlockScales(HalfPanels.F16, 256, 16, false);
+
+    /** Two f16 for each 256 rows, and for each 16 of them a scale and a minimum: Q2_K. */
+    public static final BlockScales SIXTEEN_ROWS_AND_MINS = new BlockScales(HalfPanels.F16, 256, 32, true);
 
     /** One f16 for each 256 rows, and a scale for each 32 of them: IQ4_XS. */
     public static final BlockScales EIGHTHS = new BlockScales(HalfPanels.F16, 256, 8, false);
@@ -61,12 +64,12 @@ public final class BlockScales {
     public static final BlockScales POWERS = new BlockScales(HalfPanels.BF16, 32, 0, false);
 
     /** Floats of the scales of a panel: a row of 32 for each chain, then one for each minimum, then room for a row. */
-    public static final int FLOATS_OF_PANEL = 49 * PANEL;
+    public static final int FLOATS_OF_PANEL = 65 * PANEL;
 
     /** Index at which mins begin. */
     static final int FIRST_MIN = 32 * PANEL;
 
-    private static final int BUFFER = 48 * PANEL;
+    private static final int BUFFER = 64 * PANEL;
     /** Small integers of two words. */
     private static final int EIGHT = 8;
 
@@ -124,17 +127,24 @@ public final class BlockScales {
             }
             return;
         }
+        int scales = scales();
         for (int block = 0; block < depth / rows; block++) {
             long d = at + (long) block * words() * WORD;
             long bytes = d + halfWords() * WORD;
-            int first = block * (hasMins ? EIGHT : small) * PANEL;
-            eight(panels, d, 1f, bytes, PANEL, to, first);
-            if (hasMins) {
-                eight(panels, d + HALF * WORD, -1f, bytes + EIGHT * PANEL, PANEL, to, FIRST_MIN + first);
-            } else if (small > EIGHT) {
-                eight(panels, d, 1f, bytes + EIGHT * PANEL, PANEL, to, first + EIGHT * PANEL);
+            int first = block * scales * PANEL;
+            for (int i = 0; i < scales; i += EIGHT) {
+                eight(panels, d, 1f, bytes + i * PANEL, PANEL, to, first + i * PANEL);
+                if (hasMins) {
+                    int minimum = FIRST_MIN + first + i * PANEL;
+                    eight(panels, d + HALF * WORD, -1f, bytes + (scales + i) * PANEL, PANEL, to, minimum);
+                }
             }
         }
+    }
+
+    /** Returns the small scales of a column. */
+    private int scales() {
+        return hasMins ? small / 2 : small;
     }
 
     /**
@@ -173,7 +183,7 @@ public final class BlockScales {
 
     /** Widens the scales of a panel of {@code depth} rows without vectors, as the other method does. */
     public void widen(int[] words, int depth, float[] to) {
-        int scales = hasMins ? small / 2 : small;
+        int scales = scales();
         for (int block = 0; block < depth / rows; block++) {
             int at = block * words();
             if (small == 0) {

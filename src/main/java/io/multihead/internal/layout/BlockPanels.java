@@ -11,6 +11,7 @@ import io.multihead.internal.kernel.BitFields5;
 import io.multihead.internal.kernel.BitFields6;
 import io.multihead.internal.kernel.BitFields8;
 import io.multihead.internal.kernel.BlockScales;
+import io.multihead.internal.kernel.BitFields2;
 import io.multihead.tensor.BlockType;
 import java.util.EnumMap;
 import java.util.Map;
@@ -37,6 +38,10 @@ public enum BlockPanels {
     Q5_K(new BitFields5(0), BlockScales.MINS, () -> new QuantisedBlock.Mins(true)),
     /** Signed 6 bits with an int8 scale for each 16 rows, and an f16 for each 256. */
     Q6_K(new BitFields6(), BlockScales.SIXTEEN_ROWS, QuantisedBlock.Sixes::new),
+    /** Signed 3 bits, stored as 6, with scales as {@link #Q6_K} has them: 210 bytes for the 110 of the file. */
+    Q3_K(new BitFields6(), BlockScales.SIXTEEN_ROWS, QuantisedBlock.Threes::new),
+    /** Unsigned 2 bits with a scale and a minimum for each 16 rows, and two f16 for each 256: 100 bytes for the 84 of the file. */
+    Q2_K(new BitFields2(), BlockScales.SIXTEEN_ROWS_AND_MINS, QuantisedBlock.Twos::new),
     /** Codes of E2M1 with a bf16 scale, a power of two, for each 32 rows: 18 bytes for the 17 of the file. */
     MXFP4(BitFields4Table.e2m1(), BlockScales.POWERS, () -> new QuantisedBlock.Codes(BitFields4Table.e2m1(), 1)),
     /** Codes of IQ4_NL with an f16 scale for each 32 rows. */

@@ -35,6 +35,8 @@ public enum PanelFormat {
     Q4_K(BlockType.Q4_K),
     Q5_K(BlockType.Q5_K),
     Q6_K(BlockType.Q6_K),
+    Q3_K(BlockType.Q3_K),
+    Q2_K(BlockType.Q2_K),
     MXFP4(BlockType.MXFP4),
     IQ4_NL(BlockType.IQ4_NL),
     IQ4_XS(BlockType.IQ4_XS);

@@ -157,6 +157,51 @@ abstract class QuantisedBlock {
         }
     }
 
+    /** Sixteen scales of 6 bits, and elements of 3: the pairs of low bits of four in a byte, high bits of eight in another. */
+    static final class Threes extends QuantisedBlock {
+        Threes() {
+            super(new byte[16]);
+        }
+
+        @Override
+        void read(byte[] from, int at, int[] elements) {
+            d = half(from, at + 108);
+            for (int part = 0; part < 16; part++) {
+                int low = from[at + 96 + part % 8] >> part / 8 * 4 & 15;
+                int high = from[at + 104 + part % 4] >> part / 4 * 2 & 3;
+                small[part] = (byte) ((low | high << 4) - 32);
+            }
+            for (int i = 0; i < 256; i++) {
+                int pair = pairOfBits(from, at + 32, i);
+                elements[i] = (pair | (from[at + i % 32] >> i / 32 & 1) << 2) - 4;
+            }
+        }
+    }
+
+    /** Sixteen scales and minima of 4 bits each, and elements of 2. */
+    static final class Twos extends QuantisedBlock {
+        Twos() {
+            super(new byte[32]);
+        }
+
+        @Override
+        void read(byte[] from, int at, int[] elements) {
+            d = half(from, at + 80);
+            dmin = half(from, at + 82);
+            for (int part = 0; part < 16; part++) {
+                small[part] = (byte) (from[at + part] & 15);
+                small[part + 16] = (byte) (from[at + part] >> 4 & 15);
+            }
+            for (int i = 0; i < 256; i++) {
+                elements[i] = pairOfBits(from, at + 16, i);
+            }
+        }
+    }
+
+    private static int pairOfBits(byte[] from, int at, int element) {
+        return from[at + element / 128 * 32 + element % 32] >> element / 32 % 4 * 2 & 3;
+    }
+
     /** 32 codes with a scale of two bytes, an f16, or of one, an E8M0 that becomes the bf16 of half of it. */
     static final class Codes extends QuantisedBlock {
         private static final int NAN = 255;

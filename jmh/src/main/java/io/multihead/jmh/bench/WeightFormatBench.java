@@ -42,7 +42,7 @@ public class WeightFormatBench extends ThreadedComparison {
     @Param({"multihead", "multihead-8bit", "multihead-f32", "onnxruntime", "onnxruntime-8bit", "llamacpp", "loops"})
     public String impl;
 
-    @Param({"BF16", "F16", "Q8_0", "Q4_0", "Q5_0", "Q4_K", "Q5_K", "Q6_K", "MXFP4", "IQ4_NL", "IQ4_XS"})
+    @Param({"BF16", "F16", "Q8_0", "Q4_0", "Q5_0", "Q4_K", "Q5_K", "Q6_K", "Q3_K", "Q2_K", "MXFP4", "IQ4_NL", "IQ4_XS"})
     public String format;
 
     @Param({"1", "4", "64", "512"})

@@ -90,6 +90,8 @@ public final class GgmlProduct implements AutoCloseable {
             case "Q4_1" -> 3;
             case "Q5_0" -> 6;
             case "Q5_1" -> 7;
+            case "Q2_K" -> 10;
+            case "Q3_K" -> 11;
             case "Q4_K" -> 12;
             case "Q5_K" -> 13;
             case "Q6_K" -> 14;

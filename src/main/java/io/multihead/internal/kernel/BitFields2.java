@@ -1,0 +1,167 @@
+package io.multihead.internal.kernel;
+
+import static io.multihead.internal.base.NativeMemory.ORDER;
+import static io.multihead.internal.base.NativeMemory.WORD;
+import static io.multihead.internal.kernel.Lanes.COUNT;
+import static io.multihead.internal.kernel.Lanes.FLOATS;
+import static io.multihead.internal.kernel.Lanes.HALF;
+import static io.multihead.internal.kernel.Lanes.INTS;
+import static io.multihead.internal.kernel.Lanes.PANEL;
+import static io.multihead.internal.kernel.Lanes.ROW;
+
+import io.multihead.internal.base.NativeMemory;
+import java.lang.foreign.MemorySegment;
+import jdk.incubator.vector.FloatVector;
+import jdk.incubator.vector.IntVector;
+import jdk.incubator.vector.VectorOperators;
+
+/** Sixteen fields of 2 bits to a word, of k to k + 15 from the lowest bits up, which are a chain. The highest is a signed number. */
+public final class BitFields2 extends BitFields {
+    /** Fields of a word. */
+    private static final int FIELDS = 16;
+
+    private static final int BITS = 2;
+    private static final int MASK = 3;
+
+    /** Creates the layout, of elements from 0 to 3. */
+    public BitFields2() {
+        super(FIELDS, new Words(1, FIELDS, BITS, 0, 0), offsets(FIELDS, 0, -2), factors(FIELDS, BITS));
+    }
+
+    @Override
+    public void store(int[] fields, int f0, int[] words, int w0) {
+        for (int block = 0; block < ROWS / FIELDS; block++) {
+            int word = 0;
+            for (int field = 0; field < FIELDS; field++) {
+                word |= (fields[f0 + block * FIELDS + field] & MASK) << BITS * field;
+            }
+            words[w0 + block * PANEL] = word;
+        }
+    }
+
+    @Override
+    public void tile1(
+            Rows rows,
+            int row,
+            MemorySegment panels,
+            long b0,
+            float[] scales,
+            int column,
+            int depth,
+            float[] c,
+            int c0) {
+        MemorySegment b = NativeMemory.known(panels);
+        int one = MicroKernel.unknownOne(depth);
+        float[] a = rows.a;
+        float[] sums = rows.sums;
+        int a0 = row * ROW;
+        int s0 = row * SUMS;
+        long from = b0 + column * WORD;
+        FloatVector zero = FloatVector.zero(FLOATS);
+        FloatVector c00 = zero, c01 = zero;
+        for (int block = 0; block < depth / FIELDS; block += one) {
+            FloatVector v0 = FloatVector.broadcast(FLOATS, sums[s0 + block]), v1 = v0;
+            IntVector left = IntVector.fromMemorySegment(INTS, b, from + block * WORDS, ORDER);
+            IntVector right = IntVector.fromMemorySegment(INTS, b, from + block * WORDS + HALF_BYTES, ORDER);
+            for (int field = 0; field < FIELDS; field++) {
+                FloatVector x = FloatVector.broadcast(FLOATS, a[a0 + block * FIELDS + field]);
+                v0 = x.fma(
+                        (FloatVector) left.and(MASK << BITS * field).convertShape(VectorOperators.I2F, FLOATS, 0), v0);
+                v1 = x.fma(
+                        (FloatVector) right.and(MASK << BITS * field).convertShape(VectorOperators.I2F, FLOATS, 0), v1);
+            }
+            c00 = FloatVector.fromArray(FLOATS, scales, column + block * PANEL).fma(v0, c00);
+            c01 = FloatVector.fromArray(FLOATS, scales, column + HALF + block * PANEL)
+                    .fma(v1, c01);
+        }
+        c00.intoArray(c, c0);
+        c01.intoArray(c, c0 + HALF);
+    }
+
+    @Override
+    public void tile4(
+            Rows rows,
+            int row,
+            MemorySegment panels,
+            long b0,
+            float[] scales,
+            int column,
+            int depth,
+            float[] c,
+            int c0,
+            int ldc) {
+        MemorySegment b = NativeMemory.known(panels);
+        float[] a = rows.a;
+        float[] sums = rows.sums;
+        int a0 = row * ROW;
+        int s0 = row * SUMS;
+        long from = b0 + column * WORD;
+        FloatVector zero = FloatVector.zero(FLOATS);
+        FloatVector c00 = zero, c01 = zero;
+        FloatVector c10 = zero, c11 = zero;
+        FloatVector c20 = zero, c21 = zero;
+        FloatVector c30 = zero, c31 = zero;
+        for (int block = 0; block < depth / FIELDS; block++) {
+            FloatVector v00 = FloatVector.broadcast(FLOATS, sums[s0 + block]), v01 = v00;
+            FloatVector v10 = FloatVector.broadcast(FLOATS, sums[s0 + block + SUMS]), v11 = v10;
+            FloatVector v20 = FloatVector.broadcast(FLOATS, sums[s0 + block + 2 * SUMS]), v21 = v20;
+            FloatVector v30 = FloatVector.broadcast(FLOATS, sums[s0 + block + 3 * SUMS]), v31 = v30;
+            int k = a0 + block * FIELDS;
+            IntVector left = IntVector.fromMemorySegment(INTS, b, from + block * WORDS, ORDER);
+            IntVector right = IntVector.fromMemorySegment(INTS, b, from + block * WORDS + HALF_BYTES, ORDER);
+            for (int field = 0; field < FIELDS; field++) {
+                FloatVector w0 =
+                        (FloatVector) left.and(MASK << BITS * field).convertShape(VectorOperators.I2F, FLOATS, 0);
+                FloatVector w1 =
+                        (FloatVector) right.and(MASK << BITS * field).convertShape(VectorOperators.I2F, FLOATS, 0);
+                FloatVector x0 = FloatVector.broadcast(FLOATS, a[k + field]);
+                v00 = x0.fma(w0, v00);
+                v01 = x0.fma(w1, v01);
+                FloatVector x1 = FloatVector.broadcast(FLOATS, a[k + field + ROW]);
+                v10 = x1.fma(w0, v10);
+                v11 = x1.fma(w1, v11);
+                FloatVector x2 = FloatVector.broadcast(FLOATS, a[k + field + 2 * ROW]);
+                v20 = x2.fma(w0, v20);
+                v21 = x2.fma(w1, v21);
+                FloatVector x3 = FloatVector.broadcast(FLOATS, a[k + field + 3 * ROW]);
+                v30 = x3.fma(w0, v30);
+                v31 = x3.fma(w1, v31);
+            }
+            FloatVector d0 = FloatVector.fromArray(FLOATS, scales, column + block * PANEL);
+            FloatVector d1 = FloatVector.fromArray(FLOATS, scales, column + HALF + block * PANEL);
+            c00 = d0.fma(v00, c00);
+            c01 = d1.fma(v01, c01);
+            c10 = d0.fma(v10, c10);
+            c11 = d1.fma(v11, c11);
+            c20 = d0.fma(v20, c20);
+            c21 = d1.fma(v21, c21);
+            c30 = d0.fma(v30, c30);
+            c31 = d1.fma(v31, c31);
+        }
+        c00.intoArray(c, c0);
+        c01.intoArray(c, c0 + HALF);
+        c10.intoArray(c, c0 + ldc);
+        c11.intoArray(c, c0 + ldc + HALF);
+        c20.intoArray(c, c0 + 2 * ldc);
+        c21.intoArray(c, c0 + 2 * ldc + HALF);
+        c30.intoArray(c, c0 + 3 * ldc);
+        c31.intoArray(c, c0 + 3 * ldc + HALF);
+    }
+
+    @Override
+    public void widen(MemorySegment panels, long b0, int depth, MemorySegment to) {
+        MemorySegment b = NativeMemory.known(panels);
+        MemorySegment target = NativeMemory.known(to);
+        for (int block = 0; block < depth / FIELDS; block++) {
+            for (int column = 0; column < PANEL; column += COUNT) {
+                IntVector words = IntVector.fromMemorySegment(INTS, b, b0 + block * WORDS + column * WORD, ORDER);
+                long at = block * FIELDS * WORDS + column * WORD;
+                for (int field = 0; field < FIELDS; field++) {
+                    FloatVector wide =
+                            (FloatVector) words.and(MASK << BITS * field).convertShape(VectorOperators.I2F, FLOATS, 0);
+                    wide.intoMemorySegment(target, at + field * WORDS, ORDER);
+                }
+            }
+        }
+    }
+}
