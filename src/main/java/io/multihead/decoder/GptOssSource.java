@@ -20,7 +20,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * The tensors of a folder of GPT-OSS, whose experts are tensors of codes {@code [experts, outputs, blocks, 16]} and of scales {@code [experts,
  * outputs, blocks]}; rows of gates are even ones, rows of ups odd ones. Each expert's matrices appear as blocks of {@link BlockType#MXFP4} under
- * names of their own, and are made when they are taken. Two codes of a byte are neighbors in the folder, and 16 apart in these blocks.
+ * names of their own, and are made when they are taken. Two codes of a byte are neighbors in the folder, and 16 apart in these blocks. A
+ * folder that is not quantised has tensors {@code [experts, inputs, outputs]} of numbers instead, of which matrices are views.
  */
 final class GptOssSource implements WeightSource {
     private static final int CODE_BYTES = 16;
@@ -31,7 +32,7 @@ final class GptOssSource implements WeightSource {
     private static final String SCALES = "_scales";
     private static final String BIAS = "_bias";
     private static final Pattern OF_ALL =
-            Pattern.compile("(.*\\.mlp\\.experts\\.)(gate_up_proj|down_proj)(_blocks|_scales|_bias)");
+            Pattern.compile("(.*\\.mlp\\.experts\\.)(gate_up_proj|down_proj)(_blocks|_scales|_bias|)");
     private static final Pattern OF_ONE =
             Pattern.compile("(.*\\.mlp\\.experts\\.)(\\d{1,6})\\.(gate|up|down)_proj\\.(weight|bias)");
 
@@ -88,8 +89,11 @@ final class GptOssSource implements WeightSource {
         int expert = Integer.parseInt(one.group(2));
         int first = one.group(3).equals("up") ? 1 : 0;
         int step = isDown ? 1 : 2;
-        return one.group(4).equals("bias")
-                ? StoredWeight.of(rows(tensor(all + BIAS, 2, null), expert, first, step))
+        if (one.group(4).equals("bias")) {
+            return StoredWeight.of(rows(tensor(all + BIAS, 2, null).select(0, expert), first, step));
+        }
+        return folder.contains(all)
+                ? StoredWeight.of(rows(tensor(all, 3, null).select(0, expert).permute(1, 0), first, step))
                 : StoredWeight.of(blocks(all, expert, first, step));
     }
 
@@ -98,9 +102,8 @@ final class GptOssSource implements WeightSource {
         return names.contains(name) && one.matches() ? one : null;
     }
 
-    /** Returns every second row of an expert, or each. */
-    private static Tensor rows(Tensor all, int expert, int first, int step) {
-        Tensor own = all.select(0, expert);
+    /** Returns every second row, or each. */
+    private static Tensor rows(Tensor own, int first, int step) {
         long rows = own.dim(0) / step;
         long[] strides = own.rank() == 1 ? new long[] {step} : new long[] {own.stride(0) * step, own.stride(1)};
         Shape shape = own.rank() == 1 ? Shape.of(rows) : Shape.of(rows, own.dim(1));
@@ -169,9 +172,10 @@ final class GptOssSource implements WeightSource {
         if (one == null || one.group(4).equals("bias")) {
             return one == null ? folder.bytes(name) : 0;
         }
-        String all = one.group(1) + (one.group(3).equals("down") ? DOWN : GATE_UP) + BLOCKS;
-        Shape codes = folder.get(all, Shape.of()).shape();
+        String all = one.group(1) + (one.group(3).equals("down") ? DOWN : GATE_UP);
+        boolean isPlain = folder.contains(all);
+        Shape codes = folder.get(isPlain ? all : all + BLOCKS, Shape.of()).shape();
         long parts = codes.dim(0) * (one.group(3).equals("down") ? 1 : 2);
-        return codes.elements() / parts / CODE_BYTES * BlockType.MXFP4.bytes();
+        return isPlain ? folder.bytes(all) / parts : codes.elements() / parts / CODE_BYTES * BlockType.MXFP4.bytes();
     }
 }

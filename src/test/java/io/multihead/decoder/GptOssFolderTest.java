@@ -45,7 +45,7 @@ class GptOssFolderTest {
     @Test
     void codesAndScalesAreExperts() throws IOException {
         FamilyFile file = new FamilyFile(Kind.GPT_OSS, 8);
-        write(file, CONFIG);
+        write(file, CONFIG, true);
         FamilyFilesTest.assertClose(file, folder);
         Path packed = folder.resolve("packed");
         try (Compute cpu = Compute.serial();
@@ -64,6 +64,14 @@ class GptOssFolderTest {
                     message.endsWith("config.json: config.quantization_config.quant_method: gptq; expected mxfp4"),
                     message);
         }
+    }
+
+    /** As transformers saves a model that was trained further. */
+    @Test
+    void numbersAreExperts() throws IOException {
+        FamilyFile file = new FamilyFile(Kind.GPT_OSS, 8);
+        write(file, CONFIG.replaceAll("\"quantization_config\".*\n", ""), false);
+        FamilyFilesTest.assertClose(file, folder);
     }
 
     @Test
@@ -99,18 +107,18 @@ class GptOssFolderTest {
         }
     }
 
-    private void write(FamilyFile file, String config) throws IOException {
+    private void write(FamilyFile file, String config, boolean quantised) throws IOException {
         Files.writeString(folder.resolve("config.json"), config);
         Files.writeString(folder.resolve("tokenizer.json"), BytePieces.tokenizerJson());
         Map<String, Tensor> all = new LinkedHashMap<>();
         try (Arena arena = Arena.ofConfined()) {
             for (String name : file.matrices()) {
-                if (name.contains("_exps")) {
-                    BlockTensor quantised = BlockTensor.quantize(arena, file.tensor(name), BlockType.MXFP4);
-                    Tensor wide = Tensor.allocate(arena, DType.F32, quantised.shape());
-                    quantised.dequantize(wide);
+                if (name.contains("_exps") && quantised) {
+                    BlockTensor rounded = BlockTensor.quantize(arena, file.tensor(name), BlockType.MXFP4);
+                    Tensor wide = Tensor.allocate(arena, DType.F32, rounded.shape());
+                    rounded.dequantize(wide);
                     file.replace(name, wide);
-                } else {
+                } else if (!name.contains("_exps")) {
                     all.put(FamilyNames.huggingFace(Kind.GPT_OSS, name), file.tensor(name));
                 }
             }
@@ -120,7 +128,7 @@ class GptOssFolderTest {
                 }
             }
             for (int layer = 0; layer < Kind.GPT_OSS.layers; layer++) {
-                putExperts(file, layer, all, arena);
+                putExperts(file, layer, all, quantised ? arena : null);
             }
             Safetensors.write(folder.resolve("model.safetensors"), all, Map.of());
         }
@@ -130,12 +138,22 @@ class GptOssFolderTest {
         String from = "blk." + layer + ".ffn_";
         String to = "model.layers." + layer + ".mlp.experts.";
         Tensor both = interleaved(file.tensor(from + "gate_exps.weight"), file.tensor(from + "up_exps.weight"));
-        putBlocks(both, to + "gate_up_proj", all, arena);
-        putBlocks(file.tensor(from + "down_exps.weight"), to + "down_proj", all, arena);
+        Tensor down = file.tensor(from + "down_exps.weight");
+        if (arena == null) {
+            all.put(to + "gate_up_proj", dense(both.permute(0, 2, 1)));
+            all.put(to + "down_proj", dense(down.permute(0, 2, 1)));
+        } else {
+            putBlocks(both, to + "gate_up_proj", all, arena);
+            putBlocks(down, to + "down_proj", all, arena);
+        }
         all.put(
                 to + "gate_up_proj_bias",
                 interleaved(file.tensor(from + "gate_exps.bias"), file.tensor(from + "up_exps.bias")));
         all.put(to + "down_proj_bias", file.tensor(from + "down_exps.bias"));
+    }
+
+    private static Tensor dense(Tensor tensor) {
+        return Tensor.of(tensor.toArray(), tensor.shape().toArray());
     }
 
     /** Rows of gates and ups in turns. */
