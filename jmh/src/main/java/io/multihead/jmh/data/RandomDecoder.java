@@ -40,7 +40,9 @@ public final class RandomDecoder {
         /** Qwen3-0.6B, without its normalisation of heads. */
         QWEN3_0_6B(28, 1024, 16, 8, 128, 3072),
         /** Llama-3.2-1B. */
-        LLAMA3_1B(16, 2048, 32, 8, 64, 8192);
+        LLAMA3_1B(16, 2048, 32, 8, 64, 8192),
+        /** Eight of the 48 layers of Qwen3-30B-A3B. */
+        QWEN3_30B_A3B(8, 2048, 32, 4, 128, 768, 128, 8);
 
         private final int layers;
         private final int dim;
@@ -48,14 +50,27 @@ public final class RandomDecoder {
         private final int keyHeads;
         private final int headDim;
         private final int inner;
+        private final int experts;
+        /** Experts of a token. */
+        private final int used;
 
         Model(int layers, int dim, int heads, int keyHeads, int headDim, int inner) {
+            this(layers, dim, heads, keyHeads, headDim, inner, 0, 0);
+        }
+
+        Model(int layers, int dim, int heads, int keyHeads, int headDim, int inner, int experts, int used) {
             this.layers = layers;
             this.dim = dim;
             this.heads = heads;
             this.keyHeads = keyHeads;
             this.headDim = headDim;
             this.inner = inner;
+            this.experts = experts;
+            this.used = used;
+        }
+
+        private String architecture() {
+            return experts == 0 ? "llama" : "qwen3moe";
         }
     }
 
@@ -85,18 +100,31 @@ public final class RandomDecoder {
         matrix(writer, "token_embd.weight", VOCABULARY, model.dim);
         for (int layer = 0; layer < model.layers; layer++) {
             String at = "blk." + layer + ".";
-            ones(writer, at + "attn_norm.weight");
+            ones(writer, at + "attn_norm.weight", model.dim);
             matrix(writer, at + "attn_q.weight", model.heads * model.headDim, model.dim);
             matrix(writer, at + "attn_k.weight", model.keyHeads * model.headDim, model.dim);
             matrix(writer, at + "attn_v.weight", model.keyHeads * model.headDim, model.dim);
             matrix(writer, at + "attn_output.weight", model.dim, model.heads * model.headDim);
-            ones(writer, at + "ffn_norm.weight");
+            ones(writer, at + "ffn_norm.weight", model.dim);
+            if (model.experts > 0) {
+                experts(writer, at);
+                continue;
+            }
             matrix(writer, at + "ffn_gate.weight", model.inner, model.dim);
             matrix(writer, at + "ffn_up.weight", model.inner, model.dim);
             matrix(writer, at + "ffn_down.weight", model.dim, model.inner);
         }
-        ones(writer, "output_norm.weight");
+        ones(writer, "output_norm.weight", model.dim);
         writer.write(file);
+    }
+
+    private void experts(GgufWriter writer, String at) {
+        ones(writer, at + "attn_q_norm.weight", model.headDim);
+        ones(writer, at + "attn_k_norm.weight", model.headDim);
+        writer.tensor(at + "ffn_gate_inp.weight", drawn(at, model.experts, model.dim));
+        matrix(writer, at + "ffn_gate_exps.weight", model.experts, model.inner, model.dim);
+        matrix(writer, at + "ffn_up_exps.weight", model.experts, model.inner, model.dim);
+        matrix(writer, at + "ffn_down_exps.weight", model.experts, model.dim, model.inner);
     }
 
     private GgufWriter metadata() {
@@ -113,20 +141,26 @@ public final class RandomDecoder {
         while (tokens.size() < VOCABULARY) {
             tokens.add("t" + tokens.size());
         }
-        return new GgufWriter()
-                .put("general.architecture", GgufValue.ofString("llama"))
-                .put("llama.context_length", number(32_768))
-                .put("llama.embedding_length", number(model.dim))
-                .put("llama.block_count", number(model.layers))
-                .put("llama.feed_forward_length", number(model.inner))
-                .put("llama.attention.head_count", number(model.heads))
-                .put("llama.attention.head_count_kv", number(model.keyHeads))
-                .put("llama.attention.key_length", number(model.headDim))
-                .put("llama.attention.value_length", number(model.headDim))
-                .put("llama.attention.layer_norm_rms_epsilon", GgufValue.ofF32(1e-5f))
-                .put("llama.rope.freq_base", GgufValue.ofF32(500_000))
-                .put("llama.rope.dimension_count", number(model.headDim))
-                .put("llama.vocab_size", number(VOCABULARY))
+        String at = model.architecture() + ".";
+        GgufWriter writer = new GgufWriter();
+        if (model.experts > 0) {
+            writer.put(at + "expert_count", number(model.experts))
+                    .put(at + "expert_used_count", number(model.used))
+                    .put(at + "expert_feed_forward_length", number(model.inner));
+        }
+        return writer.put("general.architecture", GgufValue.ofString(model.architecture()))
+                .put(at + "context_length", number(32_768))
+                .put(at + "embedding_length", number(model.dim))
+                .put(at + "block_count", number(model.layers))
+                .put(at + "feed_forward_length", number(model.inner))
+                .put(at + "attention.head_count", number(model.heads))
+                .put(at + "attention.head_count_kv", number(model.keyHeads))
+                .put(at + "attention.key_length", number(model.headDim))
+                .put(at + "attention.value_length", number(model.headDim))
+                .put(at + "attention.layer_norm_rms_epsilon", GgufValue.ofF32(1e-5f))
+                .put(at + "rope.freq_base", GgufValue.ofF32(500_000))
+                .put(at + "rope.dimension_count", number(model.headDim))
+                .put(at + "vocab_size", number(VOCABULARY))
                 .put("tokenizer.ggml.model", GgufValue.ofString("llama"))
                 .put("tokenizer.ggml.tokens", GgufValue.ofStrings(tokens))
                 .put("tokenizer.ggml.scores", GgufValue.ofFloats(new float[VOCABULARY]))
@@ -140,20 +174,23 @@ public final class RandomDecoder {
         return GgufValue.ofInteger(GgufType.U32, value);
     }
 
-    private void ones(GgufWriter writer, String name) {
-        float[] ones = new float[model.dim];
+    private static void ones(GgufWriter writer, String name, int count) {
+        float[] ones = new float[count];
         Arrays.fill(ones, 1f);
         writer.tensor(name, Tensor.of(ones));
     }
 
-    private void matrix(GgufWriter writer, String name, int rows, int columns) {
-        Shape shape = Shape.of(rows, columns);
+    /** Writes one matrix, or several as one tensor. */
+    private void matrix(GgufWriter writer, String name, long... sizes) {
+        Shape shape = Shape.of(sizes);
+        int columns = (int) sizes[sizes.length - 1];
+        long rows = shape.elements() / columns;
         boolean plain =
                 Arrays.stream(DType.values()).anyMatch(type -> type.name().equals(format));
         if (plain) {
             DType type = DType.valueOf(format);
             writer.tensor(name, new LazyTensor(type, shape, arena -> {
-                Tensor drawn = drawn(name, columns).copy(arena, type);
+                Tensor drawn = drawn(name, DRAWN_ROWS, columns).copy(arena, type);
                 MemorySegment all = repeated(drawn.memory(), shape.elements() * type.bytes(), arena);
                 return Tensor.view(all, type, shape);
             }));
@@ -161,7 +198,7 @@ public final class RandomDecoder {
         }
         BlockType type = BlockType.valueOf(format);
         writer.blocks(name, type, shape, arena -> {
-            BlockTensor drawn = BlockTensor.quantize(arena, drawn(name, columns), type);
+            BlockTensor drawn = BlockTensor.quantize(arena, drawn(name, DRAWN_ROWS, columns), type);
             MemorySegment bytes = drawn.memory().asSlice(drawn.offset(), drawn.bytes());
             return BlockTensor.view(repeated(bytes, rows * drawn.rowBytes(), arena), type, shape, 0);
         });
@@ -176,12 +213,12 @@ public final class RandomDecoder {
         return all;
     }
 
-    private static Tensor drawn(String name, int columns) {
+    private static Tensor drawn(String name, int rows, int columns) {
         SplittableRandom random = new SplittableRandom(name.hashCode());
-        float[] values = new float[DRAWN_ROWS * columns];
+        float[] values = new float[rows * columns];
         for (int i = 0; i < values.length; i++) {
             values[i] = (float) random.nextGaussian(0, 0.02);
         }
-        return Tensor.of(values, DRAWN_ROWS, columns);
+        return Tensor.of(values, rows, columns);
     }
 }
