@@ -4,14 +4,18 @@ import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.Mask;
 import io.multihead.attention.ScoreOptions;
 import io.multihead.decoder.DecoderConfig.AttentionRule;
+import io.multihead.decoder.DecoderConfig.Beside;
 import io.multihead.decoder.DecoderConfig.Head;
 import io.multihead.decoder.DecoderConfig.Heads;
 import io.multihead.decoder.DecoderConfig.LayerRule;
 import io.multihead.decoder.DecoderConfig.NormRule;
 import io.multihead.decoder.DecoderConfig.Sizes;
+import io.multihead.decoder.DecoderConfig.Values;
 import io.multihead.internal.load.Weights;
 import io.multihead.model.Block;
+import io.multihead.model.Branches;
 import io.multihead.model.EmbeddingTables;
+import io.multihead.model.Experts;
 import io.multihead.model.FeedForward;
 import io.multihead.model.KeyValueSizes;
 import io.multihead.model.LayerEmbeddings;
@@ -111,21 +115,35 @@ final class DecoderBuilder {
                 ? LinearLayer.of(config, linear, weights, at)
                 : rule.taps() > 0 ? convolution(at, rule.taps()) : attention(at, rule);
         DecoderConfig.ExpertRule experts = config.experts();
+        boolean branches = experts != null && experts.beside() == Beside.BRANCH;
         Part feedForward = experts == null || experts.dense().contains(layer)
                 ? feedForward(at)
-                : ExpertLayer.of(config, experts, weights, at);
+                : branches ? branches(at, experts) : ExpertLayer.of(config, experts, weights, at);
         Norm before = norm(at + "attn_norm.weight", sizes.dim());
-        Norm between = norm(betweenName(at), sizes.dim());
+        Norm between = branches ? null : norm(betweenName(at), sizes.dim());
         if (!config.norms().sandwich()) {
-            return Block.preNorm(before, attention, between, feedForward);
+            return Block.of(Sublayer.preNorm(before, attention), new Sublayer(feedForward, between, null, null));
         }
         Norm afterAttention = norm(at + "post_attention_norm.weight", sizes.dim());
         Norm afterFeedForward = norm(at + "post_ffw_norm.weight", sizes.dim());
         Block block = Block.sandwichNorm(before, attention, afterAttention, between, feedForward, afterFeedForward);
-        return config.layerInputs() == 0 ? block : withLayerInput(block, at, layer);
+        Block all = config.layerInputs() == 0 ? block : withLayerInput(block, at, layer);
+        String scale = at + "layer_output_scale.weight";
+        return weights.has(scale) ? all.withScale(weights.numbers(scale, 1).get(0)) : all;
     }
 
-    /** Adds a layer's part for embeddings of its own, and the factor of its result, where the file has one. */
+    /** Returns a feed-forward layer beside experts, both of the states as they are, and each with norms of its own. */
+    private Branches branches(String at, DecoderConfig.ExpertRule rule) {
+        int dim = config.sizes().dim();
+        Norm before = norm(at + "ffn_norm.weight", dim);
+        Norm after = norm(at + "post_ffw_norm_1.weight", dim);
+        Experts experts = ExpertLayer.of(config, rule, weights, at).withNorm(norm(at + "pre_ffw_norm_2.weight", dim));
+        return Branches.of(
+                new Sublayer(feedForward(at), before, after, null),
+                new Sublayer(experts, null, norm(at + "post_ffw_norm_2.weight", dim), null));
+    }
+
+    /** Adds a layer's part for embeddings of its own. */
     private Block withLayerInput(Block block, String at, int layer) {
         int dim = config.sizes().dim();
         int inner = config.layerInputs();
@@ -133,9 +151,7 @@ final class DecoderBuilder {
         LayerInput input = LayerInput.of(gate, linear(at + "proj", dim, inner), layer);
         List<Sublayer> all = new ArrayList<>(block.sublayers());
         all.add(new Sublayer(input, null, norm(at + "post_norm.weight", dim), null));
-        Block changed = Block.of(all.toArray(Sublayer[]::new));
-        String scale = at + "layer_output_scale.weight";
-        return weights.has(scale) ? changed.withScale(weights.numbers(scale, 1).get(0)) : changed;
+        return Block.of(all.toArray(Sublayer[]::new));
     }
 
     private LayerEmbeddings layerEmbeddings() {
@@ -161,7 +177,7 @@ final class DecoderBuilder {
         Sizes sizes = config.sizes();
         AttentionRule rule = config.attention();
         Heads own = layer.heads();
-        Heads heads = own == null ? new Heads(sizes.headDim(), sizes.keyValueHeads()) : own;
+        Heads heads = own == null ? new Heads(sizes.headDim(), sizes.keyValueHeads(), Values.OWN) : own;
         if (layer.keysOf() >= 0) {
             return sharing(at, layer, heads);
         }
@@ -170,10 +186,7 @@ final class DecoderBuilder {
         int keys = heads.keyValueHeads() * heads.headDim();
         LinearGroup projections = config.fused()
                 ? parts(at + "attn_qkv.weight", queries, keys, keys)
-                : LinearGroup.of(
-                        projection(at + "attn_q", queries + gates),
-                        projection(at + "attn_k", keys),
-                        projection(at + "attn_v", keys));
+                : projections(at, queries + gates, keys, heads.values());
         PackedLinear output = residual(linear(at + "attn_output", sizes.dim(), queries));
         AttentionOptions options = options(at, layer, rule);
         SelfAttention plain = rule.gated()
@@ -185,6 +198,15 @@ final class DecoderBuilder {
                     norm(at + "attn_q_norm.weight", heads.headDim()), norm(at + "attn_k_norm.weight", heads.headDim()));
         }
         return own == null ? attention : attention.withValueNorm(plainNorm(heads.headDim()));
+    }
+
+    /** Returns query, key and value; where values are made by the projection of keys, it computes twice, and is in memory once. */
+    private LinearGroup projections(String at, int queries, int keys, Values values) {
+        PackedLinear query = projection(at + "attn_q", queries);
+        PackedLinear key = projection(at + "attn_k", keys);
+        String value = at + "attn_v";
+        boolean isKey = values == Values.KEYS || values == Values.ANY && !weights.has(value + ".weight");
+        return LinearGroup.of(query, key, isKey ? key : projection(value, keys));
     }
 
     /** Files may have keys of layers that use those of another one. */

@@ -149,8 +149,19 @@ record DecoderConfig(
      *
      * @param headDim elements of each
      * @param keyValueHeads those of keys and values
+     * @param values which projection makes values
      */
-    record Heads(int headDim, int keyValueHeads) {}
+    record Heads(int headDim, int keyValueHeads, Values values) {}
+
+    /** Which projection makes the values of a layer. */
+    enum Values {
+        /** One in the file; without it it is malformed. */
+        OWN,
+        /** That of the keys. */
+        KEYS,
+        /** One in the file, or else that of the keys. */
+        ANY
+    }
 
     /**
      * Experts, chosen by the softmax of a router's logits.
@@ -160,7 +171,7 @@ record DecoderConfig(
      * @param normalised whether the factors of those that are chosen are divided by their sum
      * @param dense layers that have one feed-forward layer and no experts
      * @param clamp limits of gates and ups, or null
-     * @param shared whether a network with a gate computes each token besides
+     * @param beside what computes each token besides
      */
     record ExpertRule(
             int count,
@@ -168,19 +179,28 @@ record DecoderConfig(
             boolean normalised,
             List<Integer> dense,
             @Nullable Clamp clamp,
-            boolean shared) {
+            Beside beside) {
         ExpertRule {
             dense = List.copyOf(dense);
         }
 
         ExpertRule(int count, int used, boolean normalised, List<Integer> dense) {
-            this(count, used, normalised, dense, null, false);
+            this(count, used, normalised, dense, null, Beside.NOTHING);
         }
 
-        /** Returns these with a network that computes each token. */
-        ExpertRule withShared() {
-            return new ExpertRule(count, used, normalised, dense, clamp, true);
+        /** Returns these with what computes each token besides. */
+        ExpertRule with(Beside newBeside) {
+            return new ExpertRule(count, used, normalised, dense, clamp, newBeside);
         }
+    }
+
+    /** What computes each token beside the experts that a router chooses. */
+    enum Beside {
+        NOTHING,
+        /** A network with a gate for each token. */
+        GATED,
+        /** The feed-forward layer of models without experts; it and the experts have norms of their own, and the router's factors are scaled. */
+        BRANCH
     }
 
     /**

@@ -1,11 +1,13 @@
 package io.multihead.decoder;
 
+import io.multihead.decoder.DecoderConfig.Beside;
 import io.multihead.decoder.DecoderConfig.ExpertRule;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.internal.load.Weights;
 import io.multihead.model.Experts;
 import io.multihead.model.FeedForward;
 import io.multihead.model.LinearGroup;
+import io.multihead.model.Norm;
 import io.multihead.model.PackedLinear;
 import io.multihead.model.Router;
 import io.multihead.tensor.Shape;
@@ -43,9 +45,10 @@ final class ExpertLayer {
     private Experts build() {
         PackedLinear logits =
                 weights.linear(at + "ffn_gate_inp", rule.count(), dim, weights.has(at + "ffn_gate_inp.bias"));
-        Router router = Router.of(logits, rule.used())
+        Router plain = Router.of(logits, rule.used())
                 .withNormalized(rule.normalised())
                 .withScale(config.norms().residualScale());
+        Router router = rule.beside() == Beside.BRANCH ? withNorm(plain) : plain;
         boolean whole = weights.has(name("gate_exps"));
         boolean joined = weights.has(name("gate_up_exps"));
         int inner = whole
@@ -70,7 +73,18 @@ final class ExpertLayer {
                             : FeedForward.clamped(clamp.slope(), clamp.limit(), gateAndUp, down));
         }
         Experts part = Experts.of(router, experts);
-        return rule.shared() ? part.withShared(shared()) : part;
+        return rule.beside() == Beside.GATED ? part.withShared(shared()) : part;
+    }
+
+    /** Returns the router with logits of normalized states, whose factors include {@code 1 / sqrt(dim)}, and with factors of each expert. */
+    private Router withNorm(Router router) {
+        float[] factors = weights.numbers(at + "ffn_gate_inp.scale", dim).toArray();
+        for (int i = 0; i < dim; i++) {
+            factors[i] = (float) (factors[i] / Math.sqrt(dim));
+        }
+        String scales = at + "ffn_down_exps.scale";
+        return router.withNorm(Norm.rms(Tensor.of(factors), config.norms().epsilon()))
+                .withExpertScales(weights.has(scales) ? weights.numbers(scales, rule.count()) : null);
     }
 
     /** Files of GGUF have the gate of each token without the axis of its one output. */

@@ -1,33 +1,38 @@
 package io.multihead.decoder;
 
 import io.multihead.decoder.DecoderConfig.AttentionRule;
+import io.multihead.decoder.DecoderConfig.Beside;
 import io.multihead.decoder.DecoderConfig.Ends;
+import io.multihead.decoder.DecoderConfig.ExpertRule;
 import io.multihead.decoder.DecoderConfig.Head;
 import io.multihead.decoder.DecoderConfig.Heads;
 import io.multihead.decoder.DecoderConfig.LayerRule;
 import io.multihead.decoder.DecoderConfig.NormRule;
 import io.multihead.decoder.DecoderConfig.Sizes;
+import io.multihead.decoder.DecoderConfig.Values;
 import io.multihead.decoder.Settings.RopeRequest;
 import io.multihead.gemm.Activation;
 import io.multihead.internal.load.RopeSettings;
 import io.multihead.position.Rope;
 import io.multihead.position.Rope.Pairing;
 import io.multihead.position.RopeScaling;
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Gemma 4, text of the models without experts (Google 2026; E2B, E4B): as Gemma 3, with larger heads where a layer sees everything, of which a
- * quarter is rotated; values that are normalized; layers at the end that read the keys of the last one of their kind; embeddings that each layer
- * has of its own; and a factor of a layer's result. Weights of norms are stored as they are.
+ * Gemma 4, text (Google 2026): as Gemma 3, with larger heads where a layer sees everything, of which a quarter is rotated; values that are
+ * normalized, in the larger models keys before their norm; and a factor of a layer's result. In the small models, E2B and E4B, layers at the
+ * end read the keys of the last one of their kind, and each layer has embeddings of its own. 26B-A4B has experts beside the feed-forward
+ * layer. Weights of norms are stored as they are.
  */
 final class Gemma4Family implements Family {
     private static final String KEY_HEADS = "num_key_value_heads";
     private static final String PATTERN = "sliding_window_pattern";
     private static final String SHARED = "num_kv_shared_layers";
+    private static final String EXPERTS = "num_experts";
+    private static final String KEYS_AS_VALUES = "attention_k_eq_v";
 
     private static final int MOST_DIM = 1 << 16;
 
@@ -57,15 +62,21 @@ final class Gemma4Family implements Family {
                 Map.entry("post_norm", "post_per_layer_input_norm"),
                 Map.entry("post_attention_norm", "post_attention_layernorm"),
                 Map.entry("ffn_norm", "pre_feedforward_layernorm"),
-                Map.entry("post_ffw_norm", "post_feedforward_layernorm"));
+                Map.entry("post_ffw_norm", "post_feedforward_layernorm"),
+                Map.entry("post_ffw_norm_1", "post_feedforward_layernorm_1"),
+                Map.entry("post_ffw_norm_2", "post_feedforward_layernorm_2"),
+                Map.entry("pre_ffw_norm_2", "pre_feedforward_layernorm_2"),
+                Map.entry("ffn_gate_inp", "router.proj"),
+                Map.entry("ffn_gate_inp.scale", "router.scale"),
+                Map.entry("ffn_down_exps.scale", "router.per_expert_scale"),
+                Map.entry("ffn_gate_up_exps", "experts.gate_up_proj"),
+                Map.entry("ffn_down_exps", "experts.down_proj"));
     }
 
     @Override
     public DecoderConfig configure(Settings settings) {
         settings.requireOneOf("text_config");
         settings.requireOneOf("hidden_activation", "gelu_pytorch_tanh");
-        settings.requireOneOf("enable_moe_block", false);
-        settings.requireOneOf("attention_k_eq_v", false);
         if (settings.has(RopeSettings.PARAMETERS)
                 && !(settings.hasRope(Rules.FULL) && settings.hasRope(Rules.SLIDING))) {
             throw settings.fail(RopeSettings.PARAMETERS, "those of " + Rules.FULL + " and of " + Rules.SLIDING);
@@ -87,7 +98,7 @@ final class Gemma4Family implements Family {
         int inputs = settings.isGguf()
                 ? settings.integer("hidden_size_per_layer_input")
                 : settings.integer("hidden_size_per_layer_input", LAYER_INPUTS);
-        return new DecoderConfig(
+        DecoderConfig dense = new DecoderConfig(
                         settings.family(),
                         sizes,
                         new AttentionRule(1, settings.flag("attention_bias", false), true, 0),
@@ -103,6 +114,14 @@ final class Gemma4Family implements Family {
                                 settings.notNegative("final_logit_softcapping", 0),
                                 Head.of(settings, true)))
                 .withLayerInputs(inputs);
+        boolean hasExperts =
+                settings.isGguf() ? settings.integer(EXPERTS, 0) > 0 : settings.flag("enable_moe_block", false);
+        return hasExperts ? dense.withExperts(experts(settings)) : dense;
+    }
+
+    private static ExpertRule experts(Settings settings) {
+        String used = settings.isGguf() ? "num_experts_per_tok" : "top_k_experts";
+        return Rules.experts(settings, EXPERTS, used).with(Beside.BRANCH);
     }
 
     /** Returns the last layer with keys of its own that is of the same kind as one without. */
@@ -156,16 +175,28 @@ final class Gemma4Family implements Family {
                 ? headDim(settings, sizes, "head_dim", 0)
                 : headDim(settings, sizes, "global_head_dim", GLOBAL_DIM);
         int localDim = localDim(settings, sizes);
-        List<Long> each =
-                keyHeads == null ? Collections.nCopies(sizes.layers(), (long) sizes.keyValueHeads()) : keyHeads;
+        boolean keysAreValues = settings.flag(KEYS_AS_VALUES, false);
+        String globalHeads = "num_global_key_value_heads";
+        int globalKeys =
+                keysAreValues ? Rules.size(settings, globalHeads, sizes.keyValueHeads()) : sizes.keyValueHeads();
+        Values ofGlobal = settings.isGguf() ? Values.ANY : keysAreValues ? Values.KEYS : Values.OWN;
+        Values ofLocal = settings.isGguf() ? Values.ANY : Values.OWN;
+        List<Long> each = keyHeads == null
+                ? global.stream()
+                        .map(isGlobal -> (long) (isGlobal ? globalKeys : sizes.keyValueHeads()))
+                        .toList()
+                : keyHeads;
         if (each.size() != sizes.layers()
                 || each.stream().anyMatch(count -> count < 1 || count > sizes.heads() || sizes.heads() % count != 0)) {
-            throw settings.fail(KEY_HEADS, "divisors of the " + sizes.heads() + " heads, for each of the layers");
+            throw settings.fail(
+                    keyHeads == null ? globalHeads : KEY_HEADS,
+                    "divisors of the " + sizes.heads() + " heads, for each of the layers");
         }
         return IntStream.range(0, sizes.layers())
                 .mapToObj(layer -> new Heads(
                         global.get(layer) ? globalDim : localDim,
-                        each.get(layer).intValue()))
+                        each.get(layer).intValue(),
+                        global.get(layer) ? ofGlobal : ofLocal))
                 .toList();
     }
 

@@ -87,6 +87,7 @@ final class GgufSettings implements Settings {
             "qwen3moe", EXPERT_KEYS,
             "qwen35moe", EXPERT_KEYS,
             "gpt-oss", EXPERT_KEYS,
+            "gemma4", EXPERT_KEYS,
             "granite", FACTOR_KEYS,
             "granitemoe",
                     Set.of(

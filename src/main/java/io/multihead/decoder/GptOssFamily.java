@@ -1,6 +1,7 @@
 package io.multihead.decoder;
 
 import io.multihead.decoder.DecoderConfig.AttentionRule;
+import io.multihead.decoder.DecoderConfig.Beside;
 import io.multihead.decoder.DecoderConfig.Clamp;
 import io.multihead.decoder.DecoderConfig.Ends;
 import io.multihead.decoder.DecoderConfig.ExpertRule;
@@ -63,7 +64,7 @@ final class GptOssFamily implements Family {
                         Rules.layers(sizes, layer -> new LayerRule(rope, slides(types, layer) ? window : 0)),
                         Activation.SILU,
                         Ends.plain(settings))
-                .withExperts(new ExpertRule(experts.count(), experts.used(), true, List.of(), CLAMP, false));
+                .withExperts(new ExpertRule(experts.count(), experts.used(), true, List.of(), CLAMP, Beside.NOTHING));
     }
 
     private static boolean slides(@Nullable List<String> types, int layer) {

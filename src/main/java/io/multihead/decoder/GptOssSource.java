@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  * The tensors of a folder of GPT-OSS, whose experts are tensors of codes {@code [experts, outputs, blocks, 16]} and of scales {@code [experts,
  * outputs, blocks]}; rows of gates are even ones, rows of ups odd ones. Each expert's matrices appear as blocks of {@link BlockType#MXFP4} under
  * names of their own, and are made when they are taken. Two codes of a byte are neighbors in the folder, and 16 apart in these blocks. A
- * folder that is not quantised has tensors {@code [experts, inputs, outputs]} of numbers instead, of which matrices are views.
+ * folder that is not quantized has tensors {@code [experts, inputs, outputs]} of numbers instead, of which matrices are views.
  */
 final class GptOssSource implements WeightSource {
     private static final int CODE_BYTES = 16;

@@ -3,6 +3,7 @@ package io.multihead.decoder;
 import io.multihead.internal.load.Weights;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.regex.Matcher;
@@ -16,7 +17,7 @@ final class HuggingFaceNames {
 
     private static final String PREFIX = "model.";
     private static final Pattern LAYER =
-            Pattern.compile("blk\\.(\\d+)\\.([a-z]\\w*(?:\\.[a-z]\\w*)?)(?:\\.(\\d+))?\\.(weight|bias)");
+            Pattern.compile("blk\\.(\\d+)\\.([a-z]\\w*(?:\\.[a-z]\\w*)?)(?:\\.(\\d+))?\\.(weight|bias|scale)");
 
     private static final Map<String, String> ENDS = Map.of(
             "token_embd.weight", "embed_tokens.weight",
@@ -53,8 +54,9 @@ final class HuggingFaceNames {
     /** Layers that draft tokens, which are no part of the model. */
     private static final String DRAFTS = "mtp.";
 
-    /** Weights for images in models of images and texts. */
-    private static final String IMAGES = "model.visual.";
+    /** Weights for images and sounds in models of these and texts. */
+    private static final List<String> OTHERS = List.of(
+            "model.visual.", "model.vision_tower.", "model.embed_vision.", "model.audio_tower.", "model.embed_audio.");
 
     /** The prefix of such a model's language model. */
     private static final String TEXTS = "model.language_model.";
@@ -77,7 +79,8 @@ final class HuggingFaceNames {
     /** Returns how a folder of a family names the weights of GGUF. */
     static Weights.Naming naming(Set<String> names, Family family) {
         Set<String> own = names.stream()
-                .filter(name -> !name.endsWith(FREQUENCIES) && !name.startsWith(DRAFTS) && !name.startsWith(IMAGES))
+                .filter(name -> !name.endsWith(FREQUENCIES) && !name.startsWith(DRAFTS))
+                .filter(name -> OTHERS.stream().noneMatch(name::startsWith))
                 .collect(Collectors.toCollection(LinkedHashSet::new));
         return new Weights.Naming(new HuggingFaceNames(prefix(names), family.renamed())::of, own);
     }
@@ -105,8 +108,15 @@ final class HuggingFaceNames {
             return end != null ? prefix + end : ggufName;
         }
         String at = prefix + "layers." + layer.group(1) + ".";
-        if (ENDLESS.containsKey(layer.group(2))) {
-            return at + ENDLESS.get(layer.group(2)) + (layer.group(4).equals("bias") ? "_bias" : "");
+        if (layer.group(4).equals("scale")) {
+            String scale = parts.get(layer.group(2) + ".scale");
+            return scale == null ? ggufName : at + scale;
+        }
+        String endless = ENDLESS.get(layer.group(2));
+        if (endless != null) {
+            return at
+                    + parts.getOrDefault(layer.group(2), endless)
+                    + (layer.group(4).equals("bias") ? "_bias" : "");
         }
         String part = parts.get(layer.group(2));
         if (part == null) {

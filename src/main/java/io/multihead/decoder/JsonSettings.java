@@ -25,7 +25,7 @@ final class JsonSettings implements Settings {
     private static final Set<String> SECTIONS = Set.of("mrope_section", "mrope_interleaved");
 
     /** Families of which the language model alone is computed. */
-    private static final Set<String> WITH_IMAGES = Set.of("qwen3_5", "qwen3_5_moe");
+    private static final Set<String> WITH_IMAGES = Set.of("qwen3_5", "qwen3_5_moe", "gemma4");
 
     private static final String TEXT = "text_config";
 
@@ -43,6 +43,7 @@ final class JsonSettings implements Settings {
             return new JsonSettings(config, tensors);
         }
         Map<String, @Nullable Object> members = new HashMap<>(config.members());
+        members.remove(TEXT);
         members.putAll(config.object(TEXT).members());
         return new JsonSettings(new JsonObject(config.name() + "." + TEXT, members), tensors);
     }
@@ -59,7 +60,9 @@ final class JsonSettings implements Settings {
             requireOneOf(QUANTISATION);
         }
         requireOneOf("is_causal", true);
-        requireOneOf("use_bidirectional_attention", false);
+        // tokens of images alone
+        Object ofImages = family().startsWith("gemma4") ? "vision" : false;
+        requireOneOf("use_bidirectional_attention", false, ofImages);
         requireOneOf("bidirectional_attention", false);
     }
 

@@ -81,8 +81,11 @@ final class ModelSettings {
                 .with("used", rule.used())
                 .with("normalised", rule.normalised())
                 .with("dense", rule.dense());
-        if (rule.shared()) {
+        if (rule.beside() == DecoderConfig.Beside.GATED) {
             fields.with("shared", true);
+        }
+        if (rule.beside() == DecoderConfig.Beside.BRANCH) {
+            fields.with("branch", true);
         }
         DecoderConfig.Clamp clamp = rule.clamp();
         return clamp == null
@@ -126,6 +129,9 @@ final class ModelSettings {
             fields.with("headDim", rule.heads().headDim())
                     .with("keyValueHeads", rule.heads().keyValueHeads())
                     .with("keysOf", rule.keysOf());
+        }
+        if (rule.heads() != null && rule.heads().values() == DecoderConfig.Values.KEYS) {
+            fields.with("values", "keys");
         }
         return fields.toString();
     }

@@ -1,6 +1,7 @@
 package io.multihead.decoder;
 
 import io.multihead.decoder.DecoderConfig.AttentionRule;
+import io.multihead.decoder.DecoderConfig.Beside;
 import io.multihead.decoder.DecoderConfig.Ends;
 import io.multihead.decoder.DecoderConfig.ExpertRule;
 import io.multihead.decoder.DecoderConfig.LayerRule;
@@ -78,7 +79,7 @@ final class Qwen35Family implements Family {
     }
 
     private static ExpertRule experts(Settings settings) {
-        return Rules.experts(settings, "num_experts", EXPERTS, USED_EXPERTS).withShared();
+        return Rules.experts(settings, "num_experts", EXPERTS, USED_EXPERTS).with(Beside.GATED);
     }
 
     /** Layers that draft tokens follow those of the model in files of GGUF. */

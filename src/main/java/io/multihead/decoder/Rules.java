@@ -96,9 +96,18 @@ final class Rules {
         return experts(settings, count, 0, 0);
     }
 
+    /** Returns the same with another setting for the experts of a token. */
+    static ExpertRule experts(Settings settings, String count, String used) {
+        return experts(settings, count, used, 0, 0);
+    }
+
     /** Returns the same; files of other kinds than GGUF may leave the numbers out. */
     static ExpertRule experts(Settings settings, String count, int usual, int usualUsed) {
         String used = "num_experts_per_tok";
+        return experts(settings, count, used, usual, usualUsed);
+    }
+
+    private static ExpertRule experts(Settings settings, String count, String used, int usual, int usualUsed) {
         boolean isSaid = settings.isGguf() || usual == 0;
         int experts = isSaid ? size(settings, count) : size(settings, count, usual);
         int ofToken = isSaid ? size(settings, used) : size(settings, used, usualUsed);

@@ -53,6 +53,7 @@ public final class Buffers {
     final ConvolutionPass convolution = new ConvolutionPass();
     final LinearAttentionPass linearAttention = new LinearAttentionPass();
     final ExpertRows experts = new ExpertRows();
+    final RowNormPass rowNorm = new RowNormPass();
     final SoftCapPass softCap = new SoftCapPass();
     /** Tokens of the last call, whose states are there. */
     private int tokens;

@@ -22,6 +22,7 @@ public final class Experts implements Part {
     private final Router router;
     private final List<FeedForward> experts;
     private final @Nullable Part shared;
+    private final @Nullable Norm norm;
     private final ExpertsLayout layout;
     private final Products up;
     private final Products down;
@@ -35,12 +36,14 @@ public final class Experts implements Part {
         }
     }
 
-    private Experts(Router router, List<FeedForward> experts, @Nullable Part shared) {
+    private Experts(Router router, List<FeedForward> experts, @Nullable Part shared, @Nullable Norm norm) {
         this.router = router;
         this.experts = experts;
         this.shared = shared;
+        this.norm = norm;
         FeedForward first = experts.get(0);
-        layout = new ExpertsLayout(experts.size(), router.used(), first.dim(), first.layout());
+        boolean normed = norm != null || router.norm() != null;
+        layout = new ExpertsLayout(experts.size(), router.used(), first.dim(), first.layout(), normed);
         List<PackedLinear> ups = new ArrayList<>();
         List<PackedLinear> downs = new ArrayList<>();
         for (FeedForward expert : experts) {
@@ -76,7 +79,7 @@ public final class Experts implements Part {
                 throw Checks.fail("experts[" + i + "]", all.get(i).toString(), "expected " + first + ", as experts[0]");
             }
         }
-        return new Experts(router, all, null);
+        return new Experts(router, all, null, null);
     }
 
     /**
@@ -93,7 +96,22 @@ public final class Experts implements Part {
                     "states of " + part.dim() + ", " + part.states().size() + " states of sequences",
                     "expected " + dim() + " and none");
         }
-        return new Experts(router, experts, part);
+        return new Experts(router, experts, part, norm);
+    }
+
+    /**
+     * Returns this mixture with experts that read normalized states; the router ({@link Router#withNorm}) and a shared part read them as they
+     * are.
+     *
+     * @param input of as many elements as a state; null for none
+     * @return the changed part
+     * @throws IllegalArgumentException if it has another number of elements
+     */
+    public Experts withNorm(@Nullable Norm input) {
+        if (input != null && input.dim() != dim()) {
+            throw Checks.fail("input", input.dim() + " elements", "expected the " + dim() + " of a state");
+        }
+        return new Experts(router, experts, shared, input);
     }
 
     /** {@return the router that chooses among the experts} */
@@ -123,9 +141,10 @@ public final class Experts implements Part {
         ExpertsLayout.Views views = buffers.wide(layout, tokens);
         float[] wide = buffers.wide();
         ExpertRows rows = buffers.experts;
-        router.logits().forward(cpu, x, views.logits());
+        router.logits().forward(cpu, normalised(cpu, router.norm(), x, views.normed(), buffers), views.logits());
         int[] starts = rows.choose(cpu, router, wide, layout.logitStride(), tokens);
-        rows.gather(cpu, x, wide, layout.rowsAt(tokens), layout.rowStride());
+        Tensor read = normalised(cpu, norm, x, views.normed(), buffers);
+        rows.gather(cpu, read, wide, layout.rowsAt(tokens), layout.rowStride());
         boolean isOneProduct = up.weights.size() == experts.size();
         List<Tensor> inner = isOneProduct ? views.whole() : views.parts();
         Gemm.multiplyGroups(cpu, views.rows(), starts, up.weights, inner, up.options);
@@ -143,5 +162,13 @@ public final class Experts implements Part {
         if (shared != null) {
             shared.compute(cpu, x, y, true, buffers);
         }
+    }
+
+    /** Returns normalized states, in rows that are used again; the states themselves without a norm. */
+    private static Tensor normalised(Compute cpu, @Nullable Norm norm, Tensor x, Tensor room, Buffers buffers) {
+        if (norm != null) {
+            buffers.rowNorm.run(cpu, x, norm, room, false);
+        }
+        return norm == null ? x : room;
     }
 }

@@ -3,16 +3,25 @@ package io.multihead.model;
 import io.multihead.tensor.Tensor;
 import java.util.List;
 
-/** The logits of experts, then a row for each expert that a token uses, and behind these rows of inner elements. */
-record ExpertsLayout(int experts, int used, int dim, FeedForwardLayout inner)
+/**
+ * The logits of experts, then a row for each expert that a token uses, behind these rows of inner elements, and at last a row of normalized
+ * states where there are some.
+ */
+record ExpertsLayout(int experts, int used, int dim, FeedForwardLayout inner, boolean normed)
         implements PartLayout<ExpertsLayout.Views> {
     /** Rows are the experts' inputs, and then their results, at {@code results}. */
     record Views(
-            Tensor logits, Tensor rows, List<Tensor> whole, List<Tensor> parts, Tensor hidden, List<Tensor> results) {}
+            Tensor logits,
+            Tensor rows,
+            List<Tensor> whole,
+            List<Tensor> parts,
+            Tensor hidden,
+            List<Tensor> results,
+            Tensor normed) {}
 
     @Override
     public int floats() {
-        return logitStride() + used * (rowStride() + inner.floats());
+        return logitStride() + used * (rowStride() + inner.floats()) + (normed ? rowStride() : 0);
     }
 
     int logitStride() {
@@ -43,6 +52,9 @@ record ExpertsLayout(int experts, int used, int dim, FeedForwardLayout inner)
                 List.of(views.all()),
                 views.parts(),
                 views.hidden(),
-                List.of(gathered));
+                List.of(gathered),
+                normed
+                        ? PartLayout.rows(buffer, innerAt(tokens) + rows * inner.floats(), tokens, dim, rowStride())
+                        : gathered);
     }
 }

@@ -17,16 +17,26 @@ public final class Router {
     private final boolean sigmoid;
     private final boolean normalised;
     private final double scale;
-    private final float @Nullable [] bias;
+    private final Additions additions;
+
+    /**
+     * What some families have besides.
+     *
+     * @param norm of what the logits are computed of, or null
+     * @param bias for the choice, or null
+     * @param scales factors of each expert's factor, or null
+     */
+    @SuppressWarnings("ArrayRecordComponent")
+    private record Additions(@Nullable Norm norm, float @Nullable [] bias, float @Nullable [] scales) {}
 
     private Router(
-            PackedLinear logits, int used, boolean sigmoid, boolean normalised, double scale, float @Nullable [] bias) {
+            PackedLinear logits, int used, boolean sigmoid, boolean normalised, double scale, Additions additions) {
         this.logits = logits;
         this.used = used;
         this.sigmoid = sigmoid;
         this.normalised = normalised;
         this.scale = scale;
-        this.bias = bias;
+        this.additions = additions;
     }
 
     /**
@@ -42,12 +52,12 @@ public final class Router {
         if (used < 1 || used > experts) {
             throw Checks.fail("used", String.valueOf(used), "expected 1 to " + experts + " experts");
         }
-        return new Router(logits, used, false, true, 1, null);
+        return new Router(logits, used, false, true, 1, new Additions(null, null, null));
     }
 
     /** {@return this router with scores by sigmoid, as DeepSeek-V3} */
     public Router withSigmoid() {
-        return new Router(logits, used, true, normalised, scale, bias);
+        return new Router(logits, used, true, normalised, scale, additions);
     }
 
     /**
@@ -56,7 +66,7 @@ public final class Router {
      * @param divided whether they are; else they are the scores
      */
     public Router withNormalized(boolean divided) {
-        return new Router(logits, used, sigmoid, divided, scale, bias);
+        return new Router(logits, used, sigmoid, divided, scale, additions);
     }
 
     /**
@@ -69,7 +79,7 @@ public final class Router {
         if (!Double.isFinite(factor)) {
             throw Checks.fail("factor", String.valueOf(factor), "expected a finite number");
         }
-        return new Router(logits, used, sigmoid, normalised, factor, bias);
+        return new Router(logits, used, sigmoid, normalised, factor, additions);
     }
 
     /**
@@ -80,10 +90,51 @@ public final class Router {
      * @throws IllegalArgumentException if the shape does not fit
      */
     public Router withSelectionBias(@Nullable Tensor addends) {
-        if (addends != null && (addends.rank() != 1 || addends.dim(0) != experts())) {
-            throw Checks.fail("addends", "shape " + addends.shape(), "expected [" + experts() + "]");
+        float[] copy = ofExperts(addends, "addends");
+        return with(new Additions(additions.norm, copy, additions.scales));
+    }
+
+    /**
+     * Returns this router with factors that are multiplied with a number of their expert, as Gemma 4.
+     *
+     * @param factors {@code [experts]}, any element type, copied as f32; null for none
+     * @return the changed router
+     * @throws IllegalArgumentException if the shape does not fit
+     */
+    public Router withExpertScales(@Nullable Tensor factors) {
+        float[] copy = ofExperts(factors, "factors");
+        return with(new Additions(additions.norm, additions.bias, copy));
+    }
+
+    /**
+     * Returns this router with logits of the normalized states, as Gemma 4; experts read the states as they are.
+     *
+     * @param norm of as many elements as the linear layer has inputs; null for none
+     * @return the changed router
+     * @throws IllegalArgumentException if it has another number of elements
+     */
+    public Router withNorm(@Nullable Norm norm) {
+        if (norm != null && norm.dim() != logits.inputs()) {
+            throw Checks.fail("norm", norm.dim() + " elements", "expected the " + logits.inputs() + " of a state");
         }
-        return new Router(logits, used, sigmoid, normalised, scale, addends == null ? null : addends.toArray());
+        return with(new Additions(norm, additions.bias, additions.scales));
+    }
+
+    private Router with(Additions changed) {
+        return new Router(logits, used, sigmoid, normalised, scale, changed);
+    }
+
+    private float @Nullable [] ofExperts(@Nullable Tensor numbers, String argument) {
+        if (numbers != null && (numbers.rank() != 1 || numbers.dim(0) != experts())) {
+            throw Checks.fail(argument, "shape " + numbers.shape(), "expected [" + experts() + "]");
+        }
+        return numbers == null ? null : numbers.toArray();
+    }
+
+    /** Returns the norm of what the logits are computed of; null for none. */
+    @Nullable
+    Norm norm() {
+        return additions.norm;
     }
 
     /** {@return the linear layer} */
@@ -135,7 +186,8 @@ public final class Router {
             }
         }
         for (int i = to; i < to + used; i++) {
-            factors[i] = (float) (scale * (buffer[ids[i]] / divisor));
+            double factor = scale * (buffer[ids[i]] / divisor);
+            factors[i] = (float) (additions.scales == null ? factor : factor * additions.scales[ids[i]]);
         }
     }
 
@@ -171,7 +223,7 @@ public final class Router {
 
     /** Returns the key of the choice: logits, whose order is that of scores without their rounding, where nothing is added. */
     private double key(float[] row, int at, int expert, double sum, double[] buffer) {
-        float[] addends = bias;
+        float[] addends = additions.bias;
         return addends == null ? row[at + expert] : buffer[expert] / sum + addends[expert];
     }
 }

@@ -32,13 +32,14 @@ public final class FamilyModel {
     /** Returns the names of the families. */
     public static List<String> kinds() {
         Stream<String> kinds = Arrays.stream(Kind.values()).map(Kind::name);
-        return Stream.concat(kinds, Stream.of(Gemma4File.NAME)).toList();
+        return Stream.concat(kinds, Stream.of(Gemma4File.NAME, Gemma4File.LARGE))
+                .toList();
     }
 
     /** Writes a model of a family with random weights. */
     public static void write(String kind, Path file) throws IOException {
-        if (kind.equals(Gemma4File.NAME)) {
-            new Gemma4File(5, 1).write(file);
+        if (kind.equals(Gemma4File.NAME) || kind.equals(Gemma4File.LARGE)) {
+            new Gemma4File(5, 1, kind.equals(Gemma4File.LARGE)).write(file);
         } else {
             new FamilyFile(Kind.valueOf(kind), 5).write(file);
         }

@@ -15,6 +15,8 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** A small model of Gemma 4's kind beside plain loops. */
 @Tag("lanes")
@@ -37,7 +39,22 @@ class Gemma4Test {
     @Test
     void logitsOfAFolderAreThoseOfPlainLoops() throws IOException {
         Gemma4File file = new Gemma4File(6, 2);
-        file.writeFolder(folder);
+        file.writeFolder(folder, false);
+        assertClose(file, folder);
+    }
+
+    @Test
+    void logitsOfAFileWithExpertsAreThoseOfPlainLoops() throws IOException {
+        Gemma4File file = new Gemma4File(7, 1, true);
+        Path path = folder.resolve("model.gguf");
+        file.write(path);
+        assertClose(file, path);
+    }
+
+    @Test
+    void logitsOfAFolderWithExpertsAndImagesAreThoseOfPlainLoops() throws IOException {
+        Gemma4File file = new Gemma4File(8, 1, true);
+        file.writeFolder(folder, true);
         assertClose(file, folder);
     }
 
@@ -64,6 +81,26 @@ class Gemma4Test {
         }
     }
 
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aPackedModelIsTheSame(boolean large) throws IOException {
+        Path path = folder.resolve("model.gguf");
+        Path packed = folder.resolve("model.packed");
+        new Gemma4File(5, 1, large).write(path);
+        int[] ids = new SplittableRandom(1).ints(30, 3, 259).toArray();
+        try (Compute cpu = Compute.threads(2);
+                LanguageModel model = LanguageModel.load(cpu, path)) {
+            model.write(packed);
+            try (LanguageModel mapped = LanguageModel.map(cpu, packed);
+                    Sessions sessions = model.sessions(SessionOptions.DEFAULT);
+                    Sessions others = mapped.sessions(SessionOptions.DEFAULT)) {
+                assertArrayEquals(
+                        sessions.open().append(ids).nextLogits(),
+                        others.open().append(ids).nextLogits());
+            }
+        }
+    }
+
     /** Without a session there is a cache for each batch, since layers share keys. */
     @Test
     void embeddingsAreThoseOfEachTextAlone() throws IOException {
@@ -81,18 +118,29 @@ class Gemma4Test {
     }
 
     @Test
-    void whatIsNotImplementedIsNamed() throws IOException {
-        Gemma4File file = new Gemma4File(6, 2);
-        file.writeFolder(folder);
+    void whatDoesNotFitIsNamed() throws IOException {
+        new Gemma4File(6, 2, true).writeFolder(folder, false);
         Path config = folder.resolve("config.json");
         String text = Files.readString(config);
+        assertRefused(config, text.replace("\"attention_k_eq_v\": true", "\"attention_k_eq_v\": false"), "v_proj");
+        assertRefused(
+                config,
+                text.replace("\"enable_moe_block\": true", "\"enable_moe_block\": false"),
+                "experts.gate_up_proj");
+        assertRefused(config, text.replace("\"top_k_experts\": 2", "\"top_k_experts\": 6"), "top_k_experts");
+        assertRefused(
+                config,
+                text.replace("\"num_global_key_value_heads\": 2", "\"num_global_key_value_heads\": 3"),
+                "num_global_key_value_heads");
+        assertRefused(config, text.replace("\"vision\"", "\"all\""), "use_bidirectional_attention");
+    }
+
+    private void assertRefused(Path config, String text, String key) throws IOException {
+        Files.writeString(config, text);
         try (Compute cpu = Compute.serial()) {
-            for (String key : List.of("attention_k_eq_v", "enable_moe_block")) {
-                Files.writeString(config, text.replace("\"" + key + "\": false", "\"" + key + "\": true"));
-                String message = assertThrows(IllegalArgumentException.class, () -> LanguageModel.load(cpu, folder))
-                        .getMessage();
-                assertTrue(message.contains(key), message);
-            }
+            String message = assertThrows(IllegalArgumentException.class, () -> LanguageModel.load(cpu, folder))
+                    .getMessage();
+            assertTrue(message.contains(key), message);
         }
     }
 }

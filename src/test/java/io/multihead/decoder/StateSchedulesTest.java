@@ -67,6 +67,15 @@ class StateSchedulesTest {
                 return LanguageModel.load(cpu, file);
             }
         },
+        /** Keys of two sizes, some of which are values, and experts. */
+        GEMMA_4_EXPERTS(model -> model) {
+            @Override
+            LanguageModel model(Compute cpu, Path folder) throws IOException {
+                Path file = folder.resolve("model.gguf");
+                new Gemma4File(5, 1, true).write(file);
+                return LanguageModel.load(cpu, file);
+            }
+        },
         /** One layer that sees few tokens, and one that sees all: texts are long enough to lose keys. */
         WINDOW(model -> model, 12) {
             @Override

@@ -9,6 +9,7 @@ import io.multihead.cache.RecurrentCache;
 import io.multihead.compute.Compute;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.reference.ReferenceLinearAttention;
+import io.multihead.support.Bounded;
 import io.multihead.support.WarmCalls;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
@@ -22,23 +23,7 @@ import org.junit.jupiter.api.Tag;
 /** Linear attention beside its specification, and in any division into calls, batches and threads. */
 @Tag("lanes")
 class GatedLinearAttentionProperties {
-    private static final double U = 0x1p-24;
     private static final Compute SERIAL = Compute.serial();
-
-    /**
-     * Terms of all sums that a number passes: a product of dim terms, which may be {@code sqrt(dim)} times as large as what is divided by its length,
-     * and the taps; two sums of keyDim terms in each token's step; a norm of valueDim terms; and a product of the width.
-     */
-    private static double bound(LinearAttentionCase c, int tokens, double... expected) {
-        LinearHeads heads = c.heads;
-        int dim = c.part.dim();
-        double terms = Math.sqrt(dim) * (dim + 8)
-                + 2.0 * tokens * (heads.keyDim() + 4)
-                + heads.valueDim()
-                + heads.valueHeads() * heads.valueDim();
-        double largest = Arrays.stream(expected).map(Math::abs).max().orElseThrow();
-        return terms * U * largest;
-    }
 
     private static LinearHeads heads(SplittableRandom random) {
         int keys = random.nextInt(1, 4);
@@ -56,9 +41,10 @@ class GatedLinearAttentionProperties {
         Tensor x = c.gaussian(0.1, 1, tokens, 48);
         double[] expected = c.reference.of(LinearAttentionCase.wide(x));
         float[] actual = forward(SERIAL, c, x);
-        double most = bound(c, tokens, expected);
+        Bounded bound = LinearAttentionBound.of(c, LinearAttentionCase.wide(x));
         for (int i = 0; i < expected.length; i++) {
-            assertEquals(expected[i], actual[i], most, "element " + i + " of " + heads);
+            assertEquals(expected[i], bound.values()[i], 1e-9 * (1 + Math.abs(expected[i])), "formulas of the bound");
+            assertEquals(expected[i], actual[i], bound.errors()[i], "element " + i + " of " + heads);
         }
     }
 
@@ -81,7 +67,8 @@ class GatedLinearAttentionProperties {
         for (int i = 0; i < right.length; i++) {
             farthest = Math.max(farthest, Math.abs(right[i] - wrong[i]));
         }
-        assertTrue(farthest > 20 * bound(c, 30, right), farthest + " against " + bound(c, 30, right));
+        double bound = LinearAttentionBound.of(c, x).error();
+        assertTrue(farthest > 20 * bound, farthest + " against " + bound);
     }
 
     @Property(tries = 40)

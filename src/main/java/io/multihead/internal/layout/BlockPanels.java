@@ -5,13 +5,13 @@ import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.BitFields;
+import io.multihead.internal.kernel.BitFields2;
 import io.multihead.internal.kernel.BitFields4;
 import io.multihead.internal.kernel.BitFields4Table;
 import io.multihead.internal.kernel.BitFields5;
 import io.multihead.internal.kernel.BitFields6;
 import io.multihead.internal.kernel.BitFields8;
 import io.multihead.internal.kernel.BlockScales;
-import io.multihead.internal.kernel.BitFields2;
 import io.multihead.tensor.BlockType;
 import java.util.EnumMap;
 import java.util.Map;
