@@ -44,19 +44,21 @@ public final class Gemm {
     }
 
     /**
-     * Multiplies with weights packed once.
+     * Multiplies with weights packed once. With their transpose, as gradients with respect to a layer's inputs are computed, the panels are
+     * widened and packed again, as many at a time as a thread multiplies with: the bits are those of a product with
+     * {@link PackedWeights#unpack}, and inputs are not rounded to 8 bits.
      *
      * @param cpu threads and scratch
      * @param a {@code [..., M, K]}, or {@code [..., K, M]} when transposed
-     * @param b K inputs, N outputs; serves every batch
+     * @param b K inputs, N outputs, or N inputs and K outputs when transposed; serves every batch
      * @param c {@code [..., M, N]}, written
-     * @param options transposes (of A alone), factors, bias and activation
-     * @throws IllegalArgumentException if shapes do not fit, C overlaps A, or the options transpose B; nothing has been written then
+     * @param options transposes, factors, bias and activation
+     * @throws IllegalArgumentException if shapes do not fit or C overlaps A; nothing has been written then
      */
     public static void multiply(Compute cpu, Tensor a, PackedWeights b, Tensor c, GemmOptions options) {
         GemmChecks.requireMatrix(a, "a");
         Checks.notNull(b, "b");
-        GemmChecks.requirePackedOptions(options);
+        Checks.notNull(options, "options");
         run(cpu, a, null, b, c, options);
     }
 

@@ -19,9 +19,13 @@ final class GemmCall extends Operation implements LoopBody {
     private final GemmProblem problem = new GemmProblem();
     private final TaskGrid grid = new TaskGrid();
 
-    /** Takes checked operands, {@code a} and {@code b} already transposed as the options say. */
+    /** Takes checked operands, {@code a} and {@code b} already transposed as the options say, but packed ones. */
     void bind(Tensor a, @Nullable Tensor b, @Nullable PackedWeights packed, Tensor c, GemmOptions options) {
-        problem.bind(a, b, packed == null ? null : packed.matrix(), c);
+        if (packed != null && options.transposeB()) {
+            problem.bindTransposed(a, packed.matrix(), c);
+        } else {
+            problem.bind(a, b, packed == null ? null : packed.matrix(), c);
+        }
         problem.bindFactors(options.alpha(), options.beta(), options.bias(), options.activation().function);
     }
 

@@ -35,7 +35,9 @@ final class GemmChecks {
             requireRight(b.dim(-2), b.dim(-1), depth, c, b, options.transposeB());
             requireApart(cpu, b, c, "b");
         } else if (packed != null) {
-            requireRight(packed.inputs(), packed.outputs(), depth, c, null, false);
+            boolean swap = options.transposeB();
+            long rows = swap ? packed.outputs() : packed.inputs();
+            requireRight(rows, swap ? packed.inputs() : packed.outputs(), depth, c, null, swap);
             Operation.execution(cpu).requireAccess(packed.matrix().segment(), "b");
         }
         requireApart(cpu, a, c, "a");
@@ -162,8 +164,8 @@ final class GemmChecks {
         if (inputs != depth || outputs != c.dim(-1)) {
             throw Checks.fail(
                     "b",
-                    (b == null ? "packed" : given(b, transposed)) + " with " + inputs + " rows and " + outputs
-                            + " columns",
+                    (b == null ? transposed ? "packed, transposed," : "packed" : given(b, transposed)) + " with "
+                            + inputs + " rows and " + outputs + " columns",
                     "expected " + depth + " rows as a has columns, and " + c.dim(-1) + " columns, as in c "
                             + c.shape());
         }

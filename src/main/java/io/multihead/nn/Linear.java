@@ -75,8 +75,9 @@ public final class Linear implements Layer {
     }
 
     /**
-     * Returns a layer for inference, with packed weights of any format, such as from a file. It has no weight among its parameters, and
-     * {@link #record} is refused.
+     * Returns a layer of frozen weights, packed in any format, as those of a file. Its weight is no parameter and has no gradient, and of the
+     * weights there is no other copy: gradients with respect to inputs are products with the panels, as {@link Gemm#multiply(Compute, Tensor,
+     * PackedWeights, Tensor, GemmOptions)} computes them.
      *
      * @param weights of the layer's inputs and outputs
      * @param bias {@code [outputs]}, or null for none
@@ -97,14 +98,6 @@ public final class Linear implements Layer {
         if (bias.rank() != 1 || bias.dim(0) != outputs) {
             throw Checks.fail(BIAS, "shape " + bias.shape(), "expected [" + outputs + "], as " + weights);
         }
-    }
-
-    private Tensor requireWeight() {
-        if (weight == null) {
-            throw Checks.fail(
-                    "weights", "packed ones alone", "expected a tensor where gradients are asked of the layer");
-        }
-        return weight;
     }
 
     /**
@@ -177,7 +170,7 @@ public final class Linear implements Layer {
         LayerChecks.forward(cpu, this, x, y);
         PackedWeights weights = packed;
         if (weights == null) {
-            weights = PackedWeights.ofOutputRows(requireWeight());
+            weights = PackedWeights.ofOutputRows(Checks.notNull(weight, WEIGHT));
             packed = weights;
         }
         boolean flat = Views.flattens(x) && Views.flattens(y);
@@ -187,12 +180,22 @@ public final class Linear implements Layer {
 
     @Override
     public Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
-        Tensor own = requireWeight();
         LayerChecks.forward(cpu, this, x, y);
-        boolean flat = Views.flattens(x) && Views.flattens(y);
-        GemmOptions options = GemmOptions.DEFAULT.withTransposeB(true).withBias(bias);
-        Gemm.multiply(cpu, matrices(x, flat), own, matrices(y, flat), options);
+        multiply(cpu, x, y, GemmOptions.DEFAULT.withBias(bias), true);
         return new Recorded(cpu, x, y);
+    }
+
+    /** Multiplies with the weights as they are: with their rows as columns, or as rows. */
+    private void multiply(Compute cpu, Tensor from, Tensor to, GemmOptions options, boolean forward) {
+        boolean flat = Views.flattens(from) && Views.flattens(to);
+        Tensor left = matrices(from, flat);
+        Tensor result = matrices(to, flat);
+        if (weight == null) {
+            PackedWeights frozen = Checks.notNull(packed, "weights"); // whose rows are inputs
+            Gemm.multiply(cpu, left, frozen, result, options.withTransposeB(!forward));
+        } else {
+            Gemm.multiply(cpu, left, weight, result, options.withTransposeB(forward));
+        }
     }
 
     @Override
@@ -215,8 +218,7 @@ public final class Linear implements Layer {
         @Override
         void differentiate(Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {
             if (dx != null) {
-                boolean flat = Views.flattens(dy) && Views.flattens(dx);
-                Gemm.multiply(cpu, matrices(dy, flat), requireWeight(), matrices(dx, flat), GemmOptions.DEFAULT);
+                multiply(cpu, dy, dx, GemmOptions.DEFAULT, false);
             }
             Tensor weightGradient = gradients.get(WEIGHT);
             Tensor biasGradient = bias == null ? null : gradients.get(BIAS);

@@ -37,7 +37,45 @@ public final class ReferenceBlockGemm {
     }
 
     /**
-     * Multiplies a matrix, rounded to 8 bits, by the transpose of quantized rows: the product of {@link #rounded} with dequantized values.
+     * Multiplies a matrix by quantised rows, as gradients with respect to a layer's inputs are computed. The bound is that of
+     * {@link Tolerance#gemm} with elements that are rounded to f32 first: of two numbers of a block, a product and a minimum, once.
+     *
+     * @param a {@code [M, N]}
+     * @param weights {@code [N, K]}
+     * @return the product {@code [M, K]} and the bound of each element, as new arrays
+     * @throws IllegalArgumentException if the shapes do not fit
+     */
+    public static ReferenceGemm.Result multiplyTransposed(Tensor a, BlockTensor weights) {
+        Values.requireShape(
+                a, "a", -1, Checks.notNull(weights, "weights").shape().dim(0));
+        double[] left = Values.of(a, "a");
+        double[] right = ReferenceBlocks.dequantize(weights);
+        int rows = (int) a.dim(0);
+        int depth = (int) a.dim(1);
+        int columns = (int) weights.columns();
+        ReferenceGemm.Result result = new ReferenceGemm.Result(new double[rows * columns], new double[rows * columns]);
+        for (int m = 0; m < rows; m++) {
+            for (int column = 0; column < columns; column++) {
+                double sum = 0;
+                double product = 0;
+                double size = 0;
+                for (int n = 0; n < depth; n++) {
+                    double x = left[m * depth + n];
+                    double term = x * right[n * columns + column];
+                    sum += term;
+                    product += Math.abs(term);
+                    size += Math.abs(x);
+                }
+                result.values()[m * columns + column] = sum;
+                result.errorScale()[m * columns + column] =
+                        Tolerance.gemm(depth, product, 0) + 0x1p-24 * product + 0x1p-149 * size;
+            }
+        }
+        return result;
+    }
+
+    /**
+     * Multiplies a matrix, rounded to 8 bits, by the transpose of quantised rows: the product of {@link #rounded} with dequantised values.
      *
      * @param a {@code [M, K]}
      * @param weights {@code [N, K]}

@@ -177,8 +177,16 @@ class GemmTest {
                 () -> Gemm.multiply(CPU, a, b, c, GemmOptions.DEFAULT.withBias(Tensor.of(new float[3]))));
         Named.message("bias: F32 [2, 2]; expected one axis", () -> GemmOptions.DEFAULT.withBias(matrix(2, 2)));
         Named.message(
-                "options: transposeB with packed weights; expected them packed as [inputs, outputs]",
+                "b: packed, transposed, with 4 rows and 3 columns; expected 3 rows as a has columns, and 4 columns, as in c [2, 4]",
                 () -> Gemm.multiply(CPU, a, PackedWeights.ofInputRows(b), c, GemmOptions.DEFAULT.withTransposeB(true)));
+        Named.message(
+                "product 0: options: transposeB with packed weights; expected them packed as [inputs, outputs]",
+                () -> Gemm.multiply(
+                        CPU,
+                        a,
+                        List.of(PackedWeights.ofInputRows(b)),
+                        List.of(c),
+                        List.of(GemmOptions.DEFAULT.withTransposeB(true))));
         Named.message(
                 "matrix: shape [3]; expected two axes [inputs, outputs]",
                 () -> PackedWeights.ofInputRows(Tensor.of(new float[3])));

@@ -24,6 +24,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.stream.Stream;
 import net.jqwik.api.EdgeCasesMode;
@@ -133,7 +134,7 @@ class LinearTest {
         assertEquals(15f, y[0]);
     }
 
-    /** Weights of a file serve for inference, with the bits of a product with them, and for nothing else. */
+    /** Weights of a file serve as they are. */
     @Test
     void packedWeightsOfAnyFormatAreMultiplied() {
         Random random = new Random(3);
@@ -151,16 +152,47 @@ class LinearTest {
             layer.forward(SERIAL, x, y);
             assertArrayEquals(expected.toArray(), y.toArray());
             assertEquals(List.of("bias"), List.copyOf(layer.parameters().keySet()));
-            String message = assertThrows(IllegalArgumentException.class, () -> layer.record(SERIAL, x, y))
-                    .getMessage();
-            assertEquals(
-                    "weights: packed ones alone; expected a tensor where gradients are asked of the layer", message);
         }
         PackedWeights packed = PackedWeights.ofInputRows(matrix);
         assertEquals(
                 "bias: shape [6]; expected [5], as weights of 5 outputs",
                 assertThrows(IllegalArgumentException.class, () -> Linear.of(packed, TestTensors.random(random, 6)))
                         .getMessage());
+    }
+
+    /** The input's gradient is within the bound of a product with the elements that panels have, and that of the bias is no other one. */
+    @Test
+    void frozenWeightsOfAnyFormatHaveGradientsOfInputs() {
+        SplittableRandom random = new SplittableRandom(5);
+        try (Arena arena = Arena.ofShared()) {
+            Trained.Storage dense = new Trained.Storage(arena, Layout.DENSE, DType.F32);
+            Tensor x = dense.normal(random, 0, 1, 3, 7, 256);
+            Tensor dy = dense.normal(random, 0, 1, 3, 7, 37);
+            Tensor bias = dense.normal(random, 0, 1, 37);
+            Tensor matrix = dense.normal(random, 0, 1, 256, 37);
+            for (WeightFormat format : WeightFormat.values()) {
+                PackedWeights packed = PackedWeights.ofInputRows(arena, matrix, format);
+                Linear layer = Linear.of(packed, bias);
+                Tensor weight = packed.unpack(arena).transpose(0, 1).copy(arena, DType.F32);
+                Trained frozen = Trained.run(SERIAL, layer, x, dy, dense, 0.5);
+                assertEquals(Set.of("bias"), frozen.gradients().keySet());
+                double[] elements = Numbers.of(weight);
+                ReferenceLinear.Gradients exact =
+                        ReferenceLinear.backward(Numbers.of(x), elements, Numbers.of(dy), 37, 256);
+                ReferenceLinear.Gradients size = ReferenceLinear.backward(
+                        absolute(Numbers.of(x)), absolute(elements), absolute(Numbers.of(dy)), 37, 256);
+                Trained.assertWithin(exact.x(), bounds(size.x(), 37, 0), frozen.dx(), format + " dx");
+                added(exact.bias(), size.bias(), 21, 0.5, frozen.gradients().get("bias"));
+                Trained.run(THREADS, layer, x, dy, dense, 0.5).assertSame(frozen, "threads");
+                Tensor inferred = dense.allocate(frozen.y().shape());
+                layer.forward(SERIAL, x, inferred);
+                assertArrayEquals(Numbers.of(inferred), Numbers.of(frozen.y()));
+                assertArrayEquals(
+                        Numbers.of(Trained.run(SERIAL, Linear.of(weight, bias), x, dy, dense, 0.5)
+                                .dx()),
+                        Numbers.of(frozen.dx()));
+            }
+        }
     }
 
     @Test

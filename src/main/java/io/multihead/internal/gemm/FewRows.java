@@ -35,7 +35,7 @@ final class FewRows {
 
     /** Returns whether C has so few rows for each matrix of B. */
     static boolean take(GemmProblem p) {
-        if (p.isPacked() || p.k == 0) {
+        if (p.isPacked() || p.transposed() != null || p.k == 0) {
             return false;
         }
         return p.rowsOfEachB() <= (isByRows(p) ? MOST_ROWS : MOST_ROWS_BY_COLUMNS);

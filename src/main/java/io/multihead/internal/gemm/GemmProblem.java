@@ -29,6 +29,9 @@ public final class GemmProblem {
     private @Nullable Tensor a;
     private @Nullable Tensor b;
     private @Nullable PackedMatrix packed;
+    /** The transpose of B, packed before the call: its panels are widened and packed again. */
+    private @Nullable PackedMatrix transposed;
+
     private @Nullable Tensor c;
     private final Epilogue epilogue = new Epilogue();
 
@@ -53,11 +56,18 @@ public final class GemmProblem {
         a = newA;
         b = newB;
         packed = newPacked;
+        transposed = null;
         c = newC;
         m = newC.dim(-2);
         n = newC.dim(-1);
         k = newA.dim(-1);
         firstRow = 0;
+    }
+
+    /** Binds checked operands, of B its transpose. */
+    public void bindTransposed(Tensor newA, PackedMatrix newB, Tensor newC) {
+        bind(newA, null, null, newC);
+        transposed = newB;
     }
 
     /** Restricts this to some rows of A and C. */
@@ -109,6 +119,7 @@ public final class GemmProblem {
         a = null;
         b = null;
         packed = null;
+        transposed = null;
         c = null;
         epilogue.bias = null;
     }
@@ -147,7 +158,7 @@ public final class GemmProblem {
         return rows;
     }
 
-    /** Returns whether B was packed before the call. */
+    /** Returns whether B was packed before the call, as it is read. */
     public boolean isPacked() {
         return packed != null;
     }
@@ -180,6 +191,12 @@ public final class GemmProblem {
     @Nullable
     PackedMatrix packed() {
         return packed;
+    }
+
+    /** Returns the transpose of B, packed before the call, or null. */
+    @Nullable
+    PackedMatrix transposed() {
+        return transposed;
     }
 
     Tensor c() {

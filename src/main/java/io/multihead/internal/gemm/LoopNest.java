@@ -42,6 +42,7 @@ public final class LoopNest {
     private final WeightKernel kernel;
     private final PanelPacker panelPacker;
     private final FewRows fewRows;
+    private final TransposedPanels transposed;
     private final LeftRows left;
     private final StridedBlock block = new StridedBlock();
     private final Panels right = new Panels();
@@ -71,6 +72,7 @@ public final class LoopNest {
         kernel = new WeightKernel(memory, left);
         panelPacker = new PanelPacker(memory);
         fewRows = new FewRows(memory);
+        transposed = new TransposedPanels(memory);
     }
 
     /** Computes one task of loop 5. */
@@ -168,7 +170,9 @@ public final class LoopNest {
 
     /** Packs all depth blocks of a task's columns of B, unless this thread packed them for an earlier task. */
     private void packAll(GemmProblem p, Packer packer, long batch, long jc, int n) {
-        long start = block.matrix(p.b(), p.start(p.b(), batch), 0, jc).at();
+        long start = p.transposed() == null
+                ? block.matrix(p.b(), p.start(p.b(), batch), 0, jc).at()
+                : jc;
         if (packedCall == p.call && packedStart == start && packedColumns == n) {
             return;
         }
@@ -183,6 +187,11 @@ public final class LoopNest {
     }
 
     private void packBlock(GemmProblem p, Packer packer, long batch, long pc, int kc, long jc, int n, int to) {
+        PackedMatrix panels = p.transposed();
+        if (panels != null) {
+            transposed.pack(panels, packer, pc, kc, jc, n, packedB, to);
+            return;
+        }
         block.matrix(p.b(), p.start(p.b(), batch), pc, jc);
         panelPacker.pack(packer, block, kc, n, packedB, to);
     }

@@ -193,20 +193,33 @@ public final class PackedMatrix {
             for (int i = 0; i < blocks.length; i++) {
                 long pc = (long) i * KC;
                 int kc = (int) Math.min(KC, k - pc);
-                float[] rows = packer.panel(kc);
                 for (int jc = 0; jc < n; jc += Lanes.PANEL) {
-                    int panel = jc / Lanes.PANEL * format.panelSize(kc);
-                    if (format.isQuantised()) {
-                        quantised.unpack(format.blocks(), blocks[i].segment(), format.offset(panel), kc, rows);
-                    } else {
-                        packer.widen(blocks[i], panel, kc, rows);
-                    }
+                    float[] rows = widen(i, jc, packer, quantised);
                     long at = to.offset() + pc * to.stride(0) + jc * to.stride(1);
                     int columns = Math.min(Lanes.PANEL, n - jc);
                     packer.write(rows, 0, Lanes.PANEL, kc, columns, to, at, to.stride(0), to.stride(1));
                 }
             }
         }
+    }
+
+    /**
+     * Widens a panel.
+     *
+     * @param block number of the depth block
+     * @param column first one of the panel
+     * @return rows of 32 elements, in the packer's memory until it packs or widens again
+     */
+    float[] widen(int block, int column, Packer packer, PlainBlocks quantised) {
+        int kc = (int) Math.min(KC, k - (long) block * KC);
+        int panel = column / Lanes.PANEL * format.panelSize(kc);
+        float[] rows = packer.panel(kc);
+        if (format.isQuantised()) {
+            quantised.unpack(format.blocks(), blocks[block].segment(), format.offset(panel), kc, rows);
+        } else {
+            packer.widen(blocks[block], panel, kc, rows);
+        }
+        return rows;
     }
 
     /** Returns a matrix of some columns, with copies of their elements as they are stored. */

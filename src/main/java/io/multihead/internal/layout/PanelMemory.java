@@ -137,6 +137,11 @@ public final class PanelMemory {
         MemorySegment.copy(segment, ValueLayout.JAVA_FLOAT, format.offset(at), to, 0, count * PANEL);
     }
 
+    /** Copies {@code count} whole rows of floats to rows of an F32 panel, from element {@code at} on. */
+    public void copyRows(float[] rows, int count, int at) {
+        MemorySegment.copy(rows, 0, segment, ValueLayout.JAVA_FLOAT, format.offset(at), count * PANEL);
+    }
+
     /**
      * Widens {@code rows} whole rows of a panel, from element {@code from} on, to rows of F32 panels.
      *

@@ -1,0 +1,79 @@
+package io.multihead.jmh.bench;
+
+import io.multihead.compute.Compute;
+import io.multihead.gemm.Gemm;
+import io.multihead.gemm.GemmOptions;
+import io.multihead.gemm.PackedWeights;
+import io.multihead.gemm.WeightFormat;
+import io.multihead.jmh.data.Data;
+import io.multihead.jmh.peer.Peer;
+import io.multihead.jmh.peer.Torch;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.FloatBuffer;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Setup;
+
+/** The gradient of the input of a frozen layer: rows times the transpose of packed weights; {@code tensor} and PyTorch have them in f32. */
+public class FrozenGradientBench extends Comparison {
+    @Param({"multihead", "tensor", "pytorch"})
+    public String impl;
+
+    @Param({"F32", "BF16", "Q8_0", "Q4_0", "Q4_K"})
+    public String format;
+
+    @Param({"64", "1024"})
+    public int rows;
+
+    @Param({"2048"})
+    public int size;
+
+    @Param({"1", "2"})
+    public int threads;
+
+    @Override
+    public Work work() {
+        return Work.operations(2.0 * rows * size * size);
+    }
+
+    @Setup(Level.Trial)
+    public void open() {
+        cpu = Compute.threads(threads);
+        FloatBuffer dy = Data.gaussian(rows * size, 1);
+        FloatBuffer dx = Data.zeros(rows * size);
+        FloatBuffer expected = Data.zeros(rows * size);
+        Arena arena = Arena.ofAuto();
+        PackedWeights packed = PackedWeights.ofOutputRows(
+                arena, view(Data.gaussian(size * size, 2), size), WeightFormat.valueOf(format));
+        Tensor weight = packed.unpack(arena).transpose(0, 1).copy(arena, DType.F32);
+        Gemm.multiply(cpu, view(dy, rows), weight, view(expected, rows), GemmOptions.DEFAULT);
+        load(impl, () -> switch (impl) {
+            case "multihead" -> {
+                GemmOptions options = GemmOptions.DEFAULT.withTransposeB(true);
+                yield () -> Gemm.multiply(cpu, view(dy, rows), packed, view(dx, rows), options);
+            }
+            case "tensor" -> () -> Gemm.multiply(cpu, view(dy, rows), weight, view(dx, rows), GemmOptions.DEFAULT);
+            case "pytorch" -> {
+                FloatBuffer values =
+                        Data.zeros(size * size).put(weight.toArray()).flip();
+                yield Torch.multiply(new int[] {rows, size, size}, threads, dy, values, dx);
+            }
+            default -> throw Peer.unknown(impl);
+        });
+        Data.requireClose(impl, expected, dx, 1e-5);
+    }
+
+    @Benchmark
+    public void multiply() {
+        call.run();
+    }
+
+    private Tensor view(FloatBuffer buffer, int height) {
+        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(height, size));
+    }
+}
