@@ -2,8 +2,11 @@ package io.multihead.demo;
 
 import io.multihead.compute.Compute;
 import io.multihead.demo.train.PairModel;
+import io.multihead.demo.train.RerankModel;
+import io.multihead.demo.train.Trainable;
 import io.multihead.demo.train.Trainer;
 import io.multihead.train.AdamW;
+import io.multihead.train.BertCrossEncoder;
 import io.multihead.train.BertLayers;
 import io.multihead.train.Schedule;
 import java.io.IOException;
@@ -27,6 +30,9 @@ import picocli.CommandLine.Spec;
                         + "find each other before and after. Ctrl-C ends after the step that is running and saves; the same command then "
                         + "goes on, bit by bit as if it had not been stopped.")
 public final class Finetune implements Callable<Integer> {
+    /** Texts that a reranker orders. */
+    private static final int CANDIDATES = 5;
+
     @Spec
     private CommandLine.Model.CommandSpec spec;
 
@@ -46,6 +52,14 @@ public final class Finetune implements Callable<Integer> {
             description = "folder to write the model to (default: ${DEFAULT-VALUE})",
             defaultValue = "target/finetuned")
     private Path out;
+
+    @Option(
+            names = "--kind",
+            description =
+                    "what is trained: ${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE}). A reranker is a cross-encoder of "
+                            + "BERT, and orders the five texts that the model finds for an anchor",
+            defaultValue = "EMBEDDING")
+    private Kind kind;
 
     @Option(names = "--steps", description = "steps in all (default: ${DEFAULT-VALUE})", defaultValue = "30")
     private int steps;
@@ -109,21 +123,43 @@ public final class Finetune implements Callable<Integer> {
                     "%d pairs to learn from, %d held out; recall at 1 of those: %s before%n",
                     data.trained().size(), data.heldOut().size(), percent(data.recall(cpu, encoder)));
             to.flush();
-            train(new PairModel(encoder, cpu, data.trained(), batch), run);
-            encoder.parametersChanged();
-            to.printf("recall at 1: %s after%n", percent(data.recall(cpu, encoder)));
-            encoder.save(out.resolve("model"));
+            if (kind == Kind.RERANKER) {
+                rerank(new Setting(cpu, data, run), encoder, BertCrossEncoder.load(arena, from, seed));
+            } else {
+                train(new PairModel(encoder, cpu, data.trained(), batch), run);
+                to.printf("recall at 1: %s after%n", percent(data.recall(cpu, encoder)));
+                encoder.save(out.resolve("model"));
+            }
             to.printf("%s%n", out.resolve("model"));
             to.flush();
         }
         return 0;
     }
 
+    /** What is trained. */
+    enum Kind {
+        EMBEDDING,
+        RERANKER
+    }
+
+    private record Setting(Compute cpu, PairData data, TrainingRun run) {}
+
+    private void rerank(Setting setting, BertLayers encoder, BertCrossEncoder fresh) throws IOException {
+        BertCrossEncoder reranker = fresh.withDropout(dropout);
+        PairData data = setting.data;
+        PrintWriter to = spec.commandLine().getOut();
+        to.printf("reranked: %s before%n", percent(data.recall(setting.cpu, encoder, CANDIDATES, reranker)));
+        to.flush();
+        train(new RerankModel(reranker, setting.cpu, data.trained(), batch), setting.run);
+        to.printf("reranked: %s after%n", percent(data.recall(setting.cpu, encoder, CANDIDATES, reranker)));
+        reranker.save(out.resolve("model"));
+    }
+
     private static String percent(double part) {
         return HeadExhibits.format("%.1f %%", 100 * part);
     }
 
-    private void train(PairModel learner, TrainingRun run) throws IOException {
+    private void train(Trainable learner, TrainingRun run) throws IOException {
         AdamW.Options options =
                 AdamW.Options.DEFAULT.withDecay(0.01, name -> !name.endsWith("bias") && !name.contains("norm"));
         Trainer trainer = new Trainer(

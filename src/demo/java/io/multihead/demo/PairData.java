@@ -3,11 +3,14 @@ package io.multihead.demo;
 import io.multihead.compute.Compute;
 import io.multihead.demo.train.PairModel.Pair;
 import io.multihead.tensor.Tensor;
+import io.multihead.train.BertCrossEncoder;
 import io.multihead.train.BertLayers;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -77,31 +80,64 @@ record PairData(List<Pair> trained, List<Pair> heldOut) {
      * learnt from among them.
      */
     double recall(Compute cpu, BertLayers encoder) {
+        List<List<String>> nearest = candidates(cpu, encoder, 1);
+        int found = 0;
+        for (int i = 0; i < heldOut.size(); i++) {
+            found += nearest.get(i).getFirst().equals(heldOut.get(i).positive()) ? 1 : 0;
+        }
+        return (double) found / heldOut.size();
+    }
+
+    /** Returns the share of these anchors whose own positive a cross-encoder puts before the others of so many candidates, which an encoder finds. */
+    double recall(Compute cpu, BertLayers encoder, int most, BertCrossEncoder reranker) {
+        List<List<String>> candidates = candidates(cpu, encoder, most);
+        int found = 0;
+        for (int i = 0; i < heldOut.size(); i++) {
+            List<String> texts = candidates.get(i);
+            float[] scores = reranker.scores(
+                    cpu, Collections.nCopies(texts.size(), heldOut.get(i).anchor()), texts);
+            int own = texts.indexOf(heldOut.get(i).positive());
+            boolean first = own >= 0;
+            for (int other = 0; other < scores.length && first; other++) {
+                first = other == own || scores[other] < scores[own];
+            }
+            found += first ? 1 : 0;
+        }
+        return (double) found / heldOut.size();
+    }
+
+    /** Returns the nearest texts of each anchor that was held out: of its own positive and those of all other groups. */
+    private List<List<String>> candidates(Compute cpu, BertLayers encoder, int most) {
         Map<String, String> positives = new LinkedHashMap<>();
-        for (Pair pair : heldOut) {
-            positives.putIfAbsent(pair.group(), pair.positive());
-        }
-        for (Pair pair : trained) {
-            positives.putIfAbsent(pair.group(), pair.positive());
-        }
+        heldOut.forEach(pair -> positives.putIfAbsent(pair.group(), pair.positive()));
+        trained.forEach(pair -> positives.putIfAbsent(pair.group(), pair.positive()));
         List<String> groups = List.copyOf(positives.keySet());
         float[][] of = units(encoder.embed(cpu, List.copyOf(positives.values())));
         float[][] anchors =
                 units(encoder.embed(cpu, heldOut.stream().map(Pair::anchor).toList()));
         float[][] own =
                 units(encoder.embed(cpu, heldOut.stream().map(Pair::positive).toList()));
-        int found = 0;
+        List<List<String>> all = new ArrayList<>();
         for (int i = 0; i < anchors.length; i++) {
-            double least = dot(anchors[i], own[i]);
-            boolean nearest = true;
+            List<Candidate> found = new ArrayList<>();
             for (int group = 0; group < of.length; group++) {
-                boolean other = !groups.get(group).equals(heldOut.get(i).group());
-                nearest &= !other || dot(anchors[i], of[group]) < least;
+                if (!groups.get(group).equals(heldOut.get(i).group())) {
+                    found.add(new Candidate(positives.get(groups.get(group)), dot(anchors[i], of[group])));
+                }
             }
-            found += nearest ? 1 : 0;
+            found.add(
+                    new Candidate(heldOut.get(i).positive(), dot(anchors[i], own[i]))); // after those that are as near
+            all.add(found.stream()
+                    .sorted(Comparator.comparingDouble(Candidate::cosine).reversed())
+                    .limit(most)
+                    .map(Candidate::text)
+                    .toList());
         }
-        return (double) found / anchors.length;
+        return all;
     }
+
+    /** A text, and how near it is. */
+    private record Candidate(String text, double cosine) {}
 
     private static float[][] units(Tensor vectors) {
         float[][] units = new float[(int) vectors.dim(0)][];

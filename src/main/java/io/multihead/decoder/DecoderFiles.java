@@ -15,16 +15,11 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.SimpleFileVisitor;
-import java.nio.file.attribute.BasicFileAttributes;
 import java.time.LocalDateTime;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.TreeMap;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
@@ -125,7 +120,9 @@ record DecoderFiles(
     private static void requireMerged(Path folder) {
         if (Files.exists(folder.resolve(ADAPTER))) {
             throw Checks.fail(
-                    folder.resolve(ADAPTER).toString(), "an adapter", "expected weights that it is merged into");
+                    folder.resolve(ADAPTER).toString(),
+                    "an adapter",
+                    "expected weights that it is merged into, or an option that names its folder");
         }
     }
 
@@ -140,25 +137,9 @@ record DecoderFiles(
 
     /** Maps the small files of a folder and of those in it, by their names with a slash. */
     private static Map<String, MemorySegment> files(Path folder, Arena arena) throws IOException {
-        List<Path> found = new ArrayList<>();
-        Files.walkFileTree(folder, Set.of(), 2, new SimpleFileVisitor<>() {
-            @Override
-            public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) {
-                found.add(file);
-                return FileVisitResult.CONTINUE;
-            }
-
-            /** A folder within this one that nobody may read, such as a file system's own, is not the model's. */
-            @Override
-            public FileVisitResult visitFileFailed(Path file, IOException failed) {
-                return FileVisitResult.CONTINUE;
-            }
-        });
         Map<String, MemorySegment> files = new TreeMap<>();
-        for (Path file : found) {
-            if (isSmall(String.valueOf(file.getFileName()))
-                    && Files.isRegularFile(file)
-                    && Files.size(file) <= MOST_BYTES) {
+        for (Path file : ModelFolder.files(folder)) {
+            if (isSmall(String.valueOf(file.getFileName())) && Files.size(file) <= MOST_BYTES) {
                 String separator = folder.getFileSystem().getSeparator();
                 String name = folder.relativize(file).toString().replace(separator, "/");
                 files.put(name, FileMemory.of(file, arena));

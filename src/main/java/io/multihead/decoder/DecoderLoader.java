@@ -20,6 +20,7 @@ final class DecoderLoader {
     private DecoderLoader() {}
 
     static LoadedDecoder gguf(Loading loading, Path path, LoadListener listener) throws IOException {
+        loading.requireNoAdapter(path, "a GGUF file");
         Gguf file = Gguf.map(loading.arena(), path);
         return Checks.in(path, () -> {
             WeightSource source = WeightSource.of(file);
@@ -53,7 +54,8 @@ final class DecoderLoader {
         DecoderFiles files = loading.besideMemory(
                 WeightSource.of(tensors),
                 () -> DecoderFiles.of(folder, tensors.names().size(), loading.arena()));
-        WeightSource source = Checks.in(tensors.path(), () -> files.family().source(WeightSource.of(tensors)));
+        WeightSource source =
+                Checks.in(tensors.path(), () -> files.family().source(loading.adapted(WeightSource.of(tensors))));
         Weights weights = new Weights(loading, source, HuggingFaceNames.naming(source.names(), files.family()));
         boolean isForEmbeddings = HuggingFaceNames.isForEmbeddings(tensors.names());
         return Checks.in(tensors.path(), () -> load(loading, files, weights, isForEmbeddings, listener));

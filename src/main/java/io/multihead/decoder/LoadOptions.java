@@ -1,16 +1,22 @@
 package io.multihead.decoder;
 
 import io.multihead.internal.base.Checks;
+import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How a model is loaded. Immutable and thread-safe, if the listener is.
  *
  * @param listener is told how far it is
  * @param eightBitInputs whether products with weights of 4 bits round their inputs to 8 bits
+ * @param adapter the folder of adapters that are merged into the model; null for none
  */
-public record LoadOptions(LoadListener listener, boolean eightBitInputs) {
+public record LoadOptions(
+        LoadListener listener,
+        boolean eightBitInputs,
+        @Nullable Path adapter) {
     /** Tells nobody, and rounds nothing. */
-    public static final LoadOptions DEFAULT = new LoadOptions(LoadListener.NONE, false);
+    public static final LoadOptions DEFAULT = new LoadOptions(LoadListener.NONE, false, null);
 
     /** Checks the listener. */
     public LoadOptions {
@@ -23,7 +29,7 @@ public record LoadOptions(LoadListener listener, boolean eightBitInputs) {
      * @param newListener is told how far it is
      */
     public LoadOptions withListener(LoadListener newListener) {
-        return new LoadOptions(newListener, eightBitInputs);
+        return new LoadOptions(newListener, eightBitInputs, adapter);
     }
 
     /**
@@ -37,6 +43,19 @@ public record LoadOptions(LoadListener listener, boolean eightBitInputs) {
      * @param rounded whether to round
      */
     public LoadOptions withEightBitInputs(boolean rounded) {
-        return new LoadOptions(listener, rounded);
+        return new LoadOptions(listener, rounded, adapter);
+    }
+
+    /**
+     * {@return these options with low-rank adapters that PEFT or {@code io.multihead.train.LoraAdapter} wrote}
+     *
+     * <p>They are merged into the matrices of a folder's model: {@code W + alpha / rank B A}, or by the root of the rank where
+     * {@code use_rslora} is set, summed in f32 and rounded once to the type that W is stored in. Patterns of ranks and alphas are obeyed. DoRA,
+     * biases, whole modules and other kinds of adapters are refused by name; so is a GGUF file.
+     *
+     * @param folder with {@code adapter_config.json} and {@code adapter_model.safetensors}, or null for none
+     */
+    public LoadOptions withAdapter(@Nullable Path folder) {
+        return new LoadOptions(listener, eightBitInputs, folder);
     }
 }

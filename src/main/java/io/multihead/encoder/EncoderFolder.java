@@ -36,6 +36,7 @@ final class EncoderFolder {
         Framework framework = ModelFolder.framework(folder, "SentenceTransformer", EncoderFolder::requireDimension);
         Path files = modules.tokens();
         if (modular && modules.pooling() == null) {
+            loading.requireNoAdapter(folder, "static embeddings");
             EncoderCore core = StaticTable.load(loading, files);
             return loaded(core, core.tokenizer.truncation().orElse(core.model.config.positions()), modules, framework);
         }

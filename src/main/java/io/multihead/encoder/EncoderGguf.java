@@ -50,6 +50,7 @@ final class EncoderGguf {
 
     /** Reads an encoder; vectors have length 1, as llama.cpp's. */
     static LoadedEncoder load(Loading loading, Path path) throws IOException {
+        loading.requireNoAdapter(path, "a GGUF file");
         return EncoderCore.orClose(loading::close, () -> {
             Gguf file = Gguf.map(loading.arena(), path);
             return Checks.in(path, () -> load(loading, path, file));

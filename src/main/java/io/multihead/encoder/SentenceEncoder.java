@@ -76,9 +76,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
      * pooling is the mean, vectors are not normalized, and lengths and prompts of the last two files do not count. Without a
      * {@code max_seq_length}, texts are as long as {@code tokenizer_config.json} says, or else as the model has positions.
      *
-     * <p>The calling thread reads the weights, and a second thread of {@code cpu}, if there is one, the tokenizer. The one that is done
-     * first computes with a small model until the other one is, at most eight batches, so that the first text waits less for the JVM to
-     * load the kernels' classes. Until both are read, other calls with the same {@code cpu} compute on their own thread alone.
+     * <p>The calling thread reads the weights, and a second thread of {@code cpu}, if there is one, the tokenizer; the first that is done computes
+     * with a small model, so that kernels are loaded. Until both are read, other calls with {@code cpu} compute on their own thread alone.
      *
      * @param cpu threads of this and every call; stays the caller's
      * @param path the model's folder, or a GGUF file of llama.cpp's
@@ -107,6 +106,21 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
      */
     public static SentenceEncoder load(Compute cpu, Path path, WeightFormat format) throws IOException {
         return load(Loading.of(Checks.notNull(cpu, "cpu"), Checks.notNull(format, "format")), path);
+    }
+
+    /**
+     * Loads a folder as {@link #load(Compute, Path)} does, with low-rank adapters that PEFT or {@code io.multihead.train.LoraAdapter} wrote merged
+     * into its matrices, as {@link io.multihead.decoder.LoadOptions#withAdapter} has it.
+     *
+     * @param cpu threads of this and every call; stays the caller's
+     * @param path the model's folder
+     * @param adapter the folder with {@code adapter_config.json} and {@code adapter_model.safetensors}
+     * @return the encoder
+     * @throws IOException if a file is missing or cannot be read
+     * @throws IllegalArgumentException as that method does, or if adapters are of another kind or model; the message names what does not fit
+     */
+    public static SentenceEncoder loadAdapted(Compute cpu, Path path, Path adapter) throws IOException {
+        return load(Loading.adapted(Checks.notNull(cpu, "cpu"), Checks.notNull(adapter, "adapter")), path);
     }
 
     private static SentenceEncoder load(Loading loading, Path path) throws IOException {
@@ -315,10 +329,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Returns the parts of the model, for studies: states between its blocks, or blocks with other heads. They share the weights of this
+     * {@return the parts of the model, without pooling, for studies; a table without blocks for static embeddings} They share the weights of this
      * encoder and cannot be used once it is closed.
-     *
-     * @return the model without pooling; a table without blocks for static embeddings
      */
     public Transformer transformer() {
         return core.model.transformer;
@@ -343,9 +355,7 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Returns the bytes of weights that are read from a mapped file, whose memory all processes share.
-     *
-     * @return a number of bytes that does not change; 0 for a model from an ONNX file or an archive
+     * {@return the bytes of weights that are read from a mapped file, whose memory all processes share; 0 for an ONNX file or an archive}
      */
     public long mappedBytes() {
         return core.model.weights.bytes(true) + loaded.dense().bytes(true);

@@ -25,10 +25,10 @@ public final class GatedLinear extends ComposedLayer {
     private static final String UP = "up_proj.";
 
     private final Sequence gate;
-    private final Linear up;
+    private final Layer up;
 
     /** The layer that this one is made of is both, for their names. */
-    private GatedLinear(Linear gate, Layer function, Linear up) {
+    private GatedLinear(Layer gate, Layer function, Layer up) {
         super(Sequence.of(new Part(GATE, gate), new Part(UP, up)));
         this.gate = Sequence.of(new Part("", gate), new Part("", function));
         this.up = up;
@@ -48,6 +48,21 @@ public final class GatedLinear extends ComposedLayer {
                 || up.outputs() != gate.outputs()) {
             throw Checks.fail("up", "weight " + sizes(up), "expected " + sizes(gate) + ", as of gate");
         }
+        return of((Layer) gate, function, up);
+    }
+
+    /**
+     * Returns the gated layer of two layers, such as linear ones with adapters.
+     *
+     * @param gate the layer of the gate
+     * @param function what is applied to the gate: a layer without parameters that keeps the shape
+     * @param up the other layer, whose outputs have the shape of the gate's
+     * @return the layer
+     * @throws IllegalArgumentException if the function has parameters
+     */
+    public static GatedLinear of(Layer gate, Layer function, Layer up) {
+        Checks.notNull(gate, "gate");
+        Checks.notNull(up, "up");
         if (!Checks.notNull(function, "function").parameters().isEmpty()) {
             throw Checks.fail("function", function.parameters().keySet().toString(), "expected no parameters");
         }
@@ -60,7 +75,12 @@ public final class GatedLinear extends ComposedLayer {
 
     @Override
     public Shape outputShape(Shape input) {
-        return up.outputShape(input);
+        Shape output = up.outputShape(input);
+        Shape ofGate = gate.outputShape(input);
+        if (!output.equals(ofGate)) {
+            throw Checks.fail("up", "output " + output, "expected " + ofGate + ", as of gate");
+        }
+        return output;
     }
 
     @Override

@@ -15,7 +15,7 @@ import java.nio.file.StandardCopyOption;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.stream.Stream;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -36,6 +36,9 @@ record BertFolder(BertSizes sizes, EncoderTokenizer tokenizer, int mostTokens) {
     /** Weights in the formats that folders have: a copy has others. */
     private static final Set<String> WEIGHTS =
             Set.of(".safetensors", ".bin", ".h5", ".onnx", ".msgpack", ".ot", ".index.json", ".gguf");
+
+    /** What names of a tokenizer's files begin with. */
+    private static final List<String> TOKENIZER = List.of("tokenizer", "vocab", "special_tokens_map", "added_tokens");
 
     static BertFolder read(Path folder) throws IOException {
         Checks.folder(folder, "a folder that transformers wrote");
@@ -76,16 +79,25 @@ record BertFolder(BertSizes sizes, EncoderTokenizer tokenizer, int mostTokens) {
 
     /** Copies all files but weights, in their folders. */
     static void copy(Path from, Path to) throws IOException {
+        copy(from, to, file -> WEIGHTS.stream()
+                .noneMatch(end -> String.valueOf(file.getFileName()).endsWith(end)));
+    }
+
+    /** Copies the files of the tokenizer alone, for a model of another kind. */
+    static void copyTokenizer(Path from, Path to) throws IOException {
+        copy(
+                from,
+                to,
+                file -> from.equals(file.getParent())
+                        && TOKENIZER.stream().anyMatch(begin -> String.valueOf(file.getFileName())
+                                .startsWith(begin)));
+    }
+
+    private static void copy(Path from, Path to, Predicate<Path> which) throws IOException {
         if (Files.exists(to) && Files.isSameFile(from, to)) {
             throw Checks.fail("folder", to.toString(), "expected another one than the model was loaded from");
         }
-        List<Path> files;
-        try (Stream<Path> walk = Files.walk(from, 2)) {
-            files = walk.filter(Files::isRegularFile)
-                    .filter(file -> WEIGHTS.stream()
-                            .noneMatch(end -> file.getFileName().toString().endsWith(end)))
-                    .toList();
-        }
+        List<Path> files = ModelFolder.files(from).stream().filter(which).toList();
         Files.createDirectories(to);
         for (Path file : files) {
             Path copy = to.resolve(from.relativize(file).toString());

@@ -188,6 +188,10 @@ public final class BertLayers {
      * @return an unmodifiable map
      */
     public Map<String, Tensor> gradients(Arena arena, Predicate<String> trained) {
+        return gradients(arena, parameters, trained);
+    }
+
+    static Map<String, Tensor> gradients(Arena arena, Map<String, Tensor> parameters, Predicate<String> trained) {
         Checks.notNull(trained, "trained");
         Map<String, Tensor> zeros = new LinkedHashMap<>();
         parameters.forEach((name, tensor) -> {
@@ -207,9 +211,14 @@ public final class BertLayers {
      */
     public Tensor embed(Compute cpu, List<String> texts) {
         TextBatch batch = batch(texts);
+        return batch.means(states(cpu, batch), sizes.dim());
+    }
+
+    /** Computes the states of tokens, without dropout. */
+    Tensor states(Compute cpu, TextBatch batch) {
         Tensor states = Tensor.of(new float[batch.elements(sizes.dim())], batch.tokens(), sizes.dim());
         layers(batch, 0).forward(cpu, sum(cpu, batch), states);
-        return batch.means(states, sizes.dim());
+        return states;
     }
 
     /**
@@ -221,12 +230,16 @@ public final class BertLayers {
      * @return the vectors, and their gradients
      */
     public BertPass record(Compute cpu, List<String> texts, long seed) {
-        TextBatch batch = batch(texts);
+        return new BertPass(record(cpu, batch(texts), seed));
+    }
+
+    /** Computes the states of tokens as in training. */
+    StatePass record(Compute cpu, TextBatch batch, long seed) {
         Map<String, Embedding> tables = new LinkedHashMap<>();
         for (String name : List.of(BertSizes.WORDS, BertSizes.POSITIONS, BertSizes.TYPES)) {
             tables.put(name, table(name));
         }
-        return new BertPass(cpu, tables, batch, layers(batch, dropout), sum(cpu, batch), seed);
+        return new StatePass(cpu, tables, batch, layers(batch, dropout), sum(cpu, batch), seed);
     }
 
     private TextBatch batch(List<String> texts) {
@@ -251,13 +264,34 @@ public final class BertLayers {
         table(BertSizes.WORDS).forward(cpu, batch.ids(), sum);
         table(BertSizes.POSITIONS).forward(cpu, batch.positions(), addend);
         TensorMath.add(cpu, sum, addend, sum);
-        table(BertSizes.TYPES).forward(cpu, new int[batch.tokens()], addend);
+        table(BertSizes.TYPES).forward(cpu, batch.types(), addend);
         TensorMath.add(cpu, sum, addend, sum);
         return sum;
     }
 
     private Embedding table(String name) {
         return Embedding.of(get(name));
+    }
+
+    EncoderTokenizer tokenizer() {
+        return tokenizer;
+    }
+
+    /** Returns the most tokens of a sequence. */
+    int mostTokens() {
+        return mostTokens;
+    }
+
+    BertSizes sizes() {
+        return sizes;
+    }
+
+    double dropout() {
+        return dropout;
+    }
+
+    Path source() {
+        return source;
     }
 
     /** To be called when an optimizer has changed the parameters. */

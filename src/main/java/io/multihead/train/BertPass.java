@@ -1,11 +1,7 @@
 package io.multihead.train;
 
-import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.TensorChecks;
-import io.multihead.nn.Embedding;
-import io.multihead.nn.Pass;
-import io.multihead.nn.Sequence;
 import io.multihead.tensor.Tensor;
 import java.util.Map;
 
@@ -14,27 +10,14 @@ import java.util.Map;
  * change before it is closed.
  */
 public final class BertPass implements AutoCloseable {
-    private final Compute cpu;
-    private final Map<String, Embedding> tables;
+    private final StatePass pass;
     private final int dim;
-    private final TextBatch batch;
-    private final Pass pass;
     private final Tensor vectors;
 
-    /**
-     * Records a call.
-     *
-     * @param tables of words, positions and types, by the names of their parameters
-     * @param layers from the sum of the tables' rows to states
-     */
-    BertPass(Compute cpu, Map<String, Embedding> tables, TextBatch batch, Sequence layers, Tensor sum, long seed) {
-        this.cpu = cpu;
-        this.tables = tables;
-        this.batch = batch;
-        dim = Checks.fitsInt(sum.dim(1), "dim");
-        Tensor states = Tensor.of(new float[batch.elements(dim)], batch.tokens(), dim);
-        pass = layers.record(cpu, sum, states, seed);
-        vectors = batch.means(states, dim);
+    BertPass(StatePass pass) {
+        this.pass = pass;
+        dim = Checks.fitsInt(pass.states().dim(1), "dim");
+        vectors = pass.batch().means(pass.states(), dim);
     }
 
     /** {@return the vectors; {@code [texts, dim]} on the heap: means of states, not normalized} */
@@ -53,22 +36,7 @@ public final class BertPass implements AutoCloseable {
     public void backward(Tensor vectorGradient, Map<String, Tensor> gradients) {
         TensorChecks.requireShape(Checks.notNull(vectorGradient, "vectorGradient"), "vectorGradient", vectors.shape());
         Checks.notNull(gradients, "gradients");
-        Tensor down = Tensor.of(new float[batch.elements(dim)], batch.tokens(), dim);
-        pass.backward(batch.meansGradient(vectorGradient, dim), down, gradients);
-        tables.forEach((name, table) -> {
-            Tensor own = gradients.get(name);
-            if (own != null) {
-                table.backward(cpu, ids(name), down, own);
-            }
-        });
-    }
-
-    private int[] ids(String table) {
-        return switch (table) {
-            case BertSizes.WORDS -> batch.ids();
-            case BertSizes.POSITIONS -> batch.positions();
-            default -> new int[batch.tokens()];
-        };
+        pass.backward(pass.batch().meansGradient(vectorGradient, dim), gradients);
     }
 
     /** Releases the recorded values. */

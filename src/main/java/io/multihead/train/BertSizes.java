@@ -1,6 +1,10 @@
 package io.multihead.train;
 
+import io.multihead.internal.nn.InitialTensors;
+import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -50,6 +54,15 @@ record BertSizes(int dim, int layers, int heads, int inner, int vocabulary, int 
         return NAMES.getOrDefault(parameter.substring(block), List.of()).stream()
                 .map(name -> prefix + name)
                 .toList();
+    }
+
+    /** Draws the parameters of a head as BERT does: matrices normal with a deviation of 0.02, and others zeros. */
+    static Map<String, Tensor> drawn(Map<String, Shape> shapes, Arena arena, long seed) {
+        InitialTensors random = new InitialTensors(seed, arena);
+        Map<String, Tensor> drawn = new LinkedHashMap<>();
+        shapes.forEach((name, shape) -> drawn.put(
+                name, shape.rank() == 2 ? random.normal(0.02, shape) : Tensor.allocate(arena, DType.F32, shape)));
+        return drawn;
     }
 
     /** Returns how many weights transformers has. */

@@ -9,6 +9,7 @@ import io.multihead.internal.base.JsonObject;
 import io.multihead.internal.base.JsonWriter;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.load.ModelFolder;
+import io.multihead.internal.load.PeftSettings;
 import io.multihead.internal.nn.InitialTensors;
 import io.multihead.tensor.BlockTensor;
 import io.multihead.tensor.BlockType;
@@ -39,18 +40,7 @@ import org.jspecify.annotations.Nullable;
  * <p>For one caller at a time. The same bits for any number of threads.
  */
 public final class LoraAdapter {
-    private static final String CONFIG = "adapter_config.json";
-    private static final String WEIGHTS = "adapter_model.safetensors";
-    private static final String PREFIX = "base_model.model.";
     private static final String WEIGHT = ".weight";
-    private static final String A = ".lora_A.weight";
-    private static final String B = ".lora_B.weight";
-    private static final int MOST = 1 << 20;
-    /** Settings that would make other numbers, with the values that adapters have here. */
-    private static final Map<String, Object> EXPECTED = Map.of(
-            "peft_type", "LORA", "bias", "none", "fan_in_fan_out", false, "use_rslora", false, "use_dora", false);
-
-    private static final List<String> EMPTY = List.of("rank_pattern", "alpha_pattern");
 
     private final Config config;
     private final Map<String, Target> targets;
@@ -88,7 +78,7 @@ public final class LoraAdapter {
          * @throws IllegalArgumentException if one is out of its range, or there is no module
          */
         public Config {
-            LlamaSizes.require(rank, 1, MOST, "rank");
+            LlamaSizes.require(rank, 1, PeftSettings.MOST, "rank");
             if (!Double.isFinite((float) alpha)) {
                 throw Checks.fail("alpha", String.valueOf(alpha), "expected a finite f32");
             }
@@ -127,11 +117,11 @@ public final class LoraAdapter {
             return new Config(rank, alpha, modules, Checks.notNull(type, "type"));
         }
 
-        private double scale() {
+        double scale() {
             return alpha / rank;
         }
 
-        private boolean adapts(String module) {
+        boolean adapts(String module) {
             return modules.contains(module.substring(module.lastIndexOf('.') + 1));
         }
     }
@@ -146,8 +136,8 @@ public final class LoraAdapter {
                         new Target(
                                 sum,
                                 frozen(arena, sum, config.frozen),
-                                get(adapters, PREFIX + module + A),
-                                get(adapters, PREFIX + module + B))));
+                                get(adapters, PeftSettings.PREFIX + module + PeftSettings.A),
+                                get(adapters, PeftSettings.PREFIX + module + PeftSettings.B))));
     }
 
     private static Frozen frozen(Arena arena, Tensor weight, @Nullable BlockType type) {
@@ -184,8 +174,8 @@ public final class LoraAdapter {
     private static Map<String, Shape> shapes(Map<String, Tensor> weights, Config config) {
         Map<String, Shape> shapes = new LinkedHashMap<>();
         modules(weights, config).forEach((module, weight) -> {
-            shapes.put(PREFIX + module + A, Shape.of(config.rank, weight.dim(1)));
-            shapes.put(PREFIX + module + B, Shape.of(weight.dim(0), config.rank));
+            shapes.put(PeftSettings.PREFIX + module + PeftSettings.A, Shape.of(config.rank, weight.dim(1)));
+            shapes.put(PeftSettings.PREFIX + module + PeftSettings.B, Shape.of(weight.dim(0), config.rank));
         });
         return shapes;
     }
@@ -206,7 +196,7 @@ public final class LoraAdapter {
         shapes(weights, Checks.notNull(config, "config"))
                 .forEach((name, shape) -> drawn.put(
                         name,
-                        name.endsWith(A)
+                        name.endsWith(PeftSettings.A)
                                 ? random.linearPart(shape.dim(1), shape)
                                 : Tensor.allocate(arena, DType.F32, shape)));
         return new LoraAdapter(arena, config, weights, drawn);
@@ -226,8 +216,9 @@ public final class LoraAdapter {
     public static LoraAdapter load(Arena arena, Map<String, Tensor> weights, Path folder, @Nullable BlockType frozen)
             throws IOException {
         Checks.notNull(arena, "arena");
-        Config config = ModelFolder.read(Checks.notNull(folder, "folder").resolve(CONFIG), json -> read(json, frozen));
-        Path file = folder.resolve(WEIGHTS);
+        Config config = ModelFolder.read(
+                Checks.notNull(folder, "folder").resolve(PeftSettings.CONFIG), json -> read(json, frozen));
+        Path file = folder.resolve(PeftSettings.WEIGHTS);
         try (Arena mapped = Arena.ofConfined()) {
             Safetensors saved = Safetensors.map(mapped, file);
             return Checks.in(file, () -> {
@@ -249,21 +240,14 @@ public final class LoraAdapter {
     }
 
     private static Config read(JsonObject json, @Nullable BlockType frozen) {
-        json.text("peft_type");
-        EXPECTED.forEach(json::require);
-        for (String pattern : EMPTY) {
+        PeftSettings settings = PeftSettings.read(json);
+        json.require("use_rslora", false);
+        for (String pattern : List.of("rank_pattern", "alpha_pattern")) {
             if (json.has(pattern) && !json.object(pattern).names().isEmpty()) {
                 throw json.fail(pattern, "none");
             }
         }
-        if (json.has("modules_to_save")) {
-            throw json.fail("modules_to_save", "none");
-        }
-        return new Config(
-                json.integer("r", 1, MOST),
-                json.number("lora_alpha"),
-                Set.copyOf(json.strings("target_modules")),
-                frozen);
+        return new Config(settings.rank(), settings.alpha(), Set.copyOf(json.strings("target_modules")), frozen);
     }
 
     /** {@return A and B of all modules by PEFT's names, in an unmodifiable map: the parameters of an optimizer} */
@@ -304,11 +288,11 @@ public final class LoraAdapter {
         GemmOptions add = GemmOptions.DEFAULT.withFactors((float) config.scale(), 1);
         targets.forEach((module, target) -> {
             Tensor sum = get(sums, module + WEIGHT);
-            Tensor ofA = gradients.get(PREFIX + module + A);
+            Tensor ofA = gradients.get(PeftSettings.PREFIX + module + PeftSettings.A);
             if (ofA != null) {
                 Gemm.multiply(cpu, target.b, sum, ofA, add.withTransposeA(true));
             }
-            Tensor ofB = gradients.get(PREFIX + module + B);
+            Tensor ofB = gradients.get(PeftSettings.PREFIX + module + PeftSettings.B);
             if (ofB != null) {
                 Gemm.multiply(cpu, sum, target.a, ofB, add.withTransposeB(true));
             }
@@ -322,15 +306,19 @@ public final class LoraAdapter {
      * @throws IOException if writing fails
      */
     public void save(Path folder) throws IOException {
-        Files.createDirectories(Checks.notNull(folder, "folder"));
-        Map<String, @Nullable Object> settings = new LinkedHashMap<>(EXPECTED);
+        save(Checks.notNull(folder, "folder"), config, parameters);
+    }
+
+    static void save(Path folder, Config config, Map<String, Tensor> adapters) throws IOException {
+        Files.createDirectories(folder);
+        Map<String, @Nullable Object> settings = new LinkedHashMap<>(PeftSettings.EXPECTED);
         settings.put("base_model_name_or_path", null);
         settings.put("task_type", null);
         settings.put("r", config.rank);
         settings.put("lora_alpha", config.alpha);
         settings.put("lora_dropout", 0.0);
         settings.put("target_modules", List.copyOf(new TreeSet<>(config.modules)));
-        Safetensors.write(folder.resolve(WEIGHTS), parameters, Map.of("format", "pt"));
-        JsonWriter.write(folder.resolve(CONFIG), settings);
+        Safetensors.write(folder.resolve(PeftSettings.WEIGHTS), adapters, Map.of("format", "pt"));
+        JsonWriter.write(folder.resolve(PeftSettings.CONFIG), settings);
     }
 }

@@ -2,35 +2,72 @@ package io.multihead.train;
 
 import io.multihead.attention.PackedSequences;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.encoder.run.PairFormat;
+import io.multihead.internal.encoder.run.PairTruncation;
 import io.multihead.tensor.Tensor;
 import io.multihead.text.EncoderTokenizer;
+import java.util.Arrays;
 import java.util.List;
 
-/** The tokens of a batch of texts, one text after another. */
+/**
+ * The tokens of a batch of texts, one text after another.
+ *
+ * @param types 1 in the second of two texts that are one sequence, else 0
+ */
 @SuppressWarnings("ArrayRecordComponent")
-record TextBatch(int[] ids, int[] positions, PackedSequences sequences) {
+record TextBatch(int[] ids, int[] positions, int[] types, PackedSequences sequences) {
     static TextBatch of(EncoderTokenizer tokenizer, List<String> texts, int mostTokens) {
         if (texts.isEmpty()) {
             throw Checks.fail("texts", "none", "expected one or more");
         }
         int[][] each = new int[texts.size()][];
-        long[] lengths = new long[each.length];
-        int tokens = 0;
+        Arrays.setAll(each, i -> tokenizer.encodeWithSpecialTokens(texts.get(i), mostTokens));
+        return of(each, new int[each.length][]);
+    }
+
+    /** Returns pairs of texts, each one sequence that is cut to a length as a reranker cuts it. */
+    static TextBatch ofPairs(
+            EncoderTokenizer tokenizer, PairFormat format, List<String> first, List<String> second, int mostTokens) {
+        int[][] each = new int[first.size()][];
+        int[][] types = new int[each.length][];
+        int room = mostTokens - format.added();
         for (int i = 0; i < each.length; i++) {
-            each[i] = tokenizer.encodeWithSpecialTokens(texts.get(i), mostTokens);
-            lengths[i] = each[i].length;
-            tokens = Math.addExact(tokens, each[i].length);
+            int[] left = tokenizer.encode(first.get(i));
+            int[] right = tokenizer.encode(second.get(i));
+            int ofLeft = PairTruncation.keptOfFirst(left.length, right.length, room);
+            int ofRight = PairTruncation.keptOfSecond(left.length, right.length, room);
+            int middle = 1 + ofLeft + format.between().length;
+            int[] ids = new int[middle + ofRight + 1];
+            ids[0] = format.begin();
+            System.arraycopy(left, 0, ids, 1, ofLeft);
+            System.arraycopy(format.between(), 0, ids, 1 + ofLeft, format.between().length);
+            System.arraycopy(right, 0, ids, middle, ofRight);
+            ids[middle + ofRight] = format.end();
+            each[i] = ids;
+            types[i] = new int[ids.length];
+            Arrays.fill(types[i], middle, ids.length, format.secondType());
         }
+        return of(each, types);
+    }
+
+    /** Returns sequences of ids; those without types have type 0. */
+    static TextBatch of(int[][] each, int[][] types) {
+        long[] lengths = Arrays.stream(each).mapToLong(one -> one.length).toArray();
+        int tokens = Checks.fitsInt(Arrays.stream(lengths).sum(), "tokens");
         int[] ids = new int[tokens];
         int[] positions = new int[tokens];
+        int[] ofTypes = new int[tokens];
         int at = 0;
-        for (int[] one : each) {
-            for (int token = 0; token < one.length; token++) {
-                ids[at] = one[token];
+        for (int i = 0; i < each.length; i++) {
+            System.arraycopy(each[i], 0, ids, at, each[i].length);
+            if (types[i] != null) {
+                System.arraycopy(types[i], 0, ofTypes, at, each[i].length);
+            }
+            for (int token = 0; token < each[i].length; token++) {
                 positions[at++] = token;
             }
         }
-        return new TextBatch(ids, positions, PackedSequences.ofLengths(lengths));
+        return new TextBatch(ids, positions, ofTypes, PackedSequences.ofLengths(lengths));
     }
 
     int tokens() {
@@ -56,6 +93,33 @@ record TextBatch(int[] ids, int[] positions, PackedSequences sequences) {
             }
         }
         return Tensor.of(means, sequences.count(), dim);
+    }
+
+    /** Returns some of the rows, in order. */
+    static Tensor rows(Tensor states, int[] numbers, int dim) {
+        float[] all = states.toArray();
+        float[] some = new float[Checks.product("rows", numbers.length, dim)];
+        for (int i = 0; i < numbers.length; i++) {
+            System.arraycopy(all, numbers[i] * dim, some, i * dim, dim);
+        }
+        return Tensor.of(some, numbers.length, dim);
+    }
+
+    /** Returns the gradient of all rows, given that of some, which are not repeated; that of others is 0. */
+    Tensor rowsGradient(Tensor some, int[] numbers, int dim) {
+        float[] given = some.toArray();
+        float[] rows = new float[elements(dim)];
+        for (int i = 0; i < numbers.length; i++) {
+            System.arraycopy(given, i * dim, rows, numbers[i] * dim, dim);
+        }
+        return Tensor.of(rows, tokens(), dim);
+    }
+
+    /** Returns the numbers of the first tokens of all texts. */
+    int[] firsts() {
+        int[] firsts = new int[sequences.count()];
+        Arrays.setAll(firsts, text -> (int) sequences.start(text));
+        return firsts;
     }
 
     /** Returns the gradient of the rows, given that of their means. */

@@ -17,7 +17,7 @@ import java.util.Map;
  * <p>Immutable and thread-safe.
  */
 public final class TokenWindows {
-    private static final int IGNORED = -100;
+    static final int IGNORED = -100;
     /** As BERT has it (Devlin et al. 2019, appendix A.1): of the chosen tokens so many are masked, and so many more are drawn anew. */
     private static final double MASKED = 0.8;
 

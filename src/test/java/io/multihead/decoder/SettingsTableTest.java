@@ -264,7 +264,7 @@ class SettingsTableTest {
         Files.writeString(folder.resolve("modules.json"), others ? fragments.getLast() : MODULES);
         try (Compute cpu = Compute.serial();
                 SlabArena arena = new SlabArena()) {
-            Loading loading = new Loading(cpu, arena, null, false);
+            Loading loading = new Loading(cpu, arena, null, false, null);
             LoadedDecoder model = DecoderLoader.folder(loading, folder, LoadListener.NONE, "a folder");
             int[] tokens = model.tokenizer().withSpecialTokens(model.tokenizer().encode("a <s> b"));
             return model.facts().settings()

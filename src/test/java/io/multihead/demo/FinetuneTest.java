@@ -7,10 +7,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
 import io.multihead.demo.train.PairModel;
+import io.multihead.demo.train.RerankModel;
 import io.multihead.demo.train.Trainer;
+import io.multihead.encoder.Reranker;
 import io.multihead.encoder.SentenceEncoder;
 import io.multihead.encoder.TinyModel;
 import io.multihead.train.AdamW;
+import io.multihead.train.BertCrossEncoder;
 import io.multihead.train.BertLayers;
 import io.multihead.train.Schedule;
 import java.io.IOException;
@@ -45,6 +48,44 @@ class FinetuneTest {
                 SentenceEncoder after = SentenceEncoder.load(cpu, folder.resolve("out/model"))) {
             assertTrue(before.embed("a b")[0] != after.embed("a b")[0]);
         }
+    }
+
+    @Test
+    void aRerankerIsWrittenAndLoads() throws IOException {
+        String out = folder.resolve("out").toString();
+        assertEquals(0, run("--kind", "RERANKER", "--batch", "3", "--out", out, "--steps", "4"));
+        try (Compute cpu = Compute.serial();
+                Reranker reranker = Reranker.load(cpu, folder.resolve("out/model"))) {
+            double score = reranker.score("a b", "b c");
+            assertTrue(score > 0 && score < 1, score + " of a sigmoid");
+        }
+    }
+
+    /** Cross-encoders, too, go on with the same bits. */
+    @Test
+    void resumedRerankersHaveTheSameBits() throws IOException {
+        try (Arena arena = Arena.ofShared()) {
+            BertCrossEncoder straight = BertCrossEncoder.load(arena, model, 3).withDropout(0.1);
+            trainer(straight, folder.resolve("straight")).train(6);
+            for (int stop = 1; stop < 6; stop += 2) {
+                Path checkpoint = folder.resolve("stopped" + stop);
+                trainer(BertCrossEncoder.load(arena, model, 3).withDropout(0.1), checkpoint)
+                        .train(stop);
+                BertCrossEncoder resumed =
+                        BertCrossEncoder.load(arena, model, 3).withDropout(0.1);
+                trainer(resumed, checkpoint).train(6);
+                straight.parameters()
+                        .forEach((name, tensor) -> assertArrayEquals(
+                                tensor.toArray(), resumed.parameters().get(name).toArray(), name));
+            }
+        }
+    }
+
+    private Trainer trainer(BertCrossEncoder reranker, Path checkpoint) throws IOException {
+        RerankModel learner =
+                new RerankModel(reranker, Compute.serial(), PairData.read(pairs).trained(), 3);
+        AdamW optimizer = AdamW.of(learner.parameters(), AdamW.Options.DEFAULT);
+        return new Trainer(learner, optimizer, Schedule.linear(1e-3, 1, 6), 5).savingTo(checkpoint, 100);
     }
 
     /** Eight steps at once, and as many that are stopped after each number of them and go on in another model from the checkpoint. */

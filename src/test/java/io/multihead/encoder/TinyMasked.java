@@ -13,7 +13,7 @@ import java.util.Map;
 import java.util.SplittableRandom;
 
 /** {@link TinyModel} with a head for masked language, as a folder of sentence-transformers' SparseEncoder, and the same in double. */
-final class TinyMasked {
+public final class TinyMasked {
     static final String MODULES = """
             [{"idx": 0, "path": "", "type": "sentence_transformers.sparse_encoder.models.MLMTransformer"},
              {"idx": 1, "path": "1_SpladePooling", "type": "sentence_transformers.sparse_encoder.models.SpladePooling"}]
@@ -27,7 +27,7 @@ final class TinyMasked {
     private final Map<String, Tensor> encoder;
     private final Map<String, Tensor> head = new LinkedHashMap<>();
 
-    TinyMasked(long seed, boolean tied) {
+    public TinyMasked(long seed, boolean tied) {
         this.tied = tied;
         encoder = TinyModel.weights(seed);
         SplittableRandom random = new SplittableRandom(seed + 3000);
@@ -53,6 +53,15 @@ final class TinyMasked {
     String config() {
         return "{\"architectures\": [\"BertForMaskedLM\"], \"tie_word_embeddings\": " + tied + ", "
                 + TinyModel.CONFIG.strip().substring(1);
+    }
+
+    /** Writes a folder of transformers' alone. */
+    public Path writePlain(Path folder) throws IOException {
+        Files.createDirectories(folder);
+        Files.writeString(folder.resolve("config.json"), config());
+        Files.writeString(folder.resolve("vocab.txt"), String.join("\n", TinyModel.VOCABULARY));
+        Safetensors.write(folder.resolve("model.safetensors"), weights(), Map.of("format", "pt"));
+        return folder;
     }
 
     Path write(Path folder) throws IOException {

@@ -41,7 +41,7 @@ public final class PairModel implements Trainable {
         this.batch = Math.min(batch, groups.size());
     }
 
-    private static List<List<Pair>> groups(List<Pair> pairs) {
+    static List<List<Pair>> groups(List<Pair> pairs) {
         Map<String, List<Pair>> groups = new LinkedHashMap<>();
         pairs.forEach(pair ->
                 groups.computeIfAbsent(pair.group(), _ -> new ArrayList<>()).add(pair));
@@ -69,12 +69,12 @@ public final class PairModel implements Trainable {
         return encoder.gradients(Arena.ofAuto(), name -> !name.startsWith("embeddings."));
     }
 
-    /** Returns the pairs of a step, each of another group. */
-    List<Pair> pairs(long seed, long step) {
+    /** Returns pairs of a step, each of another group. */
+    static List<Pair> draw(List<List<Pair>> groups, int count, long seed, long step) {
         SplittableRandom random = new SplittableRandom(seed * 0x9e3779b97f4a7c15L + step);
         List<List<Pair>> left = new ArrayList<>(groups);
         List<Pair> drawn = new ArrayList<>();
-        while (drawn.size() < batch) {
+        while (drawn.size() < count) {
             List<Pair> group = left.remove(random.nextInt(left.size()));
             drawn.add(group.get(random.nextInt(group.size())));
         }
@@ -83,7 +83,7 @@ public final class PairModel implements Trainable {
 
     @Override
     public double learn(long seed, long step, Map<String, Tensor> gradients) {
-        List<Pair> pairs = pairs(seed, step);
+        List<Pair> pairs = draw(groups, batch, seed, step);
         List<String> candidates =
                 new ArrayList<>(pairs.stream().map(Pair::positive).toList());
         pairs.forEach(pair -> candidates.addAll(pair.negatives()));

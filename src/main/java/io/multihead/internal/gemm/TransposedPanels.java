@@ -13,11 +13,11 @@ import java.util.Arrays;
  * Belongs to one thread.
  */
 final class TransposedPanels {
-    private final PlainBlocks quantised;
+    private final PlainBlocks quantized;
     private final float[] square = new float[PANEL * PANEL];
 
     TransposedPanels(Scratch memory) {
-        quantised = new PlainBlocks(memory);
+        quantized = new PlainBlocks(memory);
     }
 
     /**
@@ -38,7 +38,7 @@ final class TransposedPanels {
                 int block = (int) (first / KC);
                 long start = (long) block * KC;
                 next = Math.min(end, start + KC);
-                float[] panel = from.widen(block, (int) pc + row, packer, quantised);
+                float[] panel = from.widen(block, (int) pc + row, packer, quantized);
                 for (long column = first; column < next; column += PANEL) {
                     int columns = (int) Math.min(PANEL, next - column);
                     transpose(panel, (int) (column - start), rows, columns);

@@ -2,10 +2,12 @@ package io.multihead.internal.load;
 
 import io.multihead.compute.Compute;
 import io.multihead.gemm.WeightFormat;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.SlabArena;
 import io.multihead.internal.call.SingleCall;
 import io.multihead.internal.exec.LoopBody;
 import java.io.IOException;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.concurrent.Callable;
 import java.util.concurrent.Future;
@@ -19,22 +21,45 @@ import org.jspecify.annotations.Nullable;
  * @param arena owns all memory of the model's weights, mapped and packed, until the model closes it
  * @param format of matrices and of the table of words; null as they are stored
  * @param eightBitInputs whether products with weights of 4 bits round their inputs
+ * @param adapter merged into matrices; null for none
  */
 public record Loading(
-        Compute cpu, SlabArena arena, @Nullable WeightFormat format, boolean eightBitInputs) {
+        Compute cpu,
+        SlabArena arena,
+        @Nullable WeightFormat format,
+        boolean eightBitInputs,
+        @Nullable PeftAdapter adapter) {
     /** Begins with an arena of its own, for weights as they are stored. */
     public static Loading of(Compute cpu) {
         return of(cpu, null);
     }
 
+    /** Begins with an arena of its own, for weights as they are stored with adapters of a folder, or with none where it is null. */
+    public static Loading adapted(Compute cpu, @Nullable Path folder) throws IOException {
+        PeftAdapter adapter = folder == null ? null : PeftAdapter.read(folder);
+        return new Loading(cpu, new SlabArena(), null, false, adapter);
+    }
+
     /** Begins with an arena of its own, for weights that are rounded to a format. */
     public static Loading of(Compute cpu, @Nullable WeightFormat format) {
-        return new Loading(cpu, new SlabArena(), format, false);
+        return new Loading(cpu, new SlabArena(), format, false, null);
     }
 
     /** Returns this with inputs of 4-bit weights in 8 bits, or not. */
     public Loading withEightBitInputs(boolean rounded) {
-        return new Loading(cpu, arena, format, rounded);
+        return new Loading(cpu, arena, format, rounded, adapter);
+    }
+
+    /** Returns a model's weights as they are stored, with the adapters added. */
+    public WeightSource adapted(WeightSource weights) {
+        return adapter == null ? weights : adapter.into(cpu, weights);
+    }
+
+    /** Fails if there are adapters, which a model of this kind cannot have. */
+    public void requireNoAdapter(Path model, String kind) {
+        if (adapter != null) {
+            throw Checks.fail("adapter", "one for " + model + ", " + kind, "expected a folder with a transformer");
+        }
     }
 
     /**

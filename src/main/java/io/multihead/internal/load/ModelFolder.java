@@ -7,12 +7,17 @@ import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Function;
 
 /** The JSON files of a model's folder. Messages begin with the path of the file. */
@@ -47,6 +52,30 @@ public final class ModelFolder {
     /** Reads a file that may be missing. */
     public static <T> Optional<T> find(Path file, Function<JsonObject, T> reader) throws IOException {
         return Files.exists(file) ? Optional.of(read(file, reader)) : Optional.empty();
+    }
+
+    /** Returns the regular files of a folder and of those in it. */
+    public static List<Path> files(Path folder) throws IOException {
+        List<Path> found = new ArrayList<>();
+        Files.walkFileTree(folder, Set.of(), 2, new SimpleFileVisitor<>() {
+            @Override
+            public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) {
+                if (Files.isRegularFile(file)) {
+                    found.add(file);
+                }
+                return FileVisitResult.CONTINUE;
+            }
+
+            /** A folder within this one that nobody may read, such as a file system's own, is not the model's. */
+            @Override
+            public FileVisitResult visitFileFailed(Path file, IOException failed) throws IOException {
+                if (file.equals(folder)) {
+                    throw failed;
+                }
+                return FileVisitResult.CONTINUE;
+            }
+        });
+        return found;
     }
 
     /** Reads the {@code config.json} of a folder. */

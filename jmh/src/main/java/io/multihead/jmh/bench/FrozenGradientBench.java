@@ -9,18 +9,15 @@ import io.multihead.jmh.data.Data;
 import io.multihead.jmh.peer.Peer;
 import io.multihead.jmh.peer.Torch;
 import io.multihead.tensor.DType;
-import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
 
 /** The gradient of the input of a frozen layer: rows times the transpose of packed weights; {@code tensor} and PyTorch have them in f32. */
-public class FrozenGradientBench extends Comparison {
+public class FrozenGradientBench extends ThreadedComparison {
     @Param({"multihead", "tensor", "pytorch"})
     public String impl;
 
@@ -32,9 +29,6 @@ public class FrozenGradientBench extends Comparison {
 
     @Param({"2048"})
     public int size;
-
-    @Param({"1", "2"})
-    public int threads;
 
     @Override
     public Work work() {
@@ -68,12 +62,7 @@ public class FrozenGradientBench extends Comparison {
         Data.requireClose(impl, expected, dx, 1e-5);
     }
 
-    @Benchmark
-    public void multiply() {
-        call.run();
-    }
-
     private Tensor view(FloatBuffer buffer, int height) {
-        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(height, size));
+        return Data.tensor(buffer, height, size);
     }
 }

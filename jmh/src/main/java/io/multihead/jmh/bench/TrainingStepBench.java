@@ -5,6 +5,7 @@ import io.multihead.gemm.Activation;
 import io.multihead.jmh.data.Data;
 import io.multihead.jmh.peer.Peer;
 import io.multihead.jmh.peer.Torch;
+import io.multihead.jmh.peer.TorchBlocks;
 import io.multihead.nn.Gradients;
 import io.multihead.nn.Pass;
 import io.multihead.nn.Sequence;
@@ -18,8 +19,6 @@ import java.util.List;
 import java.util.Map;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.TransformerEncoderLayerImpl;
-import org.bytedeco.pytorch.TransformerEncoderLayerOptions;
-import org.bytedeco.pytorch.kGELU;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
@@ -89,21 +88,11 @@ public class TrainingStepBench extends ThreadedComparison {
     /** The same blocks with the same parameters; PyTorch's have tokens before the batch. */
     private Runnable torch(List<TransformerBlock> stack, FloatBuffer x, FloatBuffer upstream, FloatBuffer expected) {
         Torch.threads(threads);
-        List<TransformerEncoderLayerImpl> layers = new ArrayList<>();
-        for (TransformerBlock block : stack) {
-            TransformerEncoderLayerOptions options = new TransformerEncoderLayerOptions(EMBED_DIM, HEADS);
-            options.dim_feedforward().put(FEED_FORWARD);
-            options.dropout().put(0.0);
-            options.activation().put(new kGELU());
-            TransformerEncoderLayerImpl layer = new TransformerEncoderLayerImpl(options);
-            block.parameters().forEach((name, tensor) -> {
-                org.bytedeco.pytorch.Tensor own = layer.named_parameters().get(name);
-                FloatBuffer values = FloatBuffer.wrap(tensor.toArray());
-                FloatBuffer direct = Data.zeros(values.capacity()).put(values).flip();
-                own.set_data(Torch.copy(direct, tensor.shape().toArray()));
-            });
-            layers.add(layer);
-        }
+        List<TransformerEncoderLayerImpl> layers = TorchBlocks.of(
+                EMBED_DIM,
+                HEADS,
+                FEED_FORWARD,
+                stack.stream().map(TransformerBlock::parameters).toList());
         long[] shape = {BATCH, TOKENS, EMBED_DIM};
         org.bytedeco.pytorch.Tensor leaf =
                 Torch.copy(x, shape).transpose(0, 1).contiguous().requires_grad_(true);

@@ -23,6 +23,8 @@ final class Claims {
             Map.entry("Decoder", "a step of a language model"),
             Map.entry("Embeddings", "all-MiniLM-L6-v2, text to vectors"),
             Map.entry("FewRows", "a few rows by a matrix that is not packed"),
+            Map.entry("Finetune", "a step of fine-tuning a sentence encoder"),
+            Map.entry("FrozenGradient", "gradients through frozen packed weights"),
             Map.entry("Exponential", "the exponential of the softmax"),
             Map.entry("Layers", "layer normalisation and GELU"),
             Map.entry("Linear", "rows by packed f32 weights"),

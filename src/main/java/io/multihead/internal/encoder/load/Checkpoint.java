@@ -66,7 +66,8 @@ public final class Checkpoint {
             Checkpoint checkpoint = new Checkpoint(files.names(), config.names(labels > 0));
             Weights.Naming naming =
                     new Weights.Naming(checkpoint::stored, new LinkedHashSet<>(checkpoint.weights.values()));
-            return new EncoderModel(config, labels, new Weights(loading, WeightSource.of(files), naming));
+            return new EncoderModel(
+                    config, labels, new Weights(loading, loading.adapted(WeightSource.of(files)), naming));
         });
     }
 

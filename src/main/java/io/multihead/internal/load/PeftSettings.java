@@ -1,0 +1,124 @@
+package io.multihead.internal.load;
+
+import io.multihead.internal.base.JsonObject;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What {@code adapter_config.json} of PEFT says of low-rank adapters (Hu et al. 2022, "LoRA").
+ *
+ * @param rank rows of A, where no pattern says another number
+ * @param alpha the factor of B A times the rank, where no pattern says another number
+ * @param rankStabilised whether it is the factor times the root of the rank instead (Kalajdzievski 2023, "rsLoRA")
+ * @param ranks by the ends of names of modules
+ * @param alphas by the ends of names of modules
+ */
+public record PeftSettings(
+        int rank, double alpha, boolean rankStabilised, Map<String, Integer> ranks, Map<String, Double> alphas) {
+    /** The name of the file. */
+    public static final String CONFIG = "adapter_config.json";
+
+    /** The name of the file with the adapters. */
+    public static final String WEIGHTS = "adapter_model.safetensors";
+
+    /** What names of adapters begin with. */
+    public static final String PREFIX = "base_model.model.";
+
+    /** What names of A end with. */
+    public static final String A = ".lora_A.weight";
+
+    /** What names of B end with. */
+    public static final String B = ".lora_B.weight";
+
+    /** The largest rank. */
+    public static final int MOST = 1 << 20;
+
+    /** Settings that would make other numbers, with the values that adapters have here. */
+    public static final Map<String, Object> EXPECTED = Map.of(
+            "peft_type", "LORA",
+            "bias", "none",
+            "fan_in_fan_out", false,
+            "use_dora", false,
+            "lora_bias", false,
+            "use_qalora", false);
+
+    /** Settings that are lists or objects, which must be empty. */
+    private static final List<String> EMPTY = List.of(
+            "modules_to_save",
+            "layer_replication",
+            "trainable_token_indices",
+            "target_parameters",
+            "alora_invocation_tokens");
+
+    /** How adapters were drawn, of ways that leave the model's own weights as they are. */
+    private static final Set<Object> DRAWN = Set.of(true, false, "gaussian", "eva", "orthogonal");
+
+    /** Reads the settings; what would make other numbers is refused by name. */
+    public static PeftSettings read(JsonObject json) {
+        json.text("peft_type");
+        EXPECTED.forEach(json::require);
+        for (String setting : EMPTY) {
+            if (!isEmpty(json.get(setting))) {
+                throw json.fail(setting, "none");
+            }
+        }
+        Object drawn = json.get("init_lora_weights");
+        if (drawn != null && !DRAWN.contains(drawn)) {
+            throw json.fail("init_lora_weights", "true, false, gaussian, eva or orthogonal");
+        }
+        Map<String, Integer> ranks = new LinkedHashMap<>();
+        Map<String, Double> alphas = new LinkedHashMap<>();
+        pattern(json, "rank_pattern").forEach((name, object) -> ranks.put(name, object.integer(name, 1, MOST)));
+        pattern(json, "alpha_pattern").forEach((name, object) -> alphas.put(name, object.number(name)));
+        return new PeftSettings(
+                json.integer("r", 1, MOST),
+                json.number("lora_alpha"),
+                json.flag("use_rslora", false),
+                Map.copyOf(ranks),
+                Map.copyOf(alphas));
+    }
+
+    private static boolean isEmpty(@Nullable Object value) {
+        return value == null
+                || value instanceof List<?> list && list.isEmpty()
+                || value instanceof Map<?, ?> map && map.isEmpty();
+    }
+
+    /** Returns a pattern's object by each of its keys, which must be names: PEFT takes regular expressions, too. */
+    private static Map<String, JsonObject> pattern(JsonObject json, String setting) {
+        Map<String, JsonObject> byName = new LinkedHashMap<>();
+        if (json.has(setting)) {
+            JsonObject object = json.object(setting);
+            for (Object name : object.names()) {
+                if (!((String) name).matches("[A-Za-z0-9_.]+")) {
+                    throw json.fail(setting, "names of modules");
+                }
+                byName.put((String) name, object);
+            }
+        }
+        return byName;
+    }
+
+    /** Returns the rank of a module. */
+    public int rankOf(String module) {
+        return of(ranks, module, rank);
+    }
+
+    /** Returns the factor of B A of a module. */
+    public double scaleOf(String module) {
+        int own = rankOf(module);
+        return of(alphas, module, alpha) / (rankStabilised ? Math.sqrt(own) : own);
+    }
+
+    private static <T> T of(Map<String, T> pattern, String module, T otherwise) {
+        for (Map.Entry<String, T> entry : pattern.entrySet()) {
+            if (module.equals(entry.getKey()) || module.endsWith("." + entry.getKey())) {
+                return entry.getValue();
+            }
+        }
+        return otherwise;
+    }
+}

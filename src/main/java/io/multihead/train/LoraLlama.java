@@ -1,0 +1,232 @@
+package io.multihead.train;
+
+import io.multihead.format.SafetensorsFolder;
+import io.multihead.gemm.PackedWeights;
+import io.multihead.gemm.WeightFormat;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.call.TensorChecks;
+import io.multihead.internal.load.ModelFolder;
+import io.multihead.internal.load.PeftSettings;
+import io.multihead.internal.nn.InitialTensors;
+import io.multihead.nn.Embedding;
+import io.multihead.nn.GatedLinear;
+import io.multihead.nn.Layer;
+import io.multihead.nn.Linear;
+import io.multihead.nn.LoraLinear;
+import io.multihead.nn.Residual;
+import io.multihead.nn.RmsNorm;
+import io.multihead.nn.Sequence;
+import io.multihead.nn.Sequence.Part;
+import io.multihead.nn.Silu;
+import io.multihead.nn.attention.ProjectedAttention;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+
+/**
+ * A decoder of Llama's shape whose matrices are frozen and packed, in f32 or quantized, with low-rank adapters that are trained beside them
+ * (Dettmers et al. 2023, "QLoRA"). Of a matrix there is nothing but its panels: gradients pass through them, and none is kept for it. So a step
+ * needs the memory of the panels, of what a pass records, and of adapters, their gradients and the state of the optimizer.
+ *
+ * <p>The table of words is kept as the folder has it, the norms in f32; neither is trained. Adapters become files of PEFT, which
+ * {@code LoadOptions.withAdapter} merges into the model at loading, and which {@link LoraAdapter} reads. Thread-safe as {@link Layer} says.
+ */
+public final class LoraLlama {
+    private static final String WORDS = "model.embed_tokens.weight";
+    private static final String NORM = "model.norm.weight";
+    private static final String HEAD = "lm_head.weight";
+    private static final String WEIGHT = ".weight";
+
+    private final LoraAdapter.Config config;
+    private final Sequence layers;
+    private final Map<String, Tensor> adapters;
+    private final long frozenBytes;
+
+    private LoraLlama(LoraAdapter.Config config, Sequence layers, long frozenBytes) {
+        this.config = config;
+        this.layers = layers;
+        this.frozenBytes = frozenBytes;
+        Map<String, Tensor> trained = new LinkedHashMap<>();
+        layers.parameters().forEach((name, tensor) -> {
+            if (name.endsWith(PeftSettings.A) || name.endsWith(PeftSettings.B)) {
+                trained.put(name, tensor);
+            }
+        });
+        adapters = Collections.unmodifiableMap(trained);
+    }
+
+    /**
+     * Loads a folder, packs its matrices one after another, and draws fresh adapters, which change nothing yet: A uniform within
+     * {@code 1 / sqrt(inputs)}, as PEFT draws it, and B zeros.
+     *
+     * @param arena owns panels, tables and adapters, and must stay open; a shared one if several threads compute
+     * @param folder {@code config.json} of model type {@code llama}, and weights of any floating type in safetensors
+     * @param config which modules have adapters, and the blocks that all projections are rounded to; a head of its own and a tied one stay f32
+     * @param seed any number; the same one gives the same adapters
+     * @return the model
+     * @throws IOException if a file cannot be read
+     * @throws IllegalArgumentException if the folder has another kind of model, a setting that these layers do not have, or a weight too many
+     *     or too few, or a module has no matrix; the message names it
+     */
+    public static LoraLlama load(Arena arena, Path folder, LoraAdapter.Config config, long seed) throws IOException {
+        Checks.notNull(arena, "arena");
+        Checks.notNull(config, "config");
+        Checks.folder(Checks.notNull(folder, "folder"), "expected a folder that transformers wrote");
+        LlamaSizes sizes = ModelFolder.config(folder, LlamaSizes::read);
+        try (Arena mapped = Arena.ofConfined()) {
+            SafetensorsFolder weights = SafetensorsFolder.map(mapped, folder);
+            return Checks.in(folder, () -> new Maker(arena, sizes, weights, config, seed).make());
+        }
+    }
+
+    /**
+     * Returns the model as one layer, from ids {@code [batch, tokens]} in f32 to logits {@code [batch, tokens, vocabulary]}.
+     *
+     * @return the very layers whose adapters an optimizer trains
+     */
+    public Sequence layers() {
+        return layers;
+    }
+
+    /**
+     * {@return A and B of all modules by the names that they have in {@link #layers()}, in an unmodifiable map: what an optimizer trains}
+     */
+    public Map<String, Tensor> adapters() {
+        return adapters;
+    }
+
+    /**
+     * {@return gradients of zeros for the adapters; other parameters, which have none, stay as they are}
+     *
+     * @param arena owns the memory
+     */
+    public Map<String, Tensor> gradients(Arena arena) {
+        Checks.notNull(arena, "arena");
+        Map<String, Tensor> zeros = new LinkedHashMap<>();
+        adapters.forEach((name, tensor) -> zeros.put(name, Tensor.allocate(arena, DType.F32, tensor.shape())));
+        return Collections.unmodifiableMap(zeros);
+    }
+
+    /**
+     * {@return the bytes of the panels of all frozen matrices, of which there is no other copy}
+     */
+    public long frozenBytes() {
+        return frozenBytes;
+    }
+
+    /**
+     * Writes the adapters as PEFT does: {@code adapter_config.json} and {@code adapter_model.safetensors}.
+     *
+     * @param folder made if it is not there
+     * @throws IOException if writing fails
+     */
+    public void save(Path folder) throws IOException {
+        Map<String, Tensor> named = new LinkedHashMap<>();
+        adapters.forEach((name, tensor) -> named.put(PeftSettings.PREFIX + name, tensor));
+        LoraAdapter.save(Checks.notNull(folder, "folder"), config, named);
+    }
+
+    /** Makes the layers from the weights of a folder. */
+    private static final class Maker {
+        private final Arena arena;
+        private final LlamaSizes sizes;
+        private final SafetensorsFolder weights;
+        private final LoraAdapter.Config config;
+        private final WeightFormat format;
+        private final InitialTensors random;
+        private final Set<String> left;
+        private final Set<String> modules;
+        private long bytes;
+
+        Maker(Arena arena, LlamaSizes sizes, SafetensorsFolder weights, LoraAdapter.Config config, long seed) {
+            this.arena = arena;
+            this.sizes = sizes;
+            this.weights = weights;
+            this.config = config;
+            format = config.frozen() == null ? WeightFormat.F32 : WeightFormat.of(config.frozen());
+            random = new InitialTensors(seed, arena);
+            left = new TreeSet<>(weights.names());
+            left.removeIf(name -> name.endsWith(".rotary_emb.inv_freq") || sizes.tied() && name.equals(HEAD));
+            modules = new TreeSet<>(config.modules());
+        }
+
+        LoraLlama make() {
+            Tensor words = take(WORDS, sizes.vocabulary(), sizes.dim());
+            List<Layer> blocks = new ArrayList<>();
+            for (int layer = 0; layer < sizes.layers(); layer++) {
+                blocks.add(block("model.layers." + layer + "."));
+            }
+            Layer norm = norm(NORM);
+            Tensor head = sizes.tied() ? words : take(HEAD, sizes.vocabulary(), sizes.dim());
+            PackedWeights packedHead = PackedWeights.ofOutputRows(arena, head);
+            bytes += packedHead.bytes();
+            if (!left.isEmpty()) {
+                throw Checks.fail("weights", left.iterator().next(), "expected those of a Llama alone");
+            }
+            if (!modules.isEmpty()) {
+                throw Checks.fail(
+                        "modules", modules.iterator().next(), "expected the last part of a projection's name");
+            }
+            Embedding table = Embedding.of(words.copy(arena, words.dtype()));
+            Sequence all = Sequence.of(
+                    new Part("model.embed_tokens.", table),
+                    new Part("", Sequence.of("model.layers.", blocks)),
+                    new Part("model.norm.", norm),
+                    new Part("lm_head.", Linear.of(packedHead, null)));
+            return new LoraLlama(config, all, bytes);
+        }
+
+        private Layer block(String at) {
+            int dim = sizes.dim();
+            Layer attention = ProjectedAttention.of(
+                    sizes.block().attention(),
+                    linear(at + "self_attn.q_proj", sizes.queries(), dim),
+                    linear(at + "self_attn.k_proj", sizes.keys(), dim),
+                    linear(at + "self_attn.v_proj", sizes.keys(), dim),
+                    linear(at + "self_attn.o_proj", dim, sizes.queries()));
+            Layer gate = GatedLinear.of(
+                    linear(at + "mlp.gate_proj", sizes.inner(), dim),
+                    Silu.of(),
+                    linear(at + "mlp.up_proj", sizes.inner(), dim));
+            Layer down = linear(at + "mlp.down_proj", dim, sizes.inner());
+            Part first = new Part("input_layernorm.", norm(at + "input_layernorm.weight"));
+            Part second = new Part("post_attention_layernorm.", norm(at + "post_attention_layernorm.weight"));
+            Sequence attend = Sequence.of(first, new Part("self_attn.", attention));
+            Sequence transform = Sequence.of(second, new Part("mlp.", gate), new Part("mlp.down_proj.", down));
+            return Sequence.of(new Part("", Residual.of(attend)), new Part("", Residual.of(transform)));
+        }
+
+        private Layer linear(String module, int outputs, int inputs) {
+            PackedWeights packed = PackedWeights.ofOutputRows(arena, take(module + WEIGHT, outputs, inputs), format);
+            bytes += packed.bytes();
+            Linear frozen = Linear.of(packed, null);
+            if (!config.adapts(module)) {
+                return frozen;
+            }
+            modules.remove(module.substring(module.lastIndexOf('.') + 1));
+            Tensor a = random.linearPart(inputs, Shape.of(config.rank(), inputs));
+            Tensor b = Tensor.allocate(arena, DType.F32, Shape.of(outputs, config.rank()));
+            return LoraLinear.of(frozen, a, b, config.scale());
+        }
+
+        private Layer norm(String name) {
+            Tensor weight = take(name, sizes.dim()).copy(arena, DType.F32);
+            return RmsNorm.of(Shape.of(sizes.dim()), sizes.epsilon(), weight);
+        }
+
+        private Tensor take(String name, long... dims) {
+            Tensor found = left.remove(name) ? weights.get(name) : null;
+            return TensorChecks.requireParameter(found, name, Shape.of(dims));
+        }
+    }
+}

@@ -1,0 +1,209 @@
+package io.multihead.train;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.cache.CacheFormat;
+import io.multihead.compute.Compute;
+import io.multihead.decoder.LanguageModel;
+import io.multihead.decoder.LoadOptions;
+import io.multihead.decoder.Session;
+import io.multihead.decoder.SessionOptions;
+import io.multihead.decoder.Sessions;
+import io.multihead.encoder.SentenceEncoder;
+import io.multihead.encoder.TinyModel;
+import io.multihead.format.GgufWriter;
+import io.multihead.format.Safetensors;
+import io.multihead.support.Numbers;
+import io.multihead.tensor.Tensor;
+import io.multihead.text.BytePairs;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Adapters of PEFT that are merged while a model is loaded: the bits of the trained model, and what is refused. */
+class AdapterLoadingTest {
+    private static final Compute CPU = Compute.serial();
+    private static final BytePairs PIECES = BytePairs.learn("the fox and the crow ".repeat(20), 270);
+    private static final int[] IDS = {1, 5, 77, 200, 3, 3, 260};
+
+    @TempDir
+    private Path folder;
+
+    private Path base;
+    private Path adapter;
+    private LlamaLayers model;
+
+    @BeforeEach
+    void write() throws IOException {
+        base = folder.resolve("base");
+        adapter = folder.resolve("adapter");
+        LlamaLayers.Config sizes =
+                LlamaLayers.Config.of(PIECES.vocabulary(), 32, 2, 4).withKeyValueHeads(2);
+        model = LlamaLayers.initialize(Arena.ofAuto(), sizes, 1);
+        model.save(base);
+        PIECES.writeTo(base);
+    }
+
+    private static void draw(LoraAdapter to) {
+        SplittableRandom random = new SplittableRandom(2);
+        to.parameters().values().forEach(tensor -> Numbers.gaussian(tensor, random, 0, 0.3));
+    }
+
+    private float[] logits(LoadOptions options) throws IOException {
+        try (LanguageModel loaded = LanguageModel.load(CPU, base, options);
+                Sessions sessions = loaded.sessions(SessionOptions.DEFAULT.withCacheFormat(CacheFormat.F32));
+                Session session = sessions.open().append(IDS)) {
+            return session.nextLogits();
+        }
+    }
+
+    private float[] trained() {
+        try (Arena arena = Arena.ofShared();
+                LanguageModel parts =
+                        LanguageModel.of(CPU, model.transformer(arena), PIECES.tokenizer(), model.contextTokens());
+                Sessions sessions = parts.sessions(SessionOptions.DEFAULT.withCacheFormat(CacheFormat.F32));
+                Session session = sessions.open().append(IDS)) {
+            return session.nextLogits();
+        }
+    }
+
+    private LoraAdapter adapted(LoraAdapter.Config config) throws IOException {
+        LoraAdapter lora = LoraAdapter.initialize(Arena.ofAuto(), model.weights(), config, 3);
+        draw(lora);
+        lora.apply(CPU);
+        lora.save(adapter);
+        return lora;
+    }
+
+    @Test
+    void decodersHaveTheBitsOfTheTrainedModel() throws IOException {
+        float[] plain = logits(LoadOptions.DEFAULT);
+        adapted(LoraAdapter.Config.of(4, "q_proj", "v_proj", "o_proj", "gate_proj", "down_proj"));
+        float[] merged = logits(LoadOptions.DEFAULT.withAdapter(adapter));
+        assertArrayEquals(trained(), merged);
+        double most = 0;
+        for (int i = 0; i < plain.length; i++) {
+            most = Math.max(most, Math.abs(plain[i] - merged[i]));
+        }
+        assertTrue(most > 0.01, most + " of difference");
+    }
+
+    @Test
+    void encodersHaveTheBitsOfTheTrainedModel() throws IOException {
+        Path tiny = TinyModel.write(folder.resolve("tiny"));
+        BertLayers encoder = BertLayers.load(Arena.ofAuto(), tiny);
+        LoraAdapter lora = LoraAdapter.initialize(
+                Arena.ofAuto(), encoder.weights(), LoraAdapter.Config.of(2, "query", "value", "dense"), 3);
+        draw(lora);
+        lora.apply(CPU);
+        lora.save(adapter);
+        encoder.save(folder.resolve("merged"));
+        // a folder of a larger model has a prefix that the adapters of its encoder lack
+        Path prefixed = TinyModel.write(folder.resolve("prefixed"));
+        Map<String, Tensor> named = new LinkedHashMap<>();
+        BertLayers.load(Arena.ofAuto(), tiny).weights().forEach((name, tensor) -> named.put("bert." + name, tensor));
+        Safetensors.write(prefixed.resolve("model.safetensors"), named, Map.of());
+        try (SentenceEncoder expected = SentenceEncoder.load(CPU, folder.resolve("merged"));
+                SentenceEncoder merged = SentenceEncoder.loadAdapted(CPU, tiny, adapter);
+                SentenceEncoder other = SentenceEncoder.loadAdapted(CPU, prefixed, adapter);
+                SentenceEncoder plain = SentenceEncoder.load(CPU, tiny)) {
+            assertArrayEquals(expected.embed("a dog"), merged.embed("a dog"));
+            assertArrayEquals(expected.embed("a dog"), other.embed("a dog"));
+            assertTrue(merged.embed("a dog")[0] != plain.embed("a dog")[0]);
+        }
+    }
+
+    private void change(String from, String to) throws IOException {
+        Path file = adapter.resolve("adapter_config.json");
+        String settings = Files.readString(file);
+        assertTrue(settings.contains(from), settings);
+        Files.writeString(file, settings.replace(from, to));
+    }
+
+    /** Of one and the same factor, said in four ways: 8 / 4, 4 / root of 4, and by patterns. */
+    @Test
+    void scalesAndPatternsAreObeyed() throws IOException {
+        adapted(LoraAdapter.Config.of(4, "q_proj", "up_proj").withAlpha(8));
+        float[] expected = logits(LoadOptions.DEFAULT.withAdapter(adapter));
+        assertArrayEquals(trained(), expected);
+        change("\"lora_alpha\":8.0", "\"lora_alpha\":4.0,\"use_rslora\":true");
+        assertArrayEquals(expected, logits(LoadOptions.DEFAULT.withAdapter(adapter)));
+        change(
+                "\"lora_alpha\":4.0,\"use_rslora\":true",
+                "\"lora_alpha\":1,\"alpha_pattern\":{\"q_proj\":8,\"mlp.up_proj\":8.0}");
+        assertArrayEquals(expected, logits(LoadOptions.DEFAULT.withAdapter(adapter)));
+        change(
+                "\"r\":4",
+                "\"r\":2,\"rank_pattern\":{\"model.layers.0.self_attn.q_proj\":4,\"layers.1.self_attn.q_proj\":4,\"up_proj\":4}");
+        assertArrayEquals(expected, logits(LoadOptions.DEFAULT.withAdapter(adapter)));
+    }
+
+    @Test
+    void whatIsNotImplementedIsRefusedByName() throws IOException {
+        adapted(LoraAdapter.Config.of(2, "q_proj"));
+        Path file = adapter.resolve("adapter_config.json");
+        String settings = Files.readString(file);
+        for (String[] change : new String[][] {
+            {"\"peft_type\":\"LORA\"", "\"peft_type\":\"IA3\"", "peft_type"},
+            {"\"bias\":\"none\"", "\"bias\":\"lora_only\"", "bias"},
+            {"\"use_dora\":false", "\"use_dora\":true", "use_dora"},
+            {"\"lora_bias\":false", "\"lora_bias\":true", "lora_bias"},
+            {"\"fan_in_fan_out\":false", "\"fan_in_fan_out\":true", "fan_in_fan_out"},
+            {"\"r\":2", "\"r\":2,\"modules_to_save\":[\"lm_head\"]", "modules_to_save"},
+            {"\"r\":2", "\"r\":2,\"layer_replication\":[[0,1]]", "layer_replication"},
+            {"\"r\":2", "\"r\":2,\"init_lora_weights\":\"pissa\"", "init_lora_weights"},
+            {"\"r\":2", "\"r\":2,\"rank_pattern\":{\".*q_proj\":2}", "rank_pattern"},
+            {"\"r\":2", "\"r\":3", "lora_A.weight"},
+            {"\"lora_alpha\":4.0", "\"lora_alpha\":1e300", "alpha"},
+        }) {
+            assertTrue(settings.contains(change[0]), change[0] + " of " + settings);
+            Files.writeString(file, settings.replace(change[0], change[1]));
+            refuses(change[2], () -> logits(LoadOptions.DEFAULT.withAdapter(adapter)));
+        }
+        Files.writeString(file, settings);
+        Path tensors = adapter.resolve("adapter_model.safetensors");
+        String q = "base_model.model.model.layers.0.self_attn.q_proj";
+        for (String other : new String[] {
+            "base_model.model.model.layers.7.self_attn.q_proj", "base_model.model.q_proj", "base_model.model.norm"
+        }) {
+            Safetensors.write(
+                    tensors,
+                    Map.of(
+                            other + ".lora_A.weight", Tensor.of(new float[64], 2, 32),
+                            other + ".lora_B.weight", Tensor.of(new float[64], 32, 2)),
+                    Map.of());
+            refuses(
+                    "base_model.model.norm".equals(other) ? "norm" : "q_proj",
+                    () -> logits(LoadOptions.DEFAULT.withAdapter(adapter)));
+        }
+        Safetensors.write(
+                tensors,
+                Map.of(
+                        q + ".lora_A.weight", Tensor.of(new float[62], 2, 31),
+                        q + ".lora_B.weight", Tensor.of(new float[64], 32, 2)),
+                Map.of());
+        refuses("[32, 31]", () -> logits(LoadOptions.DEFAULT.withAdapter(adapter)));
+        Safetensors.write(tensors, Map.of(q + ".lora_embedding_A", Tensor.of(new float[64], 2, 32)), Map.of());
+        refuses("lora_embedding_A", () -> logits(LoadOptions.DEFAULT.withAdapter(adapter)));
+        Path gguf = folder.resolve("model.gguf");
+        model.putTo(PIECES.putTo(new GgufWriter())).write(gguf);
+        adapted(LoraAdapter.Config.of(2, "q_proj"));
+        refuses("GGUF", () -> LanguageModel.load(CPU, gguf, LoadOptions.DEFAULT.withAdapter(adapter)));
+    }
+
+    private static void refuses(String part, org.junit.jupiter.api.function.Executable call) {
+        String message = assertThrows(IllegalArgumentException.class, call).getMessage();
+        assertTrue(message.contains(part), message);
+        assertEquals(-1, message.indexOf("null"), message);
+    }
+}
