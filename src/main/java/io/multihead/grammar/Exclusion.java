@@ -1,5 +1,6 @@
 package io.multihead.grammar;
 
+import java.util.Collections;
 import java.util.EnumSet;
 import java.util.HashSet;
 import java.util.List;
@@ -55,9 +56,7 @@ final class Exclusion {
     }
 
     private static boolean differ(@Nullable List<@Nullable Object> some, @Nullable List<@Nullable Object> others) {
-        return some != null
-                && others != null
-                && some.stream().noneMatch(a -> others.stream().anyMatch(b -> JsonType.same(a, b)));
+        return some != null && others != null && Collections.disjoint(JsonType.keys(some), JsonType.keys(others));
     }
 
     private static Set<Object> required(Set<SchemaNode> nodes) {

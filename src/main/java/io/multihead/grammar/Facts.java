@@ -8,6 +8,7 @@ import java.util.EnumSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -18,12 +19,20 @@ final class Facts {
 
     private final Set<SchemaNode> nodes;
     private final Set<JsonType> types = EnumSet.allOf(JsonType.class);
+    /** The values that are named, those alone that all schemas name; null if there is no such limit. */
+    private final @Nullable List<@Nullable Object> named;
+    /** {@link JsonType#key} of each of them. */
+    private final Set<Object> keys;
+    /** What limits a string beyond its length, once it was asked for: an automaton, or none. */
+    private @Nullable Optional<Dfa> pattern;
 
     Facts(Set<SchemaNode> nodes) {
         this.nodes = nodes;
         for (SchemaNode node : nodes) {
             types.retainAll(JsonType.of(node));
         }
+        named = named(nodes);
+        keys = named == null ? Set.of() : JsonType.keys(named);
     }
 
     Set<SchemaNode> nodes() {
@@ -42,6 +51,15 @@ final class Facts {
     /** Returns the values that are named, those alone that all schemas name; null if there is no such limit. */
     @Nullable
     List<@Nullable Object> named() {
+        return named;
+    }
+
+    /** Returns whether a value is one of those that are named, if some are. */
+    boolean allows(@Nullable Object value) {
+        return named == null || keys.contains(JsonType.key(value));
+    }
+
+    private static @Nullable List<@Nullable Object> named(Set<SchemaNode> nodes) {
         List<@Nullable Object> values = null;
         for (SchemaNode node : nodes) {
             List<@Nullable Object> more = JsonType.named(node);
@@ -51,9 +69,10 @@ final class Facts {
     }
 
     private static List<@Nullable Object> shared(List<@Nullable Object> some, List<@Nullable Object> others) {
+        Set<Object> keys = JsonType.keys(others);
         List<@Nullable Object> shared = new ArrayList<>();
         for (Object value : some) {
-            if (others.stream().anyMatch(other -> JsonType.same(value, other))) {
+            if (keys.contains(JsonType.key(value))) {
                 shared.add(value);
             }
         }
@@ -142,6 +161,15 @@ final class Facts {
     /** Returns the automaton of a string's limits beyond its length, null if nothing does; {@code known} has those of patterns. */
     @Nullable
     Dfa pattern(Map<String, Dfa> known) {
+        Optional<Dfa> made = pattern;
+        if (made == null) {
+            made = Optional.ofNullable(compile(known));
+            pattern = made;
+        }
+        return made.orElse(null);
+    }
+
+    private @Nullable Dfa compile(Map<String, Dfa> known) {
         Dfa dfa = null;
         for (SchemaNode node : having("pattern")) {
             String text = node.string("pattern");

@@ -102,4 +102,9 @@ public final class Grammar implements TokenConstraint {
     int states() {
         return machine.states();
     }
+
+    /** Returns the number of moves, of which each takes 16 bytes, as a state takes 9. */
+    int moves() {
+        return machine.moves();
+    }
 }

@@ -3,10 +3,12 @@ package io.multihead.grammar;
 import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.EnumSet;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** The types of JSON's values; an integer is a number, too. */
@@ -60,23 +62,24 @@ enum JsonType {
         return types;
     }
 
-    /** Returns whether two values are equal as JSON Schema compares them: numbers by value, objects without order. */
-    static boolean same(@Nullable Object one, @Nullable Object other) {
-        if (one instanceof Number a && other instanceof Number b) {
-            return decimal(a).compareTo(decimal(b)) == 0;
-        }
-        if (one instanceof List<?> a && other instanceof List<?> b) {
-            boolean same = a.size() == b.size();
-            for (int i = 0; same && i < a.size(); i++) {
-                same = same(a.get(i), b.get(i));
+    /** Returns what equals that of another value if JSON Schema calls the two equal: numbers by value, objects without order. */
+    static Object key(@Nullable Object value) {
+        return switch (value) {
+            case null -> NULL;
+            case Number number -> decimal(number).stripTrailingZeros();
+            case List<?> list -> list.stream().map(JsonType::key).toList();
+            case Map<?, ?> map -> {
+                Map<Object, Object> keys = new HashMap<>();
+                map.forEach((name, member) -> keys.put(name, key(member)));
+                yield keys;
             }
-            return same;
-        }
-        if (one instanceof Map<?, ?> a && other instanceof Map<?, ?> b) {
-            return a.keySet().equals(b.keySet())
-                    && a.entrySet().stream().allMatch(entry -> same(entry.getValue(), b.get(entry.getKey())));
-        }
-        return one == null ? other == null : one.equals(other);
+            default -> value;
+        };
+    }
+
+    /** Returns {@link #key} of each value. */
+    static Set<Object> keys(List<@Nullable Object> values) {
+        return values.stream().map(JsonType::key).collect(Collectors.toSet());
     }
 
     /** Returns the values that a schema names by {@code const} and {@code enum}; null if it names none. */
@@ -88,7 +91,7 @@ enum JsonType {
         if (node.has("const")) {
             Object single = node.keywords().get("const");
             List<@Nullable Object> one = new ArrayList<>();
-            if (values == null || values.stream().anyMatch(value -> same(value, single))) {
+            if (values == null || keys(values).contains(key(single))) {
                 one.add(single);
             }
             values = one;

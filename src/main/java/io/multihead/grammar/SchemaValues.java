@@ -11,6 +11,8 @@ import org.jspecify.annotations.Nullable;
 final class SchemaValues {
     private final SchemaExpander expander;
     private final Map<String, Dfa> patterns = new HashMap<>();
+    /** The alternatives of schemas that hold together. */
+    private final Map<Set<SchemaNode>, List<Facts>> known = new HashMap<>();
 
     SchemaValues(SchemaExpander expander) {
         this.expander = expander;
@@ -21,12 +23,12 @@ final class SchemaValues {
     }
 
     private boolean isValid(@Nullable Object value, Set<SchemaNode> schemas) {
-        for (Set<SchemaNode> alternative : expander.expand(schemas)) {
-            if (isValidFor(value, new Facts(alternative))) {
-                return true;
-            }
+        List<Facts> alternatives = known.get(schemas);
+        if (alternatives == null) {
+            alternatives = expander.expand(schemas).stream().map(Facts::new).toList();
+            known.put(schemas, alternatives);
         }
-        return false;
+        return alternatives.stream().anyMatch(facts -> isValidFor(value, facts));
     }
 
     /** Returns whether a value is valid by schemas without combining keywords. */
@@ -34,8 +36,7 @@ final class SchemaValues {
         if (!facts.types().contains(JsonType.of(value))) {
             return false;
         }
-        List<@Nullable Object> named = facts.named();
-        if (named != null && named.stream().noneMatch(other -> JsonType.same(value, other))) {
+        if (!facts.allows(value)) {
             return false;
         }
         return switch (value) {

@@ -11,6 +11,8 @@ import java.time.LocalDate;
 import java.util.List;
 import java.util.Random;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -468,6 +470,52 @@ class GrammarTest {
         }
     }
 
+    /** Comparing each value with all others takes minutes. */
+    @Test
+    @Timeout(60)
+    void manyNamedValuesAreComparedByTheirKeys() {
+        int count = 100_000;
+        String all = IntStream.range(0, count).mapToObj(i -> "\"v" + i + "\"").collect(Collectors.joining(","));
+        String odd = IntStream.range(0, count / 2)
+                .mapToObj(i -> "\"v" + (2 * i + 1) + "\"")
+                .collect(Collectors.joining(","));
+        Grammar grammar = Grammar.ofJsonSchema("{\"allOf\":[{\"enum\":[" + all
+                + "],\"pattern\":\"^v[0-9]*$\"},{\"enum\":[" + odd + "],\"minLength\":2}]}");
+        assertTrue(allows(grammar, "\"v99999\""));
+        assertFalse(allows(grammar, "\"v99998\""));
+        String items = IntStream.range(0, 20_000).mapToObj(String::valueOf).collect(Collectors.joining(","));
+        Grammar list = Grammar.ofJsonSchema("{\"const\":[" + items + "],\"items\":{\"enum\":[" + items + "]}}");
+        assertTrue(allows(list, "[" + items + "]"));
+        refused("no text can end", "{\"const\":[" + items + ",-1],\"items\":{\"enum\":[" + items + "]}}");
+    }
+
+    /** Numbers are equal by value, objects without order; types of JSON are never equal. */
+    @Test
+    void namedValuesAreEqualAsJson() {
+        String schema = "{\"allOf\":[{\"enum\":%s},{\"enum\":%s}]}";
+        for (String[] same : new String[][] {
+            {"[1.0]", "[1]"},
+            {"[100]", "[1e2]"},
+            {"[0]", "[-0.00]"},
+            {"[{\"a\":1,\"b\":[2]}]", "[{\"b\":[2.0],\"a\":1}]"},
+            {"[null]", "[null]"},
+            {"[[]]", "[[]]"}
+        }) {
+            Grammar.ofJsonSchema(schema.formatted(same[0], same[1]));
+        }
+        for (String[] other : new String[][] {
+            {"[1]", "[\"1\"]"},
+            {"[1]", "[true]"},
+            {"[0]", "[false]"},
+            {"[null]", "[\"NULL\"]"},
+            {"[{}]", "[[]]"},
+            {"[{\"a\":1}]", "[{\"a\":1,\"b\":1}]"},
+            {"[[1,2]]", "[[2,1]]"}
+        }) {
+            refused("no text can end", schema.formatted(other[0], other[1]));
+        }
+    }
+
     @Test
     void aSchemaOfFiftyPropertiesIsSmall() {
         StringBuilder schema = new StringBuilder("{\"type\":\"object\",\"properties\":{");
@@ -486,7 +534,8 @@ class GrammarTest {
                     .append(kinds[i % 5]);
         }
         Grammar grammar = Grammar.ofJsonSchema(schema + "},\"additionalProperties\":false}");
-        // a state takes 9 bytes, a move 16
+        long bytes = 9L * grammar.states() + 16L * grammar.moves();
+        assertTrue(bytes < 10_000_000, bytes + " bytes");
         assertTrue(grammar.states() < 20_000, grammar.states() + " states");
     }
 }
