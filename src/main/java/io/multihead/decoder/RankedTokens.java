@@ -106,17 +106,10 @@ final class RankedTokens {
 
     /** Adds the tokens of a block that are probable enough, in order of their ids. */
     private void takeFrom(int block, float least) {
-        int from = block * VocabularyOps.BLOCK;
-        int to = Math.min(probabilities.length, from + VocabularyOps.BLOCK);
-        if (found.length - count < to - from) {
+        if (found.length - count <= VocabularyOps.BLOCK) {
             found = Arrays.copyOf(found, 2 * found.length + VocabularyOps.BLOCK);
         }
-        int end = count;
-        for (int id = from; id < to; id++) {
-            found[end] = id; // without a branch, which would be guessed wrong
-            end += probabilities[id] >= least ? 1 : 0;
-        }
-        count = end;
+        count = VocabularyOps.select(probabilities, probabilities.length, block, least, found, count);
     }
 
     /** Sorts the tokens that were found last by their probability, by radix: those of equal probability stay in order of their ids. */

@@ -246,6 +246,43 @@ public final class VocabularyOps {
         }
     }
 
+    /**
+     * Writes the positions of a block's elements that are {@code least} or more, in their order. NaN is none of them.
+     *
+     * @param positions has room for all elements of a block behind {@code at}
+     * @return behind the last position that was written
+     */
+    public static int select(float[] row, int length, int block, float least, int[] positions, int at) {
+        int start = block * BLOCK;
+        int end = Math.min(length, start + BLOCK);
+        return WARM_UP.isOver()
+                ? selectVectors(row, start, end, least, positions, at)
+                : selectScalars(row, start, end, least, positions, at);
+    }
+
+    static int selectScalars(float[] row, int from, int to, float least, int[] positions, int at) {
+        int count = at;
+        for (int i = from; i < to; i++) {
+            positions[count] = i; // without a branch, which would be guessed wrong
+            count += row[i] >= least ? 1 : 0;
+        }
+        return count;
+    }
+
+    static int selectVectors(float[] row, int from, int to, float least, int[] positions, int at) {
+        int count = at;
+        int i = from;
+        for (; i + COUNT <= to; i += COUNT) {
+            long some = FloatVector.fromArray(FLOATS, row, i)
+                    .compare(VectorOperators.GE, least)
+                    .toLong();
+            for (; some != 0; some &= some - 1) {
+                positions[count++] = i + Long.numberOfTrailingZeros(some);
+            }
+        }
+        return selectScalars(row, i, to, least, positions, count);
+    }
+
     /** Returns the first position of a block's largest element, which is there. */
     public static int first(float[] row, int length, int block, float max) {
         int i = block * BLOCK;
@@ -285,10 +322,17 @@ public final class VocabularyOps {
         private final float[] row = new float[LENGTH];
         private final float[] maxima = new float[blocks(LENGTH)];
         private final double[] buffer = new double[SUMS];
+        private final int[] positions = new int[LENGTH];
+
+        private Trial() {
+            for (int i = 0; i < LENGTH; i += 2 * COUNT - 3) {
+                row[i] = 1f; // some vectors have a position that is selected
+            }
+        }
 
         @Override
         public int operations() {
-            return LENGTH / COUNT * 18;
+            return LENGTH / COUNT * 22;
         }
 
         @Override
@@ -299,6 +343,7 @@ public final class VocabularyOps {
                 normaliseVectors(row, lengthFactor * LENGTH, 1f, maxima);
                 sumVectors(row, 0, lengthFactor * LENGTH, buffer);
                 firstVector(row, 0, lengthFactor * LENGTH, 1f);
+                selectVectors(row, 0, lengthFactor * LENGTH, 1f, positions, 0);
             }
         }
     }

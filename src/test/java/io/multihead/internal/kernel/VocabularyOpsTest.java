@@ -75,6 +75,26 @@ class VocabularyOpsTest {
         return Math.min(row.length, (block + 1) * VocabularyOps.BLOCK);
     }
 
+    @Property(tries = 300)
+    void positionsOfLargeElementsAreSelectedInTheirOrder(
+            @ForAll long seed, @ForAll @IntRange(min = 1, max = 1100) int length) {
+        SplittableRandom random = new SplittableRandom(seed);
+        float[] row = row(random, length, random.nextBoolean());
+        float least = random.nextInt(4) == 0 ? row[random.nextInt(length)] : (float) random.nextGaussian(0, 6);
+        for (int block = 0; block < VocabularyOps.blocks(length); block++) {
+            int from = block * VocabularyOps.BLOCK;
+            int[] expected = IntStream.range(from, end(row, block))
+                    .filter(i -> row[i] >= least)
+                    .toArray();
+            int[] positions = new int[3 + VocabularyOps.BLOCK];
+            int count = VocabularyOps.selectVectors(row, from, end(row, block), least, positions, 3);
+            assertArrayEquals(expected, Arrays.copyOfRange(positions, 3, count));
+            count = VocabularyOps.selectScalars(row, from, end(row, block), least, positions, 3);
+            assertArrayEquals(expected, Arrays.copyOfRange(positions, 3, count));
+            assertEquals(count, VocabularyOps.select(row, length, block, least, positions, 3));
+        }
+    }
+
     @Property(tries = 200)
     void probabilitiesHaveTheBitsOfTheSoftmax(@ForAll long seed, @ForAll @IntRange(min = 1, max = 1100) int length) {
         float[] row = row(new SplittableRandom(seed), length, false);
