@@ -50,27 +50,26 @@ final class Generation extends SessionTask {
                     "SLIDE, of a model whose recurrent states cannot forget their first tokens",
                     "expected STOP");
         }
-        stream = streamAfter(session, tokenizer);
+        stream = streamAfter();
         stops = new StopSequences(
-                options.stopSequences(),
-                textBefore(session, tokenizer, StopSequences.longestBegin(options.stopSequences())));
+                options.stopSequences(), textBefore(StopSequences.longestBegin(options.stopSequences())));
         drafts = new int[options.draftTokens()];
         promptTokens = session.tokens.size();
         constraint = TextConstraint.begin(options.constraint(), prompts);
     }
 
     /** Returns a stream that has the bytes of the character which the session's tokens end within, if they do. */
-    private static TextStream streamAfter(SessionState session, Tokenizer tokenizer) {
+    private TextStream streamAfter() {
         TokenList tokens = session.tokens;
         int from = tokens.size();
         int bytes = 0;
         while (from > session.textStart && bytes < LONGEST_REST) {
             from--;
-            bytes += tokenizer.isControl(tokens.get(from)) ? 0 : tokenizer.pieceBytes(tokens.get(from)).length;
+            bytes += bytes(tokens.get(from));
         }
         TextStream stream = new TextStream(tokenizer);
         for (int i = from; i < tokens.size(); i++) {
-            stream.append(tokens.get(i));
+            show(tokens.get(i), stream);
         }
         return stream;
     }
@@ -79,7 +78,7 @@ final class Generation extends SessionTask {
      * Returns the end of the text that calls have generated since the last prompt or stop sequence, of so many characters or more where there is so
      * much: a stop sequence may have begun in it.
      */
-    private static String textBefore(SessionState session, Tokenizer tokenizer, int characters) {
+    private String textBefore(int characters) {
         TokenList tokens = session.tokens;
         int start = Math.max(session.seen.promptEnd, Math.max(session.textStart, session.stopEnd));
         int from = tokens.size();
@@ -87,12 +86,12 @@ final class Generation extends SessionTask {
         int most = characters == 0 ? 0 : 4 * characters + LONGEST_REST;
         for (int bytes = 0; from > start && bytes < most; ) {
             from--;
-            bytes += tokenizer.isControl(tokens.get(from)) ? 0 : tokenizer.pieceBytes(tokens.get(from)).length;
+            bytes += bytes(tokens.get(from));
         }
         TextStream before = new TextStream(tokenizer);
         StringBuilder text = new StringBuilder();
         for (int i = from; i < tokens.size(); i++) {
-            text.append(before.append(tokens.get(i)));
+            text.append(show(tokens.get(i), before));
         }
         return text.toString();
     }
@@ -220,7 +219,7 @@ final class Generation extends SessionTask {
             return id;
         }
         session.add(id);
-        String certain = stops.add(isShown(id) ? stream.end() + tokenizer.token(id) : stream.append(id));
+        String certain = stops.add(show(id, stream));
         finish = reason();
         if (finish != null) {
             certain += stops.rest();
@@ -231,8 +230,20 @@ final class Generation extends SessionTask {
         return id;
     }
 
+    /** Returns what a token adds to the text: its bytes, or its name if it is a control token that is shown. */
+    private String show(int id, TextStream to) {
+        return isShown(id) ? to.end() + tokenizer.token(id) : to.append(id);
+    }
+
     private boolean isShown(int id) {
         return options.controlTokens() && tokenizer.type(id) == TokenType.CONTROL;
+    }
+
+    /** Returns how many bytes a token adds to the text at least. */
+    private int bytes(int id) {
+        return isShown(id)
+                ? tokenizer.token(id).length()
+                : tokenizer.isControl(id) ? 0 : tokenizer.pieceBytes(id).length;
     }
 
     /** Returns why the text ends with the token that was added; null if it does not. */

@@ -5,12 +5,16 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.grammar.TokenConstraint;
+import io.multihead.grammar.TokenFilter;
+import io.multihead.grammar.TokenMask;
 import io.multihead.tensor.Tensor;
 import io.multihead.text.TextStream;
 import io.multihead.text.Tokenizer;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -198,6 +202,73 @@ class TextDivisionTest {
             session.generate(options.withMaxTokens(2));
             session.truncate(session.length() - 1);
             assertEquals(2, session.generate(options).tokens().size());
+        }
+    }
+
+    /** Allows one token after the other, and then all. */
+    private static TokenConstraint writing(int... ids) {
+        return vocabulary -> new TokenFilter() {
+            private int at;
+
+            @Override
+            public void restrict(TokenMask allowed) {
+                if (at < ids.length) {
+                    boolean known = allowed.allows(ids[at]);
+                    allowed.forbidAll();
+                    if (known) {
+                        allowed.allow(ids[at]);
+                    }
+                }
+            }
+
+            @Override
+            public void accept(int token) {
+                at++;
+            }
+
+            @Override
+            public void rollBack(int tokens) {
+                at -= tokens;
+            }
+
+            @Override
+            public TokenFilter fork() {
+                throw new UnsupportedOperationException();
+            }
+        };
+    }
+
+    /** A control token that is shown is text, over borders of calls as within one; else what is around it is one text. */
+    @Test
+    void aStopSequenceHasTheControlTokensThatAreShown() {
+        try (LanguageModel model = TinyDecoder.model(cpu, 3, List.of("<x>"), 64);
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT)) {
+            int[] ids = {'a', model.tokenizer().find("<x>"), 'b'};
+            for (boolean shown : new boolean[] {false, true}) {
+                for (String stop : List.of("ab", "<x>b", "a<x>", "a<x>b")) {
+                    boolean ends = shown == stop.contains("<");
+                    GenerationOptions options =
+                            GenerationOptions.DEFAULT.withControlTokens(shown).withStopSequences(stop);
+                    for (int first = 1; first <= ids.length; first++) {
+                        Session session = sessions.open().append("z");
+                        FinishReason finish = session.generate(
+                                        options.withMaxTokens(first).withConstraint(writing(Arrays.copyOf(ids, first))))
+                                .finish();
+                        int rest = ids.length - first;
+                        if (finish == FinishReason.MAX_TOKENS && rest > 0) {
+                            int[] others = Arrays.copyOfRange(ids, first, ids.length);
+                            finish = session.generate(
+                                            options.withMaxTokens(rest).withConstraint(writing(others)))
+                                    .finish();
+                        }
+                        assertEquals(
+                                ends ? FinishReason.STOP_SEQUENCE : FinishReason.MAX_TOKENS,
+                                finish,
+                                stop + " after " + first + ", shown: " + shown);
+                        session.close();
+                    }
+                }
+            }
         }
     }
 
