@@ -39,6 +39,9 @@ import org.jspecify.annotations.Nullable;
 final class DecoderBuilder {
     private static final String EMBEDDINGS = "token_embd.weight";
     private static final String HEAD = "output.weight";
+    /** Two rows of a head, as the converter of llama.cpp writes them. */
+    private static final String ANSWERS = "cls.output.weight";
+
     private static final String FINAL_NORM = "output_norm.weight";
     /** The name of LFM2's in files of GGUF. */
     private static final String OLD_FINAL_NORM = "token_embd_norm.weight";
@@ -47,18 +50,23 @@ final class DecoderBuilder {
     private final Weights weights;
     /** Whether there need be no head. */
     private final boolean isForEmbeddings;
+    /** Whether the head scores yes and no. */
+    private final boolean ranks;
 
     private final LoadListener listener;
 
-    private DecoderBuilder(DecoderConfig config, Weights weights, boolean isForEmbeddings, LoadListener listener) {
+    private DecoderBuilder(
+            DecoderConfig config, Weights weights, boolean isForEmbeddings, boolean ranks, LoadListener listener) {
         this.config = config;
         this.weights = weights;
         this.isForEmbeddings = isForEmbeddings;
+        this.ranks = ranks;
         this.listener = listener;
     }
 
-    static Transformer build(DecoderConfig config, Weights weights, boolean isForEmbeddings, LoadListener listener) {
-        return new DecoderBuilder(config, weights, isForEmbeddings, listener).build();
+    static Transformer build(
+            DecoderConfig config, Weights weights, boolean isForEmbeddings, boolean ranks, LoadListener listener) {
+        return new DecoderBuilder(config, weights, isForEmbeddings, ranks, listener).build();
     }
 
     private Transformer build() {
@@ -88,13 +96,16 @@ final class DecoderBuilder {
     }
 
     /**
-     * Returns the head; the embeddings are one where the file has none, or stores both and says that they are tied. Models for embeddings
+     * Returns the head: of yes and no, in the order of the file's labels, where the model ranks. Else the embeddings are one where the file has none, or stores both and says that they are tied. Models for embeddings
      * may have none, which is null.
      */
     private @Nullable PackedLinear head(int vocabulary) {
         Head rule = config.ends().head();
         boolean own = rule == Head.OWN || rule == Head.ANY && weights.has(HEAD);
         weights.ignore(HEAD);
+        if (ranks) {
+            return PackedLinear.of(weights.matrix(ANSWERS, 2, config.sizes().dim()));
+        }
         if (own && !weights.has(HEAD) && isForEmbeddings) {
             return null;
         }

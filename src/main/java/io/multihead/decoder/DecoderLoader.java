@@ -69,7 +69,8 @@ final class DecoderLoader {
 
     /** Takes all weights of a model, which need not have a head for embeddings. */
     static Transformer build(DecoderFiles files, Weights weights, boolean isForEmbeddings, LoadListener listener) {
-        Transformer model = DecoderBuilder.build(files.config(), weights, isForEmbeddings, listener);
+        boolean ranks = files.embedder().ranks();
+        Transformer model = DecoderBuilder.build(files.config(), weights, isForEmbeddings, ranks, listener);
         requireRows(model, files.tokenizer());
         return model;
     }

@@ -9,6 +9,7 @@ import io.multihead.internal.load.TextModules;
 import io.multihead.model.Pooling;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
@@ -21,13 +22,21 @@ import org.jspecify.annotations.Nullable;
  * @param mostTokens of a text, as the folder says; 0 where it does not
  * @param prompts by name
  * @param prompt the one that is put before each text unless a program says otherwise
+ * @param ranks whether the head scores yes and no, and no tokens
  */
 record EmbedderSettings(
-        @Nullable Pooling pooling, boolean normalised, int mostTokens, Map<String, String> prompts, String prompt) {
+        @Nullable Pooling pooling,
+        boolean normalised,
+        int mostTokens,
+        Map<String, String> prompts,
+        String prompt,
+        boolean ranks) {
     /** Of files that say nothing: the state of the last token, as most decoders are trained. */
-    static final EmbedderSettings DEFAULT = new EmbedderSettings(Pooling.LAST, true, 0, Map.of(), "");
+    static final EmbedderSettings DEFAULT = new EmbedderSettings(Pooling.LAST, true, 0, Map.of(), "", false);
 
     private static final int MOST = 1 << 24;
+    private static final int RANK = 4;
+    private static final List<String> ANSWERS = List.of("yes", "no");
 
     private static final Map<String, Pooling> MODES = Map.of(
             PoolingSettings.CLS, Pooling.CLS, PoolingSettings.MEAN, Pooling.MEAN, PoolingSettings.LAST, Pooling.LAST);
@@ -39,26 +48,36 @@ record EmbedderSettings(
         if (type.isEmpty()) {
             return DEFAULT;
         }
+        if (type.getAsLong() == RANK) {
+            String labels = architecture + ".classifier.output_labels";
+            if (file.find(labels).isEmpty() || !file.strings(labels).equals(ANSWERS)) {
+                String expected = ANSWERS + ", as of Qwen3-Reranker";
+                throw file.find(labels).isEmpty()
+                        ? file.fail(key, "another one, or classifier.output_labels of " + expected)
+                        : file.fail(labels, expected);
+            }
+            return new EmbedderSettings(null, true, 0, Map.of(), "", true);
+        }
         return DEFAULT.with(
                 switch (Math.clamp(type.getAsLong(), -1, MOST)) {
                     case 0 -> null;
                     case 1 -> Pooling.MEAN;
                     case 2 -> Pooling.CLS;
                     case 3 -> Pooling.LAST;
-                    default -> throw file.fail(key, "0 (none), 1 (mean), 2 (cls) or 3 (last)");
+                    default -> throw file.fail(key, "0 (none), 1 (mean), 2 (cls), 3 (last) or 4 (rank)");
                 });
     }
 
     EmbedderSettings with(@Nullable Pooling newPooling) {
-        return new EmbedderSettings(newPooling, normalised, mostTokens, prompts, prompt);
+        return new EmbedderSettings(newPooling, normalised, mostTokens, prompts, prompt, ranks);
     }
 
     EmbedderSettings withNormalized(boolean newNormalised) {
-        return new EmbedderSettings(pooling, newNormalised, mostTokens, prompts, prompt);
+        return new EmbedderSettings(pooling, newNormalised, mostTokens, prompts, prompt, ranks);
     }
 
     EmbedderSettings withPrompt(String newPrompt) {
-        return new EmbedderSettings(pooling, normalised, mostTokens, prompts, newPrompt);
+        return new EmbedderSettings(pooling, normalised, mostTokens, prompts, newPrompt, ranks);
     }
 
     /** Reads the modules of a folder; without them, sentence-transformers reads none of its other files either. */
@@ -71,7 +90,8 @@ record EmbedderSettings(
         int tokens = TextLength.named(folder, TextLength.Task.EMBEDDING, MOST).orElse(0);
         return ModelFolder.framework(folder, "SentenceTransformer", framework -> {
             framework.json().require("truncate_dim", null);
-            return new EmbedderSettings(pooling, modules.normalised(), tokens, framework.prompts(), framework.prompt());
+            return new EmbedderSettings(
+                    pooling, modules.normalised(), tokens, framework.prompts(), framework.prompt(), false);
         });
     }
 

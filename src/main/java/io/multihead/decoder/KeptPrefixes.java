@@ -68,16 +68,16 @@ final class KeptPrefixes {
     }
 
     /**
-     * Lets a sequence without tokens begin with the longest prefix of its prompt that there is, all but the last token.
+     * Lets a sequence without tokens begin with the longest prefix of some tokens that there is.
      *
      * @return how many tokens it has now
      */
     int begin(CachedSequence sequence, int[] tokens, int count) {
-        Kept longest = find(tokens, count - 1);
+        Kept longest = find(tokens, count);
         if (longest == null) {
             return 0;
         }
-        int length = common(longest, tokens, count - 1);
+        int length = common(longest, tokens, count);
         int fork = cache.fork(longest.sequence.number);
         cache.truncate(fork, length);
         cache.close(sequence.number);

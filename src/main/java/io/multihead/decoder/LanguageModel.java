@@ -199,9 +199,14 @@ public final class LanguageModel implements AutoCloseable {
      * @return the sessions
      * @throws IllegalArgumentException if the model has fewer positions than a session would have tokens, or there are more tokens in all
      *     than a cache can count
-     * @throws IllegalStateException if the model is closed, or is one for embeddings, whose files have no output head
+     * @throws IllegalStateException if the model is closed, or is one for embeddings, whose files have no output head, or a reranker, whose
+     *     head scores yes and no alone
      */
     public Sessions sessions(SessionOptions options) {
+        if (loaded.embedder().ranks()) {
+            throw new IllegalStateException(
+                    "model: a head of yes and no in its file; expected one of tokens, as a reranker needs none");
+        }
         return sessions(options, Generations.CHUNK_TOKENS);
     }
 
@@ -269,18 +274,21 @@ public final class LanguageModel implements AutoCloseable {
      * length 1.
      *
      * @return the embedder, which ends with this model
-     * @throws IllegalStateException if the file says that there are no vectors of texts ({@code pooling_type} 0)
+     * @throws IllegalStateException if the file says that there are no vectors of texts ({@code pooling_type} 0, or 4 of a
+     *     reranker)
      */
     public TextEmbedder embedder() {
         if (loaded.embedder().pooling() == null) {
             throw new IllegalStateException(
-                    "model: pooling_type 0 in its file, no vectors of texts; expected 1 (mean), 2 (cls) or 3 (last)");
+                    "model: pooling_type " + (loaded.embedder().ranks() ? "4 (rank)" : "0")
+                            + " in its file, no vectors of texts; expected 1 (mean), 2 (cls) or 3 (last)");
         }
         return new TextEmbedder(cpu, loaded.states(), tokenizer(), contextTokens(), loaded.embedder());
     }
 
     /**
-     * Returns a reranker of passages, for models that were trained as Qwen3-Reranker was: any other gives numbers that mean nothing.
+     * Returns a reranker of passages, for models that were trained as Qwen3-Reranker was: any other gives numbers that mean nothing. A GGUF file
+     * may have a head of yes and no alone ({@code cls.output.weight}), as the converter of llama.cpp writes it.
      *
      * @param options how much its prompts may keep: {@link SessionOptions#contextTokens} bounds one of them
      * @return the reranker, to be closed before this model
@@ -290,12 +298,14 @@ public final class LanguageModel implements AutoCloseable {
      */
     public TextReranker reranker(SessionOptions options) {
         TextReranker.requireTokens(tokenizer());
-        return TextReranker.of(sessions(options), tokenizer(), options.sessions());
+        Sessions sessions = sessions(options, Generations.CHUNK_TOKENS);
+        return TextReranker.of(
+                sessions, tokenizer(), options.sessions(), loaded.embedder().ranks());
     }
 
     /**
      * {@return the template of chats: the one of {@link #withChatTemplate}, or else the file's}. Of several named templates it is the one
-     * named {@code default}.
+     * named {@code default}, and for chats with tools the one named {@code tool_use}.
      *
      * @throws IllegalArgumentException if the file has no template, no default, or one with an unsupported construct. Such a model takes
      *     prompts as tokens: {@code session.append(tokenizer().encode(PromptText.template(prompt)))}

@@ -98,7 +98,8 @@ record LoadedDecoder(
             @Nullable Packing packing) {
         this(
                 facts,
-                new ModelIdentity(facts.description(), vocabulary(model, tokenizer), facts.settings(), tensors),
+                new ModelIdentity(
+                        facts.description(), vocabulary(model, tokenizer, embedder.ranks()), facts.settings(), tensors),
                 model,
                 tokenizer,
                 templates,
@@ -133,15 +134,15 @@ record LoadedDecoder(
 
     /** Returns how many tokens the model may choose, or be given. */
     int vocabularySize() {
-        return vocabulary(model, tokenizer);
+        return vocabulary(model, tokenizer, embedder.ranks());
     }
 
-    private static int vocabulary(Transformer model, Tokenizer tokenizer) {
+    private static int vocabulary(Transformer model, Tokenizer tokenizer, boolean ranks) {
         int tokens = Math.min(tokenizer.vocabularySize(), model.vocabulary());
-        return model.logits() > 0 ? Math.min(tokens, model.logits()) : tokens;
+        return model.logits() > 0 && !ranks ? Math.min(tokens, model.logits()) : tokens;
     }
 
-    /** Returns whether the model can say which token follows. */
+    /** Returns whether the model has an output head: of tokens, or of yes and no. */
     boolean hasHead() {
         return model.logits() > 0;
     }

@@ -15,7 +15,9 @@ final class PrefixTask extends SessionTask {
         int count = Math.min(waiting, mostTokens);
         return count == 0
                 ? null
-                : session.step.set(session.tokens.array(), session.computed, count, 0, waiting - count);
+                : session.step
+                        .set(session.tokens.array(), session.computed, count, 0, waiting - count)
+                        .withoutLogits();
     }
 
     @Override

@@ -76,9 +76,11 @@ public final class TextReranker implements AutoCloseable {
         return id;
     }
 
-    /** Creates a reranker that owns sessions, of a tokenizer with all {@link #requireTokens}. */
-    static TextReranker of(Sessions sessions, Tokenizer tokenizer, int together) {
-        AnswerTask.Answers answers = new AnswerTask.Answers(answer(tokenizer, "yes"), answer(tokenizer, "no"));
+    /** Creates a reranker that owns sessions, of a tokenizer with all {@link #requireTokens}; {@code ranks}: the head has two rows, yes and no. */
+    static TextReranker of(Sessions sessions, Tokenizer tokenizer, int together, boolean ranks) {
+        AnswerTask.Answers answers = ranks
+                ? new AnswerTask.Answers(0, 1)
+                : new AnswerTask.Answers(answer(tokenizer, "yes"), answer(tokenizer, "no"));
         long capacity = (long) sessions.contextTokens() * together;
         Prompt prompt = new Prompt(
                 answers,

@@ -49,7 +49,8 @@ class OwnModelTest {
         Gguf file = Gguf.map(loading.arena(), path);
         GgufSettings settings = new GgufSettings(file, path);
         DecoderConfig config = Families.of(settings).configure(settings);
-        parts = DecoderBuilder.build(config, new Weights(loading, WeightSource.of(file)), false, LoadListener.NONE);
+        parts = DecoderBuilder.build(
+                config, new Weights(loading, WeightSource.of(file)), false, false, LoadListener.NONE);
         tokenizer = Tokenizers.of(file);
     }
 

@@ -8,9 +8,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.multihead.cache.CacheFormat;
 import io.multihead.compute.Compute;
 import io.multihead.decoder.FamilyFile.Kind;
+import io.multihead.format.GgufValue;
+import io.multihead.format.GgufWriter;
 import io.multihead.reference.ReferenceTransformer;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -20,6 +23,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -131,6 +135,74 @@ class TextRerankerTest {
         }
     }
 
+    /** As the converter of llama.cpp writes it: rows of yes and no, labels, a pooling of its own, and a template that is not for chats. */
+    private static GgufWriter ranking(FamilyFile file, int pooling, String... labels) {
+        GgufWriter writer = file.metadata()
+                .put("qwen3.pooling_type", FamilyFile.number(pooling))
+                .put("qwen3.classifier.output_labels", GgufValue.ofStrings(List.of(labels)))
+                .put("tokenizer.chat_templates", GgufValue.ofStrings(List.of("rerank")))
+                .put("tokenizer.chat_template.rerank", GgufValue.ofString("{query} {document}"));
+        Stream.concat(file.matrices().stream(), file.others().stream())
+                .forEach(name -> writer.tensor(name, file.tensor(name)));
+        return writer;
+    }
+
+    private static Tensor answers(FamilyFile file) {
+        float[] rows = file.weights.get("token_embd.weight");
+        float[] answers = new float[2 * file.dim];
+        System.arraycopy(rows, YES * file.dim, answers, 0, file.dim);
+        System.arraycopy(rows, NO * file.dim, answers, file.dim, file.dim);
+        return Tensor.of(answers, 2, file.dim);
+    }
+
+    @Test
+    void aHeadOfYesAndNoHasTheSameScores() throws IOException {
+        FamilyFile file = file();
+        Path ranking = folder.resolve("ranking.gguf");
+        ranking(file, 4, "yes", "no").tensor("cls.output.weight", answers(file)).write(ranking);
+        Path packed = folder.resolve("ranking.packed");
+        withGguf(file, plain -> {
+            try (Compute cpu = Compute.threads(2);
+                    LanguageModel model = LanguageModel.load(cpu, ranking);
+                    TextReranker reranker = model.reranker(OPTIONS);
+                    TextReranker other = plain.reranker(OPTIONS)) {
+                assertScores(file.reference(), reranker, TextReranker.WEB_SEARCH);
+                double[] scores = reranker.score("Is tea hot?", PASSAGES);
+                assertArrayEquals(other.score("Is tea hot?", PASSAGES), scores);
+                assertEquals(plain.vocabularySize(), model.vocabularySize());
+                assertThrows(IllegalStateException.class, () -> model.sessions(OPTIONS));
+                assertThrows(IllegalStateException.class, model::embedder);
+                model.write(packed);
+                try (LanguageModel mapped = LanguageModel.map(cpu, packed);
+                        TextReranker again = mapped.reranker(OPTIONS)) {
+                    assertArrayEquals(scores, again.score("Is tea hot?", PASSAGES));
+                }
+            } catch (IOException failed) {
+                throw new UncheckedIOException(failed);
+            }
+        });
+    }
+
+    @Test
+    void anotherHeadThanThatOfYesAndNoIsRefused() throws IOException {
+        FamilyFile file = file();
+        Tensor answers = answers(file);
+        assertRefused(ranking(file, 4, "yes", "no"), "cls.output.weight");
+        assertRefused(
+                ranking(file, 4, "no", "yes").tensor("cls.output.weight", answers), "qwen3.classifier.output_labels");
+        assertRefused(ranking(file, 3, "yes", "no").tensor("cls.output.weight", answers), "cls.output.weight");
+    }
+
+    private void assertRefused(GgufWriter writer, String name) throws IOException {
+        Path path = folder.resolve("refused.gguf");
+        writer.write(path);
+        try (Compute cpu = Compute.serial()) {
+            String message = assertThrows(IllegalArgumentException.class, () -> LanguageModel.load(cpu, path))
+                    .getMessage();
+            assertTrue(message.contains(name), message);
+        }
+    }
+
     @Test
     void aScoreHasTheSameBitsAloneAndInAnyBatch() throws IOException {
         withGguf(file(), model -> {
@@ -160,8 +232,7 @@ class TextRerankerTest {
                 reranker.score("Is tea hot?", PASSAGES);
                 reranker.score("Is tea hot?", "Tea");
                 assertEquals(2, reranker.prefixReuse().hits());
-                // the last of its tokens is computed once more
-                int begin = prompt(TextReranker.WEB_SEARCH, "Is tea hot?", "").length - END.length() - 1;
+                int begin = prompt(TextReranker.WEB_SEARCH, "Is tea hot?", "").length - END.length();
                 assertEquals(2 * begin, reranker.prefixReuse().savedTokens());
             }
         });

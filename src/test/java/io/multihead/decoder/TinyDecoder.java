@@ -166,7 +166,7 @@ final class TinyDecoder {
             UnaryOperator<Transformer> change) {
         Loading loading = Loading.of(cpu);
         Weights weights = new Weights(loading, WeightSource.of(tensors));
-        Transformer model = change.apply(DecoderBuilder.build(config, weights, false, LoadListener.NONE));
+        Transformer model = change.apply(DecoderBuilder.build(config, weights, false, false, LoadListener.NONE));
         return new LanguageModel(
                 cpu,
                 new LoadedDecoder(
