@@ -7,6 +7,7 @@ import io.multihead.internal.toolcall.AnswerReader;
 import io.multihead.internal.toolcall.AnswerSink;
 import io.multihead.internal.toolcall.Answers;
 import io.multihead.internal.toolcall.MarkedAnswer;
+import io.multihead.internal.toolcall.Thoughts;
 import java.util.List;
 import java.util.Optional;
 
@@ -54,7 +55,7 @@ public final class AnswerFormat {
                     "no calls of tools that are known",
                     "expected no tools, or a template that writes calls as one of " + List.of(ToolCallFormat.values()));
         }
-        return new AnswerFormat(grammars, calls, all, MarkedAnswer.thoughtEnd(promptEnd), promptTokens);
+        return new AnswerFormat(grammars, calls, all, Thoughts.end(promptEnd), promptTokens);
     }
 
     /** {@return the format of calls; empty if there are no tools and the model's template writes no known calls} */
@@ -145,7 +146,8 @@ public final class AnswerFormat {
     }
 
     private AnswerReader reader(AnswerSink sink) {
-        boolean hasCalls = calls.isPresent() && (!tools.isEmpty() || calls.get() == ToolCallFormat.HARMONY);
+        boolean hasCalls =
+                calls.isPresent() && (!tools.isEmpty() || calls.get().syntax().hasMessages());
         return hasCalls
                 ? Answers.reader(calls.get().syntax(), ToolCallFormat.tools(tools), thoughtEnd, sink)
                 : new MarkedAnswer(null, List.of(), thoughtEnd, sink);

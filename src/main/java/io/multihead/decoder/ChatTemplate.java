@@ -15,6 +15,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
+import java.util.function.Supplier;
 
 /**
  * The format of a chat for a model: a Jinja program from a file ({@link #of(String)}), a Java function ({@link #of(Function, List)}), or a
@@ -148,6 +149,15 @@ public final class ChatTemplate {
         Map<String, Object> all = new LinkedHashMap<>(variables);
         all.put(variable, value);
         return new ChatTemplate(name, writer, controlTokens, all);
+    }
+
+    /** Returns this template where a chat has no tools, and another one where it has some, as transformers chooses of those of a file. */
+    ChatTemplate withToolUse(Supplier<ChatTemplate> other) {
+        return new ChatTemplate(
+                name,
+                prompt -> (prompt.tools().isEmpty() ? writer : other.get().writer).apply(prompt),
+                controlTokens,
+                variables);
     }
 
     /** Returns this template with the names of a model's own tokens, where it has none. */

@@ -9,27 +9,33 @@ import org.jspecify.annotations.Nullable;
 
 /** The chat templates of a file. Some have several by name, such as one for tools; the one for plain chats is the default. */
 final class FileTemplates {
-    static final FileTemplates NONE = new FileTemplates(null, List.of());
+    static final FileTemplates NONE = new FileTemplates(null, null, List.of());
 
     private static final String KEY = "tokenizer.chat_template";
     private static final String NAMES = "tokenizer.chat_templates";
     private static final String MEMBER = "chat_template";
     private static final String DEFAULT = "default";
+    private static final String TOOLS = "tool_use";
 
     /** The one without a name, or the one named {@code default}; null for none. */
     private final @Nullable String standard;
+    /** The one of chats with tools; null where the default is for them, too. */
+    private final @Nullable String tools;
     /** Names of further ones. */
     private final List<String> others;
     /** The default, once it was asked for. */
     private volatile @Nullable ChatTemplate parsed;
 
-    private FileTemplates(@Nullable String standard, List<String> others) {
+    private volatile @Nullable ChatTemplate parsedTools;
+
+    private FileTemplates(@Nullable String standard, @Nullable String tools, List<String> others) {
         this.standard = standard;
+        this.tools = tools;
         this.others = List.copyOf(others);
     }
 
     static FileTemplates of(String jinja) {
-        return new FileTemplates(jinja, List.of());
+        return new FileTemplates(jinja, null, List.of());
     }
 
     /** Reads those of a GGUF file, whose converter writes the default without its name. */
@@ -39,15 +45,16 @@ final class FileTemplates {
         if (standard == null && names.contains(DEFAULT)) {
             standard = file.string(KEY + "." + DEFAULT);
         }
-        return new FileTemplates(standard, names);
+        return new FileTemplates(standard, file.findString(KEY + "." + TOOLS).orElse(null), names);
     }
 
     /** Reads those of a {@code tokenizer_config.json}: a text, or a list of objects with a name each. */
     static FileTemplates of(JsonObject config) {
         if (!(config.get(MEMBER) instanceof List<?> list)) {
-            return new FileTemplates(config.find(MEMBER), List.of());
+            return new FileTemplates(config.find(MEMBER), null, List.of());
         }
         String standard = null;
+        String tools = null;
         List<String> others = new ArrayList<>();
         for (int i = 0; i < list.size(); i++) {
             JsonObject named = JsonObject.of(config.name() + "." + MEMBER + "[" + i + "]", list.get(i));
@@ -56,17 +63,29 @@ final class FileTemplates {
             if (name.equals(DEFAULT)) {
                 standard = jinja;
             } else {
+                tools = name.equals(TOOLS) ? jinja : tools;
                 others.add(name);
             }
         }
-        return new FileTemplates(standard, others);
+        return new FileTemplates(standard, tools, others);
     }
 
-    /** Returns the template of plain chats, or fails naming the others. */
+    /** Returns the template of chats with tools, which is parsed when there is the first one. */
+    private ChatTemplate toolUse(String jinja) {
+        ChatTemplate known = parsedTools;
+        if (known == null) {
+            known = ChatTemplate.of(jinja);
+            parsedTools = known;
+        }
+        return known;
+    }
+
+    /** Returns the template of chats, which is another one where there are tools and the file has it, or fails saying what there is instead. */
     ChatTemplate template() {
         ChatTemplate known = parsed;
         if (known == null && standard != null) {
             known = ChatTemplate.of(standard);
+            known = tools == null ? known : known.withToolUse(() -> toolUse(tools));
             parsed = known;
         }
         if (known != null) {

@@ -2,25 +2,31 @@ package io.multihead.decoder;
 
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.toolcall.Answers;
+import io.multihead.internal.toolcall.Call;
 import io.multihead.internal.toolcall.CallSyntax;
+import io.multihead.internal.toolcall.DeepSeekCalls;
 import io.multihead.internal.toolcall.GemmaCalls;
 import io.multihead.internal.toolcall.HarmonyCalls;
 import io.multihead.internal.toolcall.HermesCalls;
+import io.multihead.internal.toolcall.LfmCalls;
 import io.multihead.internal.toolcall.ListCalls;
 import io.multihead.internal.toolcall.LlamaCalls;
-import io.multihead.internal.toolcall.MarkedAnswer;
 import io.multihead.internal.toolcall.NamedCalls;
+import io.multihead.internal.toolcall.Thoughts;
 import io.multihead.internal.toolcall.Tool;
 import io.multihead.internal.toolcall.XmlCalls;
 import io.multihead.text.PromptText;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.regex.Matcher;
 
 /** How a family of models writes calls of tools in an answer. */
 public enum ToolCallFormat {
-    /** {@code <tool_call>{"name": ..., "arguments": {...}}</tool_call>}: Hermes, Qwen 2.5 and 3, SmolLM3, Granite 4. */
-    HERMES(new HermesCalls()),
+    /** {@code <tool_call>{"name": ..., "arguments": {...}}</tool_call>}: Hermes, Qwen 2.5 and 3, SmolLM3, Granite 4, RNJ-1. */
+    HERMES(HermesCalls.hermes()),
     /** {@code <tool_call><function=name><parameter=key>value</parameter></function></tool_call>}: Qwen3-Coder, Qwen 3.5. */
     QWEN_3_CODER(new XmlCalls()),
     /** <code>{"name": ..., "parameters": {...}}</code> and nothing else, or several with semicolons between: Llama 3.1 to 3.3. */
@@ -31,12 +37,33 @@ public enum ToolCallFormat {
     MISTRAL_ARGS(new NamedCalls()),
     /** Such a list between {@code <|tool_call|>} and {@code <|/tool_call|>}, or after {@code functools}: Phi-4-mini. */
     PHI_4_MINI(ListCalls.phi()),
+    /** Such a list after {@code <|tool_call|>}: Granite 3. */
+    GRANITE_3(ListCalls.granite()),
+    /** Such a list after {@code functools}: FireFunction. */
+    FIREFUNCTION(ListCalls.fireFunction()),
+    /** Such a list between {@code <TOOLCALL>} and {@code </TOOLCALL>}: Llama-Nemotron. */
+    NEMOTRON(ListCalls.nemotron()),
+    /** <code>&lt;toolcall&gt; {"name": ..., "arguments": {...}} &lt;/toolcall&gt;</code>: Nemotron-Mini. */
+    NEMOTRON_MINI(HermesCalls.nemotronMini()),
+    /** A list of <code>{"tool_call_id": ..., "tool_name": ..., "parameters": {...}}</code> after {@code <|START_ACTION|>}: Command R7B and A. */
+    COMMAND(ListCalls.command()),
+    /** {@code <|tool_call_start|>[name(key="text")]<|tool_call_end|>}: LFM2. */
+    LFM_2(new LfmCalls()),
+    /** A name and a block of JSON within the marks of DeepSeek: V3 and R1. */
+    DEEPSEEK(DeepSeekCalls.fenced()),
+    /** A name and JSON within these marks: DeepSeek V3.1. */
+    DEEPSEEK_3_1(DeepSeekCalls.bare()),
     /** <code>&lt;start_function_call&gt;call:name{key:&lt;escape&gt;text&lt;escape&gt;}&lt;end_function_call&gt;</code>: FunctionGemma. */
-    FUNCTION_GEMMA(new GemmaCalls()),
+    FUNCTION_GEMMA(GemmaCalls.functionGemma()),
+    /** <code>&lt;|tool_call&gt;call:name{key:&lt;|"|&gt;text&lt;|"|&gt;}&lt;tool_call|&gt;</code>: Gemma 4. */
+    GEMMA_4(GemmaCalls.gemma4()),
     /** Messages on channels, {@code commentary to=functions.name}: GPT-OSS (harmony). */
-    HARMONY(new HarmonyCalls());
+    HARMONY(new HarmonyCalls()),
+    /** A list of <code>{"name": ..., "arguments": {...}}</code> without a mark: Cogito's smaller models. */
+    COGITO(ListCalls.cogito());
 
     private static final String NAME = "probed_name";
+    private static final String QUESTION = "Question";
 
     private final CallSyntax syntax;
 
@@ -63,25 +90,122 @@ public enum ToolCallFormat {
     public static Optional<ToolCallFormat> of(ChatTemplate template) {
         ToolCall call = new ToolCall("callprobe", NAME, "{\"key\": \"value\"}");
         ChatPrompt chat = ChatPrompt.of(List.of(
-                ChatMessage.user("Question"),
+                ChatMessage.user(QUESTION),
                 ChatMessage.assistant("", List.of(call)),
                 ChatMessage.tool(call, "Result")));
-        String text;
-        try {
-            // templates put these before texts, and know them from their models
-            PromptText token = PromptText.template("<token>");
-            ChatPrompt named = chat.withDefaults(
-                    Map.of("bos_token", token, "eos_token", token, "unk_token", token, "pad_token", token));
-            text = Checks.notNull(template, "template").render(named).toString();
-        } catch (IllegalArgumentException refused) {
+        Checks.notNull(template, "template");
+        // some files have another template for chats with tools
+        return of(template, chat)
+                .or(() ->
+                        of(template, chat.withTools(List.of(new ToolDefinition(NAME, "", "{\"type\": \"object\"}")))));
+    }
+
+    /**
+     * Returns a template that also writes calls, which it leaves out itself: behind the text of an answer, as models of this format write them.
+     * Templates of Granite 3, Nemotron-Mini and LFM2 are such.
+     *
+     * @param template writes tools, their results, and the text of answers as it is
+     * @return the template
+     * @throws IllegalArgumentException if this format is not one of objects or of Python: {@link #HERMES}, {@link #MISTRAL},
+     *     {@link #PHI_4_MINI}, {@link #GRANITE_3}, {@link #FIREFUNCTION}, {@link #NEMOTRON}, {@link #NEMOTRON_MINI}, {@link #LFM_2} and
+     *     {@link #COGITO} are
+     */
+    public ChatTemplate addCallsTo(ChatTemplate template) {
+        Checks.notNull(template, "template");
+        if (syntax.write(List.of()).isEmpty()) {
+            throw Checks.fail(
+                    "format", name(), "expected one of objects or of Python, which are written alike in all places");
+        }
+        return ChatTemplate.of(prompt -> withCalls(template, prompt), List.of());
+    }
+
+    /** Writes a chat with a sign in the place of calls, and calls in the place of the sign. */
+    private PromptText withCalls(ChatTemplate template, ChatPrompt prompt) {
+        String chat = prompt.messages().toString() + prompt.tools() + prompt.variables();
+        int number = 0;
+        while (chat.contains(sign(number))) {
+            number++;
+        }
+        String sign = sign(number);
+        List<PromptText> calls = new ArrayList<>();
+        List<ChatMessage> messages = new ArrayList<>();
+        for (ChatMessage message : prompt.messages()) {
+            if (message.toolCalls().isEmpty()) {
+                messages.add(message);
+                continue;
+            }
+            calls.add(syntax.write(message.toolCalls().stream()
+                            .map(call -> new Call(call.id(), call.name(), call.arguments()))
+                            .toList())
+                    .orElseThrow());
+            messages.add(ChatMessage.assistant(message.content() + sign).withReasoning(message.reasoning()));
+        }
+        PromptText text = template.render(prompt.withMessages(messages));
+        String[] parts = text.toString().split(sign, -1);
+        if (parts.length != calls.size() + 1) {
+            throw Checks.fail(
+                    "template",
+                    parts.length - 1 + " texts of " + calls.size() + " answers with calls",
+                    "expected one that writes each as it is");
+        }
+        PromptText.Builder all = new PromptText.Builder();
+        int from = 0;
+        for (int i = 0; i < parts.length; i++) {
+            all.append(text.substring(from, from + parts[i].length()));
+            from += parts[i].length() + sign.length();
+            if (i < calls.size()) {
+                all.append(calls.get(i));
+            }
+        }
+        return all.build();
+    }
+
+    /** Returns characters for private use, which no regular expression reads otherwise. */
+    private static String sign(int number) {
+        return "\ue000" + number + "\ue001";
+    }
+
+    private static Optional<ToolCallFormat> of(ChatTemplate template, ChatPrompt chat) {
+        Optional<String> text = written(template, chat);
+        if (text.isEmpty()) {
             return Optional.empty();
         }
         for (ToolCallFormat format : values()) {
-            if (format.syntax.written().matcher(text).find()) {
+            Matcher found = format.syntax.written().matcher(text.get());
+            if (found.find()
+                    && (!format.syntax.isBare()
+                            || beginsAnswer(template, chat, text.get().substring(0, found.start())))) {
                 return Optional.of(format);
             }
         }
         return Optional.empty();
+    }
+
+    /** Returns a chat as a template writes it; empty where it does not. */
+    private static Optional<String> written(ChatTemplate template, ChatPrompt chat) {
+        // templates put these before texts, and know them from their models
+        PromptText token = PromptText.template("<token>");
+        Map<String, Object> variables = new LinkedHashMap<>();
+        for (String name : List.of("bos_token", "eos_token", "unk_token", "pad_token")) {
+            variables.put(name, token);
+        }
+        // of FireFunction
+        variables.put("functions", "");
+        variables.put("datetime", "");
+        try {
+            return Optional.of(template.render(chat.withDefaults(variables)).toString());
+        } catch (IllegalArgumentException refused) {
+            return Optional.empty();
+        }
+    }
+
+    /** Returns whether a template writes the text of an answer, too, behind what is before the call of a chat. */
+    private static boolean beginsAnswer(ChatTemplate template, ChatPrompt chat, String begin) {
+        String answer = "probed_answer";
+        ChatPrompt other = chat.withMessages(List.of(ChatMessage.user(QUESTION), ChatMessage.assistant(answer)));
+        return written(template, other)
+                .filter(text -> text.startsWith(begin + answer))
+                .isPresent();
     }
 
     /**
@@ -94,7 +218,7 @@ public enum ToolCallFormat {
      *     {@link #LLAMA_3}, and one in {@link #MISTRAL} without its control token, is content then, as nothing else marks its calls
      */
     public ModelAnswer parse(String text) {
-        String thoughtEnd = MarkedAnswer.missingBegin(Checks.notNull(text, "text"));
+        String thoughtEnd = Thoughts.missingBegin(Checks.notNull(text, "text"));
         AnswerParser parser = new AnswerParser(
                 AnswerListener.NONE, index -> "", sink -> Answers.reader(syntax, List.of(), thoughtEnd, sink));
         parser.add(text);

@@ -66,6 +66,31 @@ class AnswerParserTest {
             ";",
             "<|python_tag|>",
             "text",
+            "<|START_ACTION|>",
+            "{\"tool_call_id\": \"0\", \"tool_name\": \"weather\", \"parameters\": {}}",
+            "<|END_ACTION|>",
+            "<|START_RESPONSE|>",
+            "<|END_RESPONSE|>",
+            "<|START_THINKING|>",
+            "<|END_THINKING|>",
+            "<TOOLCALL>",
+            "</TOOLCALL>",
+            "<toolcall>",
+            "</toolcall>",
+            "<|tool_call_start|>",
+            "<|tool_call_end|>",
+            "weather(",
+            "city='a\\'",
+            ")",
+            deepSeek("weather<SEP>{}"),
+            deepSeek("function<SEP>weather\n```json\n{}\n```"),
+            deepSeek("weather"),
+            deepSeek(""),
+            "<|tool_call>",
+            "<tool_call|>",
+            "<|\"|>",
+            "<|channel>thought",
+            "<channel|>",
             "\u00e9");
 
     /** What a listener was told, with parts of one kind put together. */
@@ -129,6 +154,19 @@ class AnswerParserTest {
                     case MISTRAL -> "[TOOL_CALLS] [{{ f | tojson }}]";
                     case MISTRAL_ARGS -> "[TOOL_CALLS]{{ f.name }}[ARGS]{{ f.arguments | tojson }}";
                     case PHI_4_MINI -> "<|tool_call|>[{{ f | tojson }}]<|/tool_call|>";
+                    case GRANITE_3 -> "<|tool_call|>[{{ f | tojson }}]";
+                    case FIREFUNCTION -> " functools[{{ f | tojson }}]";
+                    case NEMOTRON -> "<TOOLCALL>[{{ f | tojson }}]</TOOLCALL>";
+                    case NEMOTRON_MINI -> "<toolcall> {{ f | tojson }} </toolcall>";
+                    case COGITO -> "[{{ f | tojson }}]";
+                    case COMMAND ->
+                        "<|START_ACTION|>[\n    {{ '{' }}\"tool_call_id\": \"0\", \"tool_name\": \"{{ f.name }}\", \"parameters\": {{ f.arguments | tojson }}{{ '}' }}\n]<|END_ACTION|>";
+                    case LFM_2 ->
+                        "<|tool_call_start|>[{{ f.name }}({% for k, v in f.arguments | items %}{{ k }}='{{ v }}'{% endfor %})]<|tool_call_end|>";
+                    case DEEPSEEK -> deepSeek("function<SEP>{{ f.name }}\n```json\n{{ f.arguments | tojson }}\n```");
+                    case DEEPSEEK_3_1 -> deepSeek("{{ f.name }}<SEP>{{ f.arguments | tojson }}");
+                    case GEMMA_4 ->
+                        "<|tool_call>call:{{ f.name }}{{ '{' }}{% for k, v in f.arguments | items %}{{ k }}:<|\"|>{{ v }}<|\"|>{% endfor %}{{ '}' }}<tool_call|>";
                     case FUNCTION_GEMMA ->
                         "<start_function_call>call:{{ f.name }}{{ '{' }}{% for k, v in f.arguments | items %}{{ k }}:<escape>{{ v }}<escape>{% endfor %}{{ '}' }}<end_function_call>";
                     case HARMONY ->
@@ -137,6 +175,15 @@ class AnswerParserTest {
         return ChatTemplate.of("{% for t in tools or [] %}{{ t | tojson }}{% endfor %}"
                 + "{% for m in messages %}{{ m.role + ':' + (m.content or '') }}{% for c in m.tool_calls or [] %}"
                 + "{% set f = c.function %}" + call + "{% endfor %}{% endfor %}");
+    }
+
+    private static String deepSeek(String... calls) {
+        return ("<CALLS><CALL>" + String.join("</CALL>\n<CALL>", calls) + "</CALL></CALLS>")
+                .replaceAll("<(CALLS?)>", "<\uff5ctool\u2581$1\u2581begin\uff5c>")
+                .replaceAll("</(CALLS?)>", "<\uff5ctool\u2581$1\u2581end\uff5c>")
+                .replace("<SEP>", "<\uff5ctool\u2581sep\uff5c>")
+                .replace("CALL", "call")
+                .replace("callS", "calls");
     }
 
     /** Answers of a format: plain, with thoughts, several calls, cut and malformed ones. */
@@ -152,6 +199,20 @@ class AnswerParserTest {
                     case MISTRAL -> "[TOOL_CALLS] [" + object + ", " + object + "]";
                     case MISTRAL_ARGS -> "[TOOL_CALLS]weather[ARGS]" + json;
                     case PHI_4_MINI -> "<|tool_call|>[" + object + ", " + object + "]<|/tool_call|>";
+                    case GRANITE_3 -> "<|tool_call|>[" + object + ", " + object + "]";
+                    case FIREFUNCTION -> " functools[" + object + ", " + object + "]";
+                    case NEMOTRON -> "<TOOLCALL>[" + object + ", " + object + "]</TOOLCALL>";
+                    case NEMOTRON_MINI -> "<toolcall> " + object + " </toolcall>";
+                    case COGITO -> "[" + object + ", " + object + "]";
+                    case COMMAND ->
+                        "<|START_ACTION|>[\n    {\"tool_call_id\": \"0\", \"tool_name\": \"weather\", \"parameters\": "
+                                + json + "}\n]<|END_ACTION|>";
+                    case LFM_2 ->
+                        "<|tool_call_start|>[weather(city=\"Be \\\"}] rn\", days=2), weather(more={'a': [True, None]})]<|tool_call_end|>";
+                    case DEEPSEEK -> deepSeek("function<SEP>weather\n```json\n" + json + "\n```");
+                    case DEEPSEEK_3_1 -> deepSeek("weather<SEP>" + json, "weather<SEP>" + json);
+                    case GEMMA_4 ->
+                        "<|tool_call>call:weather{city:<|\"|>Bern<|\"|>,days:2,more:[1,{a:true}]}<tool_call|>";
                     case FUNCTION_GEMMA ->
                         "<start_function_call>call:weather{city:<escape>Bern<escape>,days:2,more:[1,{a:true}]}<end_function_call>";
                     case HARMONY -> "<|channel|>commentary to=functions.weather <|constrain|>json<|message|>" + json;

@@ -25,6 +25,7 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.SplittableRandom;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -215,13 +216,23 @@ class FamilyFilesTest {
     void ofSeveralChatTemplatesOfAFolderTheDefaultCounts() throws IOException {
         new FamilyFile(Kind.QWEN_2, 8).writeFolder(folder, BytePieces.tokenizerJson());
         Path config = folder.resolve("tokenizer_config.json");
-        String list = "{\"chat_template\": [{\"name\": \"tool_use\", \"template\": \"tools\"}, "
-                + "{\"name\": \"default\", \"template\": \"{{ messages[0].content }}!\"}]}";
+        String call = "<tool_call>{{ messages[1].tool_calls[0].function | tojson }}</tool_call>"
+                + "{% for m in messages[2:] %}{{ m.content }}{% endfor %}";
+        String list = "{\"chat_template\": [{\"name\": \"tool_use\", \"template\": \"{{ tools[0].function.name }}"
+                + call + "\"}, " + "{\"name\": \"default\", \"template\": \"{{ messages[0].content }}!\"}]}";
         Files.writeString(config, list);
         try (Compute cpu = Compute.serial()) {
             try (LanguageModel model = LanguageModel.load(cpu, folder)) {
                 ChatPrompt chat = ChatPrompt.of(List.of(ChatMessage.user("Hi")));
                 assertEquals("Hi!", model.chatTemplate().render(chat).toString());
+                List<ToolDefinition> tools = List.of(new ToolDefinition("look", "", "{}"));
+                ToolCall look = new ToolCall("", "look", "{}");
+                ChatPrompt called =
+                        ChatPrompt.of(List.of(ChatMessage.user("Hi"), ChatMessage.assistant("", List.of(look))));
+                assertEquals(
+                        "look<tool_call>{\"name\": \"look\", \"arguments\": {}}</tool_call>",
+                        model.chatTemplate().render(called.withTools(tools)).toString());
+                assertEquals(Optional.of(ToolCallFormat.HERMES), ToolCallFormat.of(model.chatTemplate()));
             }
             Files.writeString(config, list.replace("default", "rag"));
             try (LanguageModel model = LanguageModel.load(cpu, folder)) {

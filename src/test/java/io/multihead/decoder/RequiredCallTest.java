@@ -47,6 +47,20 @@ class RequiredCallTest {
             case LLAMA_3 -> List.of("<|python_tag|>");
             case MISTRAL, MISTRAL_ARGS -> List.of("[TOOL_CALLS]", "[ARGS]");
             case PHI_4_MINI -> List.of("<|tool_call|>", "<|/tool_call|>");
+            case GRANITE_3 -> List.of("<|tool_call|>");
+            case FIREFUNCTION, COGITO -> List.of();
+            case NEMOTRON -> List.of("<TOOLCALL>", "</TOOLCALL>");
+            case NEMOTRON_MINI -> List.of("<toolcall>", "</toolcall>");
+            case COMMAND -> List.of("<|START_ACTION|>", "<|END_ACTION|>", "<|START_RESPONSE|>", "<|START_THINKING|>");
+            case LFM_2 -> List.of("<|tool_call_start|>", "<|tool_call_end|>");
+            case DEEPSEEK, DEEPSEEK_3_1 ->
+                List.of(
+                        "<\uff5ctool\u2581calls\u2581begin\uff5c>",
+                        "<\uff5ctool\u2581calls\u2581end\uff5c>",
+                        "<\uff5ctool\u2581call\u2581begin\uff5c>",
+                        "<\uff5ctool\u2581call\u2581end\uff5c>",
+                        "<\uff5ctool\u2581sep\uff5c>");
+            case GEMMA_4 -> List.of("<|tool_call>", "<tool_call|>", "<|\"|>");
             case FUNCTION_GEMMA -> List.of("<start_function_call>", "<end_function_call>", "<escape>");
             case HARMONY -> List.of("<|channel|>", "<|message|>", "<|start|>", "<|constrain|>");
         };
@@ -233,7 +247,7 @@ class RequiredCallTest {
     }
 
     @ParameterizedTest
-    @EnumSource(names = {"HERMES", "QWEN_3_CODER", "FUNCTION_GEMMA"})
+    @EnumSource(names = {"HERMES", "QWEN_3_CODER", "FUNCTION_GEMMA", "GEMMA_4", "COMMAND", "DEEPSEEK"})
     void whatAGrammarCannotWriteIsRefusedByName(ToolCallFormat format) throws Exception {
         String unknown = "{\"type\": \"object\", \"properties\": {\"a\": {\"type\": \"string\", \"not\": {}}}}";
         ToolDefinition tool = new ToolDefinition("odd one", "", unknown);
@@ -249,8 +263,23 @@ class RequiredCallTest {
         }
     }
 
+    @Test
+    void namesThatPythonHasNotAreRefused() {
+        CallGrammars grammars = new CallGrammars(() -> AnswerParserTest.template(ToolCallFormat.LFM_2));
+        String schema = "{\"type\": \"object\", \"properties\": {\"%s\": {\"type\": \"string\"}}}";
+        for (ToolDefinition tool : List.of(
+                new ToolDefinition("odd one", "", schema.formatted("a")),
+                new ToolDefinition("f", "", schema.formatted("odd one")))) {
+            AnswerFormat answers = AnswerFormat.of(grammars, List.of(tool), "", 1);
+            String message = assertThrows(
+                            IllegalArgumentException.class, () -> answers.requiring(GenerationOptions.DEFAULT))
+                    .getMessage();
+            assertTrue(message.contains("odd one: a name"), message);
+        }
+    }
+
     @ParameterizedTest
-    @EnumSource(names = {"QWEN_3_CODER", "FUNCTION_GEMMA"})
+    @EnumSource(names = {"QWEN_3_CODER", "FUNCTION_GEMMA", "GEMMA_4"})
     void valuesOfATextThatAreNoTextsAreNone(ToolCallFormat format) {
         String schema = "{\"type\": \"object\", \"properties\": {\"a\": {\"type\": \"string\", \"enum\": %s}}}";
         CallGrammars grammars = new CallGrammars(() -> AnswerParserTest.template(format));

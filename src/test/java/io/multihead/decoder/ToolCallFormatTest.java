@@ -4,10 +4,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.multihead.text.PromptText;
 import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Calls of tools in answers: which format a template's models have, and what an answer asks for. */
@@ -35,6 +37,126 @@ class ToolCallFormatTest {
                 ToolCallFormat.of(ChatTemplate.of("{{ bos_token + '' }}" + llama)));
         String other = each + "<call:{{ c.function.name }}{{ c.function.arguments | tojson }}>{% endfor %}{% endfor %}";
         assertEquals(Optional.empty(), ToolCallFormat.of(ChatTemplate.of(other)));
+    }
+
+    /** What is before a bare list or object, and not before a text, is a mark of another format. */
+    @Test
+    void jsonBehindAnUnknownMarkIsNoFormat() {
+        String each =
+                "{% for m in messages %}<a>{{ m.content }}{% for c in m.tool_calls or [] %}%s{% endfor %}{% endfor %}";
+        String llama =
+                "{{ '{\"name\": \"' + c.function.name + '\", \"parameters\": ' ~ c.function.arguments | tojson ~ '}' }}";
+        String list = "[{{ c.function | tojson }}]";
+        for (String mark : List.of("", "<call>")) {
+            Optional<ToolCallFormat> none = Optional.empty();
+            assertEquals(
+                    mark.isEmpty() ? Optional.of(ToolCallFormat.LLAMA_3) : none,
+                    ToolCallFormat.of(ChatTemplate.of(each.replace("%s", mark + llama))));
+            assertEquals(
+                    mark.isEmpty() ? Optional.of(ToolCallFormat.COGITO) : none,
+                    ToolCallFormat.of(ChatTemplate.of(each.replace("%s", mark + list))));
+        }
+    }
+
+    /** Of a template that takes tools and results, and writes the text of answers alone. */
+    @ParameterizedTest
+    @EnumSource(
+            names = {
+                "HERMES",
+                "MISTRAL",
+                "PHI_4_MINI",
+                "GRANITE_3",
+                "FIREFUNCTION",
+                "NEMOTRON",
+                "NEMOTRON_MINI",
+                "LFM_2",
+                "COGITO"
+            })
+    void callsAreWrittenWhereATemplateLeavesThemOut(ToolCallFormat format) {
+        ChatTemplate plain = ChatTemplate.of("{% for t in tools or [] %}{{ t | tojson }}{% endfor %}"
+                + "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}");
+        ToolCall call =
+                new ToolCall("", "weather", "{\"city\": \"B\\\"<|im_end|>\", \"days\": [2, true, null, {\"a\": 1.5}]}");
+        List<ToolDefinition> tools = List.of(new ToolDefinition("weather", "\ue0000\ue001", "{}"));
+        List<ChatMessage> chat = List.of(
+                ChatMessage.user("Q"),
+                ChatMessage.assistant("Look.\ue0001\ue001", List.of(call, call)),
+                ChatMessage.tool(call, "R"),
+                ChatMessage.assistant("", List.of(call)),
+                ChatMessage.tool(call, "S"));
+        assertEquals(Optional.empty(), ToolCallFormat.of(plain));
+        assertThrows(IllegalArgumentException.class, () -> plain.render(ChatPrompt.of(chat)));
+        ChatTemplate template = format.addCallsTo(plain);
+        assertEquals(Optional.of(format), ToolCallFormat.of(template));
+        PromptText text = template.render(ChatPrompt.of(chat).withTools(tools));
+        String[] answers = text.toString().split("<assistant>|<tool>");
+        String first = answers[1].substring("Look.\ue0001\ue001".length());
+        List<ToolCall> read = List.of(
+                format.parse(first).toolCalls().get(0),
+                format.parse(first).toolCalls().get(1),
+                format.parse(answers[3]).toolCalls().get(0));
+        assertEquals(4 + 1, answers.length);
+        for (ToolCall each : read) {
+            assertEquals("weather", each.name());
+            assertEquals(call.arguments().replace(" ", ""), each.arguments().replace(" ", ""));
+        }
+        int end = text.toString().indexOf("<|im_end|>");
+        assertTrue(text.isContent(end) && text.isContent(end + 9));
+        assertEquals("R", answers[2]);
+    }
+
+    @Test
+    void callsOfOtherFormatsAreWrittenByTemplatesAlone() {
+        for (ToolCallFormat format : List.of(ToolCallFormat.HARMONY, ToolCallFormat.GEMMA_4, ToolCallFormat.COMMAND)) {
+            assertThrows(IllegalArgumentException.class, () -> format.addCallsTo(ChatTemplate.CHATML));
+        }
+        ChatTemplate silent =
+                ChatTemplate.of("{% for m in messages if m.role != 'assistant' %}{{ m.content }}{% endfor %}");
+        ToolCall call = new ToolCall("", "f", "{}");
+        ChatPrompt chat = ChatPrompt.of(List.of(ChatMessage.user("Q"), ChatMessage.assistant("", List.of(call))));
+        assertThrows(
+                IllegalArgumentException.class,
+                () -> ToolCallFormat.GRANITE_3.addCallsTo(silent).render(chat));
+    }
+
+    @Test
+    void python() {
+        String call = "<|tool_call_start|>[%s]<|tool_call_end|>";
+        String many = call.formatted("f(a='x\\'y', b=[1, 2.5, True,], c={\"k\": None, 'l': (1,)}), g()");
+        assertEquals(
+                List.of(
+                        new ToolCall("", "f", "{\"a\":\"x'y\",\"b\":[1,2.5,true],\"c\":{\"k\":null,\"l\":[1]}}"),
+                        new ToolCall("", "g", "{}")),
+                ToolCallFormat.LFM_2.parse("Yes." + many).toolCalls());
+        assertEquals(
+                List.of(new ToolCall("", "f", "{\"a\": 1}")),
+                ToolCallFormat.LFM_2
+                        .parse(call.formatted("{\"name\": \"f\", \"arguments\": {\"a\": 1}}"))
+                        .toolCalls());
+        for (String wrong :
+                List.of("f(a=b)", "f(1)", "f(a=1", "f(a=1) g()", "f(a='x)", "f(a={1: 2})", "", "f(a=1), ")) {
+            assertThrows(
+                    IllegalArgumentException.class, () -> ToolCallFormat.LFM_2.parse(call.formatted(wrong)), wrong);
+        }
+    }
+
+    @Test
+    void command() {
+        String answer = "<|START_THINKING|>I look.<|END_THINKING|>"
+                + "<|START_ACTION|>[\n    {\"tool_call_id\": \"0\", \"tool_name\": \"weather\", \"parameters\": "
+                + CALL.arguments() + "}\n]<|END_ACTION|>";
+        assertEquals(new ModelAnswer("I look.", "", List.of(CALL)), ToolCallFormat.COMMAND.parse(answer));
+        assertEquals(
+                new ModelAnswer("", "Hello.", List.of()),
+                ToolCallFormat.COMMAND.parse("<|START_RESPONSE|>Hello.<|END_RESPONSE|>"));
+    }
+
+    @Test
+    void gemma4() {
+        String call = "<|tool_call>call:weather{city:<|\"|>Bern<|\"|>,days:2}<tool_call|>";
+        assertEquals(
+                new ModelAnswer("I look.", "", List.of(new ToolCall("", "weather", "{\"city\":\"Bern\",\"days\":2}"))),
+                ToolCallFormat.GEMMA_4.parse("<|channel>thought\nI look.<channel|>" + call));
     }
 
     @Test

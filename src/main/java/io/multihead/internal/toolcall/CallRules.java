@@ -52,7 +52,9 @@ public final class CallRules {
                     "calls without a mark in the text; expected one, as it says where the grammar begins");
         }
         String text = until(markOfCalls, MARKED, true);
-        String thought = "(" + token("<think>") + " " + until("</think>") + ")?";
+        String thought = Thoughts.ALL.stream()
+                .map(marks -> token(marks.begin()) + " " + until(marks.end()))
+                .collect(Collectors.joining(" | ", "(", ")?"));
         rule("root", (thoughtEnd.isEmpty() ? thought : until(thoughtEnd)) + " " + text);
     }
 
@@ -106,6 +108,32 @@ public final class CallRules {
     /** Returns a rule of one of several things, one for each tool. */
     String each(List<Tool> tools, BiFunction<CallRules, Tool, String> body) {
         return rule(tools.stream().map(tool -> body.apply(this, tool)).collect(Collectors.joining(" | ")));
+    }
+
+    /** Writes the rule of one argument. */
+    interface Argument {
+        /** Returns the rule of a tool's argument, by its name. */
+        String rule(CallRules rules, Tool tool, String key);
+    }
+
+    /** Returns the rule of arguments that are written one by one: required ones, then others, with a separator before all but the first. */
+    String members(Tool tool, String separator, Argument argument) {
+        tool.requireFlat();
+        String comma = literal(separator);
+        List<String> required = new ArrayList<>();
+        List<String> others = new ArrayList<>();
+        for (String key : tool.properties().keySet()) {
+            (tool.isRequired(key) ? required : others).add(argument.rule(this, tool, key));
+        }
+        String tail = "";
+        List<String> begins = new ArrayList<>();
+        for (String each : others.reversed()) {
+            begins.add(each + " " + tail);
+            tail = "(" + comma + " " + each + ")? " + tail;
+        }
+        // where none is required, any of the others may be the first
+        String rest = required.isEmpty() && !begins.isEmpty() ? "(" + String.join(" | ", begins) + ")?" : tail;
+        return String.join(" " + comma + " ", required) + " " + rest;
     }
 
     /** Returns the rule of a tool's arguments. */

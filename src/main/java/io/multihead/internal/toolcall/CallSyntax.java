@@ -1,6 +1,8 @@
 package io.multihead.internal.toolcall;
 
+import io.multihead.text.PromptText;
 import java.util.List;
+import java.util.Optional;
 import java.util.regex.Pattern;
 
 /** How a family writes calls within the text of an answer. Immutable. */
@@ -40,9 +42,40 @@ public abstract class CallSyntax {
     /** Returns the rule {@code calls}, of one call or more. */
     public abstract CallRules rules(List<Tool> tools);
 
+    /** Returns calls as an answer has them; empty where only templates write them. */
+    public Optional<PromptText> write(List<Call> calls) {
+        return Optional.empty();
+    }
+
+    /** Returns a call as an object with a name and arguments. */
+    static PromptText object(Call call) {
+        return new PromptText.Builder()
+                .append("{\"name\": ", false)
+                .append(JsonText.quoted(call.name()), true)
+                .append(", \"arguments\": ", false)
+                .append(call.arguments(), true)
+                .append("}", false)
+                .build();
+    }
+
+    /** Returns whether calls begin with JSON, so that a text before them is no part of the format and says that it is another one. */
+    public boolean isBare() {
+        return false;
+    }
+
+    /** Returns marks around the text of an answer, which are no part of it. */
+    public List<String> textMarks() {
+        return List.of();
+    }
+
     /** Returns whether an answer is messages on channels, which are read otherwise than text with marks. */
     public boolean hasChannels() {
         return false;
+    }
+
+    /** Returns whether an answer has marks beside those of calls, by which it is read even where there are no tools. */
+    public boolean hasMessages() {
+        return hasChannels() || !textMarks().isEmpty();
     }
 
     /** Returns a call's object up to its end, whose arguments have this name. */

@@ -3,17 +3,20 @@ package io.multihead.internal.toolcall;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Reads arguments as FunctionGemma writes them, as JSON: objects, lists, escaped texts, and values that are JSON. */
+/** Reads arguments as Gemma writes them, as JSON: objects, lists, escaped texts, and values that are JSON. */
 final class GemmaValues {
-    static final String ESCAPE = "<escape>";
     private static final int DEEPEST = 64;
 
     private final String text;
+    /** Is around texts. */
+    private final String escape;
+
     private int at;
     private int depth;
 
-    GemmaValues(String text, int from) {
+    GemmaValues(String text, String escape, int from) {
         this.text = text;
+        this.escape = escape;
         at = from;
     }
 
@@ -43,7 +46,7 @@ final class GemmaValues {
             throw fail("at most " + DEEPEST + " levels");
         }
         String value;
-        if (take(ESCAPE)) {
+        if (take(escape)) {
             value = JsonText.quoted(escaped());
         } else if (text.startsWith("{", at)) {
             value = object();
@@ -79,12 +82,12 @@ final class GemmaValues {
     }
 
     private String escaped() {
-        int end = text.indexOf(ESCAPE, at);
+        int end = text.indexOf(escape, at);
         if (end < 0) {
-            throw fail(ESCAPE);
+            throw fail(escape);
         }
         String value = text.substring(at, end);
-        at = end + ESCAPE.length();
+        at = end + escape.length();
         return value;
     }
 
@@ -97,7 +100,7 @@ final class GemmaValues {
             if (!members.isEmpty() && !take(",")) {
                 throw fail("a comma");
             }
-            String key = take(ESCAPE) ? escaped() : until(":,}");
+            String key = take(escape) ? escaped() : until(":,}");
             if (!take(":")) {
                 throw fail("a colon");
             }

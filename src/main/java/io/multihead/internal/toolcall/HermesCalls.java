@@ -1,44 +1,77 @@
 package io.multihead.internal.toolcall;
 
+import io.multihead.text.PromptText;
 import java.util.List;
+import java.util.Optional;
+import java.util.regex.Pattern;
 
-/** {@code <tool_call>{"name": ..., "arguments": {...}}</tool_call>}, as Hermes, Qwen 2.5 and 3, SmolLM3 and Granite 4 write it. */
+/** An object with a name and arguments between two marks, for each call: {@code <tool_call>{"name": ..., "arguments": {...}}</tool_call>}. */
 public final class HermesCalls extends CallSyntax {
-    private static final String CALL = "<tool_call>";
-    private static final String CALL_END = "</tool_call>";
-    private static final List<String> ARGUMENTS = List.of("arguments");
+    private static final ObjectCall.Keys KEYS = ObjectCall.Keys.of("arguments");
 
-    public HermesCalls() {
-        super("<tool_call>\\s*\\{\"name\": \"probed_name\", \"arguments\": \\{.*}}\\s*</tool_call>", List.of(CALL));
+    private final String mark;
+    private final String end;
+    /** White space within the marks. */
+    private final String space;
+
+    private HermesCalls(String mark, String end, String space) {
+        super(
+                Pattern.quote(mark) + "\\s*\\{\"name\": \"probed_name\", \"arguments\": \\{.*}}\\s*"
+                        + Pattern.quote(end),
+                List.of(mark));
+        this.mark = mark;
+        this.end = end;
+        this.space = space;
+    }
+
+    /** Returns the syntax of Hermes, Qwen 2.5 and 3, SmolLM3 and Granite 4. */
+    public static HermesCalls hermes() {
+        return new HermesCalls("<tool_call>", "</tool_call>", "\n");
+    }
+
+    /** Returns that of Nemotron-Mini: {@code <toolcall> {...} </toolcall>}. */
+    public static HermesCalls nemotronMini() {
+        return new HermesCalls("<toolcall>", "</toolcall>", " ");
     }
 
     @Override
     public Reading read(String text, boolean ended, List<Tool> tools) {
-        ObjectCall call = ObjectCall.read(text, JsonText.space(text, CALL.length()), ARGUMENTS);
+        ObjectCall call = ObjectCall.read(text, JsonText.space(text, mark.length()), KEYS);
         List<Reading.Part> parts = call.addTo(List.of());
         int at = JsonText.space(text, call.end());
-        if (call.isComplete() && text.startsWith(CALL_END, at)) {
-            return Reading.calls(parts, at + CALL_END.length());
+        if (call.isComplete() && text.startsWith(end, at)) {
+            return Reading.calls(parts, at + end.length());
         }
         // the object alone is no call before its mark
         List<Reading.Part> open = parts.stream()
                 .map(part -> new Reading.Part(part.call(), ObjectCall.OPEN))
                 .toList();
-        int end = text.indexOf(CALL_END, call.end());
-        if (end >= 0) {
+        int behind = text.indexOf(end, call.end());
+        if (behind >= 0) {
             String problem = call.problem().isEmpty()
-                    ? Reading.problem(text.substring(0, end), "expected a JSON object")
+                    ? Reading.problem(text.substring(0, behind), "expected a JSON object")
                     : call.problem();
-            return Reading.broken(open, end + CALL_END.length(), problem);
+            return Reading.broken(open, behind + end.length(), problem);
         }
-        return Reading.unfinished(open, text, ended, CALL_END + " after it");
+        return Reading.unfinished(open, text, ended, end + " after it");
+    }
+
+    @Override
+    public Optional<PromptText> write(List<Call> calls) {
+        PromptText.Builder text = new PromptText.Builder();
+        for (int i = 0; i < calls.size(); i++) {
+            text.append((i == 0 ? "" : "\n") + mark + space, false)
+                    .append(object(calls.get(i)))
+                    .append(space + end, false);
+        }
+        return Optional.of(text.build());
     }
 
     @Override
     public CallRules rules(List<Tool> tools) {
         CallRules rules = new CallRules();
-        String call = rules.each(tools, (all, tool) -> object(all, tool, "\n", "arguments"));
-        String rest = call + " " + CallRules.literal("}\n") + " " + rules.token(CALL_END);
-        return rules.calls(CALL, rest, CallRules.literal("\n"));
+        String call = rules.each(tools, (all, tool) -> object(all, tool, space, "arguments"));
+        String rest = call + " " + CallRules.literal("}" + space) + " " + rules.token(end);
+        return rules.calls(mark, rest, CallRules.literal("\n"));
     }
 }

@@ -1,37 +1,100 @@
 package io.multihead.internal.toolcall;
 
+import io.multihead.text.PromptText;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 
-/** A list of <code>{"name": ..., "arguments": {...}}</code> behind a mark: Mistral's first form, and Phi's. */
+/** A list of <code>{"name": ..., "arguments": {...}}</code>, behind a mark. */
 public final class ListCalls extends CallSyntax {
     private static final String LIST = "[";
+    private static final ObjectCall.Keys ARGUMENTS = ObjectCall.Keys.of("arguments", "parameters");
+    /** The call that a template writes, in a list. */
+    private static final String OBJECT = "\\[\\{\"name\": ?\"probed_name\", ?\"arguments\": ?\\{.*}.*}]";
 
     private final String end;
-    private final List<String> arguments;
+    private final ObjectCall.Keys keys;
 
-    private ListCalls(List<String> marks, String end, List<String> arguments, String written) {
-        super(written, marks, List.of(LIST));
+    private ListCalls(List<String> marks, List<String> firstMarks, String end, ObjectCall.Keys keys, String written) {
+        super(written, marks, firstMarks);
         this.end = end;
-        this.arguments = arguments;
+        this.keys = keys;
     }
 
     /** Returns Mistral's: {@code [TOOL_CALLS] [{...}, {...}]}, to the end of the answer. */
     public static ListCalls mistral() {
         return new ListCalls(
                 List.of("[TOOL_CALLS]"),
+                List.of(LIST),
                 "",
-                List.of("arguments"),
-                "\\[TOOL_CALLS] ?\\[\\{\"name\": ?\"probed_name\", ?\"arguments\": ?\\{.*}.*}]");
+                ObjectCall.Keys.of("arguments"),
+                "\\[TOOL_CALLS] ?" + OBJECT);
     }
 
     /** Returns Phi-4-mini's: {@code <|tool_call|>[{...}]<|/tool_call|>}, or {@code functools[{...}]}. */
     public static ListCalls phi() {
         return new ListCalls(
                 List.of("<|tool_call|>", "functools["),
+                List.of(LIST),
                 "<|/tool_call|>",
-                List.of("arguments", "parameters"),
-                "<\\|tool_call\\|>\\s*\\[\\{\"name\": ?\"probed_name\", ?\"arguments\": ?\\{.*}.*}]");
+                ARGUMENTS,
+                "<\\|tool_call\\|>\\s*" + OBJECT + "\\s*<\\|/tool_call\\|>");
+    }
+
+    /** Returns Granite 3's: {@code <|tool_call|>[{...}]}, to the end of the answer. */
+    public static ListCalls granite() {
+        return new ListCalls(List.of("<|tool_call|>"), List.of(LIST), "", ARGUMENTS, "<\\|tool_call\\|>\\s*" + OBJECT);
+    }
+
+    /** Returns FireFunction's: {@code functools[{...}]}. */
+    public static ListCalls fireFunction() {
+        return new ListCalls(List.of("functools["), List.of(), "", ARGUMENTS, "functools" + OBJECT);
+    }
+
+    /** Returns Nemotron's: {@code <TOOLCALL>[{...}]</TOOLCALL>}. */
+    public static ListCalls nemotron() {
+        return new ListCalls(
+                List.of("<TOOLCALL>"),
+                List.of(),
+                "</TOOLCALL>",
+                ARGUMENTS,
+                "<TOOLCALL>\\s*" + OBJECT + "\\s*</TOOLCALL>");
+    }
+
+    /** Returns Cogito's: the list, which begins with a name. */
+    public static ListCalls cogito() {
+        return new ListCalls(List.of("[{\"name\":"), List.of(), "", ObjectCall.Keys.of("arguments"), OBJECT);
+    }
+
+    /** Returns Command's: {@code <|START_ACTION|>[{"tool_call_id": "0", "tool_name": ..., "parameters": {...}}]<|END_ACTION|>}. */
+    public static ListCalls command() {
+        return new ListCalls(
+                List.of("<|START_ACTION|>"),
+                List.of(),
+                "<|END_ACTION|>",
+                // its ids begin again with each answer
+                new ObjectCall.Keys("tool_name", "", List.of("parameters")),
+                "<\\|START_ACTION\\|>\\[\\s*\\{\"tool_call_id\": \"\\d+\", \"tool_name\": \"probed_name\", \"parameters\": \\{.*}}\\s*]<\\|END_ACTION\\|>");
+    }
+
+    /** Returns lists in JSON between other marks, which are read and nothing else. */
+    static ListCalls between(String mark, String end) {
+        return new ListCalls(List.of(mark), List.of(), end, ARGUMENTS, OBJECT);
+    }
+
+    /** Returns whether these are Command's, with lines and ids of their own. */
+    private boolean isCommand() {
+        return keys.id().isEmpty();
+    }
+
+    @Override
+    public boolean isBare() {
+        return marks().getFirst().startsWith(LIST + "{");
+    }
+
+    @Override
+    public List<String> textMarks() {
+        return isCommand() ? List.of("<|START_RESPONSE|>", "<|END_RESPONSE|>") : List.of();
     }
 
     @Override
@@ -58,10 +121,15 @@ public final class ListCalls extends CallSyntax {
                 : Reading.text(LIST.length());
     }
 
-    /** Returns the length of the mark without the list's bracket. */
+    /** Returns the length of the mark without what it has of the list. */
     private int markLength(String text) {
         String mark = marks().stream().filter(text::startsWith).findFirst().orElseThrow();
-        return mark.endsWith(LIST) ? mark.length() - 1 : mark.length();
+        return mark.length() - listOf(mark).length();
+    }
+
+    /** Returns what a mark has of the list. */
+    private String listOf(String mark) {
+        return isBare() ? mark : mark.endsWith(LIST) ? LIST : "";
     }
 
     private Reading list(String text, int from, boolean ended) {
@@ -81,7 +149,7 @@ public final class ListCalls extends CallSyntax {
             if (at == text.length()) {
                 break;
             }
-            ObjectCall call = ObjectCall.read(text, at, arguments);
+            ObjectCall call = ObjectCall.read(text, at, keys);
             calls = new ArrayList<>(call.addTo(calls));
             if (!call.problem().isEmpty()) {
                 return broken(calls, text, call.end(), call.problem());
@@ -111,11 +179,34 @@ public final class ListCalls extends CallSyntax {
     }
 
     @Override
+    public Optional<PromptText> write(List<Call> calls) {
+        if (isCommand()) {
+            return Optional.empty();
+        }
+        String mark = marks().getFirst();
+        PromptText.Builder text = new PromptText.Builder()
+                .append(mark.substring(0, mark.length() - listOf(mark).length()) + LIST, false);
+        for (int i = 0; i < calls.size(); i++) {
+            text.append(i == 0 ? "" : ", ", false).append(object(calls.get(i)));
+        }
+        return Optional.of(text.append("]" + end, false).build());
+    }
+
+    @Override
     public CallRules rules(List<Tool> tools) {
         CallRules rules = new CallRules();
-        String call = rules.each(tools, (all, tool) -> object(all, tool, "", "arguments"));
-        String close = end.isEmpty() ? "" : rules.token(end);
-        rules.rule("element", call + " \"}\"");
-        return rules.call(marks().getFirst(), "\"[\" element (\", \" element)* \"]\" " + close);
+        String mark = marks().getFirst();
+        String arguments = CallRules.literal(", \"" + keys.arguments().getFirst() + "\": ");
+        String call = rules.each(
+                tools, (all, tool) -> CallRules.quoted(tool.name()) + arguments + " " + all.arguments(tool) + " \"}\"");
+        String indent = isCommand() ? "\n    " : "";
+        String begin = isCommand()
+                ? CallRules.literal("{\"tool_call_id\": \"") + " [0-9]{1,2} " + CallRules.literal("\", \"tool_name\": ")
+                : CallRules.literal("{\"name\": ");
+        String first = isBare() ? "\" \" " + call : begin + " " + call;
+        String open = listOf(mark).isEmpty() ? CallRules.literal(LIST + indent) + " " : "";
+        String next = CallRules.literal(isCommand() ? "," + indent : ", ") + " " + begin + " " + call;
+        String close = CallRules.literal(isCommand() ? "\n]" : "]") + (end.isEmpty() ? "" : " " + rules.token(end));
+        return rules.call(mark, open + first + " (" + next + ")* " + close);
     }
 }

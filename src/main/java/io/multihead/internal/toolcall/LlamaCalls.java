@@ -9,7 +9,7 @@ import java.util.List;
  */
 public final class LlamaCalls extends CallSyntax {
     private static final String TAG = "<|python_tag|>";
-    private static final List<String> ARGUMENTS = List.of("parameters");
+    private static final ObjectCall.Keys KEYS = ObjectCall.Keys.of("parameters");
 
     public LlamaCalls() {
         super("\\{\"name\": \"probed_name\", \"parameters\": \\{.*}}", List.of(), List.of(TAG, "{"));
@@ -21,7 +21,7 @@ public final class LlamaCalls extends CallSyntax {
         List<Reading.Part> calls = new ArrayList<>();
         int at = JsonText.space(text, text.startsWith(TAG) ? mark : 0);
         while (at < text.length()) {
-            ObjectCall call = ObjectCall.read(text, at, ARGUMENTS);
+            ObjectCall call = ObjectCall.read(text, at, KEYS);
             if (!call.isComplete()) {
                 boolean isOpen = call.problem().isEmpty() && !ended;
                 return isOpen ? Reading.open(List.of()) : Reading.text(mark);
@@ -34,6 +34,11 @@ public final class LlamaCalls extends CallSyntax {
             return calls.isEmpty() ? Reading.text(mark) : Reading.calls(calls, text.length());
         }
         return Reading.open(List.of());
+    }
+
+    @Override
+    public boolean isBare() {
+        return true;
     }
 
     @Override

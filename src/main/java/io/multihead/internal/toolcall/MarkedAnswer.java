@@ -3,6 +3,7 @@ package io.multihead.internal.toolcall;
 import io.multihead.internal.toolcall.Reading.Part;
 import io.multihead.internal.toolcall.Reading.State;
 import java.util.List;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -10,9 +11,6 @@ import org.jspecify.annotations.Nullable;
  * beginning of a mark waits for the next piece. A call is read again from its beginning with each piece until it is complete.
  */
 public final class MarkedAnswer implements AnswerReader {
-    private static final List<List<String>> THOUGHTS =
-            List.of(List.of("<think>", "</think>"), List.of("[THINK]", "[/THINK]"));
-
     /** Where an answer is. */
     private enum Place {
         BEGIN,
@@ -55,25 +53,6 @@ public final class MarkedAnswer implements AnswerReader {
         }
     }
 
-    /** Returns with which a thought ends that the end of a prompt begins; empty if it begins none. */
-    public static String thoughtEnd(String prompt) {
-        return THOUGHTS.stream()
-                .filter(marks -> prompt.stripTrailing().endsWith(marks.getFirst()))
-                .map(List::getLast)
-                .findFirst()
-                .orElse("");
-    }
-
-    /** Returns with which a thought ends that a whole answer has and does not begin; empty if there is none. */
-    public static String missingBegin(String answer) {
-        return THOUGHTS.stream()
-                .filter(marks ->
-                        answer.contains(marks.getLast()) && !answer.strip().startsWith(marks.getFirst()))
-                .map(List::getLast)
-                .findFirst()
-                .orElse("");
-    }
-
     @Override
     public void add(String piece) {
         held.append(piece);
@@ -112,11 +91,11 @@ public final class MarkedAnswer implements AnswerReader {
         if (at == held.length() && !ended) {
             return false;
         }
-        for (List<String> marks : THOUGHTS) {
-            String mark = marks.getFirst();
+        for (Thoughts.Marks marks : Thoughts.ALL) {
+            String mark = marks.begin();
             if (isWhole(mark, at)) {
                 held.delete(0, at + mark.length());
-                thoughtEnd = marks.getLast();
+                thoughtEnd = marks.end();
                 place = Place.THOUGHT;
                 text.mark();
                 return true;
@@ -147,7 +126,17 @@ public final class MarkedAnswer implements AnswerReader {
             text.add(held.substring(0, at));
             held.delete(0, at);
         }
-        if (held.isEmpty() || syntax == null || !isCall(syntax)) {
+        if (held.isEmpty() || syntax == null) {
+            return false;
+        }
+        for (String mark : syntax.textMarks()) {
+            if (isWhole(mark, 0)) {
+                text.mark();
+                held.delete(0, mark.length());
+                return true;
+            }
+        }
+        if (!isCall(syntax)) {
             return false;
         }
         Reading reading = syntax.read(held.toString(), ended, tools);
@@ -176,7 +165,8 @@ public final class MarkedAnswer implements AnswerReader {
         int first = text.isEmpty() && index == 0 ? JsonText.space(held.toString(), 0) : held.length();
         for (int at = 0; at < held.length(); at++) {
             int place = at;
-            if (calls.marks().stream().anyMatch(mark -> begins(mark, place, ended))
+            if (Stream.concat(calls.marks().stream(), calls.textMarks().stream())
+                            .anyMatch(mark -> begins(mark, place, ended))
                     || at == first && calls.firstMarks().stream().anyMatch(mark -> begins(mark, place, ended))) {
                 return at;
             }

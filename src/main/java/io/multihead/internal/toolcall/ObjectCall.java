@@ -15,7 +15,7 @@ final class ObjectCall {
 
     private final String text;
     private final int from;
-    private final List<String> keys;
+    private final Keys keys;
     private int at;
     private String id = "";
     private @Nullable String name;
@@ -23,15 +23,23 @@ final class ObjectCall {
     private String problem = "";
     private boolean complete;
 
-    private ObjectCall(String text, int from, List<String> keys) {
+    /** Names of members: the tool's name, the call's id, empty where ids are not kept, and arguments, of which the first one there counts. */
+    record Keys(String name, String id, List<String> arguments) {
+        /** Returns those of most families. */
+        static Keys of(String... arguments) {
+            return new Keys("name", "id", List.of(arguments));
+        }
+    }
+
+    private ObjectCall(String text, int from, Keys keys) {
         this.text = text;
         this.from = from;
         this.keys = keys;
         at = from;
     }
 
-    /** Reads the object that begins at an index; {@code keys}: names of its member with the arguments. */
-    static ObjectCall read(String text, int from, List<String> keys) {
+    /** Reads the object that begins at an index. */
+    static ObjectCall read(String text, int from, Keys keys) {
         ObjectCall call = new ObjectCall(text, from, keys);
         call.read();
         return call;
@@ -126,15 +134,15 @@ final class ObjectCall {
 
     private void value(String key, String json, boolean whole) {
         boolean isText = json.startsWith("\"");
-        if (keys.contains(key)) {
+        if (keys.arguments().contains(key)) {
             if (isText && whole) {
                 arguments = unquoted(json);
             } else if (json.startsWith("{")) {
                 arguments = json;
             }
-        } else if (whole && isText && key.equals("name")) {
+        } else if (whole && isText && key.equals(keys.name())) {
             name = unquoted(json);
-        } else if (whole && isText && key.equals("id")) {
+        } else if (whole && isText && key.equals(keys.id())) {
             id = unquoted(json);
         }
     }
@@ -156,8 +164,11 @@ final class ObjectCall {
         try {
             Map<String, @Nullable Object> members = Json.object(CALL, object.getBytes(StandardCharsets.UTF_8));
             JsonObject call = new JsonObject(CALL, members);
-            String written = call.text("name");
-            String key = keys.stream().filter(call::has).findFirst().orElse(keys.getFirst());
+            String written = call.text(keys.name());
+            String key = keys.arguments().stream()
+                    .filter(call::has)
+                    .findFirst()
+                    .orElse(keys.arguments().getFirst());
             if (call.get(key) instanceof String json) {
                 Json.object(CALL + "." + key, json.getBytes(StandardCharsets.UTF_8));
             } else {

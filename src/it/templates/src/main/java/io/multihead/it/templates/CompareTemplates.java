@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import io.multihead.decoder.ChatMessage;
 import io.multihead.decoder.ChatPrompt;
 import io.multihead.decoder.ChatTemplate;
+import io.multihead.decoder.ToolCallFormat;
 import io.multihead.text.PromptText;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -16,6 +17,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
@@ -28,6 +30,8 @@ final class CompareTemplates {
     private static final LocalDateTime TIME = LocalDateTime.of(2026, 3, 5, 14, 7, 9);
     /** Templates that must write at least one chat as it is expected. */
     private static final int LEAST = 95;
+    /** Formats of calls that they have, and none. */
+    private static final int LEAST_FORMATS = 8;
 
     private final Path folder;
     private final Map<String, ChatPrompt> chats = Chats.all();
@@ -91,9 +95,31 @@ final class CompareTemplates {
                 unknown,
                 written.size());
         wrong.forEach(System.out::println);
+        Map<String, List<String>> formats = formats(templates);
+        formats.forEach((format, names) -> System.out.println(format + ": " + String.join(", ", names)));
+        if (formats.keySet().size() < LEAST_FORMATS) {
+            throw new AssertionError("formats of calls: " + formats.keySet());
+        }
         if (!wrong.isEmpty() || written.size() < LEAST || templates.size() != 97) {
             throw new AssertionError(wrong.size() + " differences");
         }
+    }
+
+    /** Returns the templates that write calls or take tools, by the format of their calls. */
+    private Map<String, List<String>> formats(JsonNode templates) {
+        Map<String, List<String>> formats = new TreeMap<>();
+        templates.properties().forEach(each -> {
+            ChatTemplate template = ChatTemplate.of(each.getValue().asText());
+            boolean takesTools =
+                    rendered(template, chats.get("question, tools")).error.isEmpty();
+            String none = takesTools ? "none, so tools are refused" : "";
+            String format =
+                    ToolCallFormat.of(template).map(ToolCallFormat::name).orElse(none);
+            if (!format.isEmpty()) {
+                formats.computeIfAbsent(format, key -> new ArrayList<>()).add(each.getKey());
+            }
+        });
+        return formats;
     }
 
     /** A text, or why there is none. */

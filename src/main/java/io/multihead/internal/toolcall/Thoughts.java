@@ -1,0 +1,35 @@
+package io.multihead.internal.toolcall;
+
+import java.util.List;
+
+/** Marks around what a model thinks before it answers. */
+public final class Thoughts {
+    /** Marks with which thoughts begin and end. */
+    record Marks(String begin, String end) {}
+
+    static final List<Marks> ALL = List.of(
+            new Marks("<think>", "</think>"),
+            new Marks("[THINK]", "[/THINK]"),
+            new Marks("<|channel>thought", "<channel|>"),
+            new Marks("<|START_THINKING|>", "<|END_THINKING|>"));
+
+    private Thoughts() {}
+
+    /** Returns with which a thought ends that the end of a prompt begins; empty if it begins none. */
+    public static String end(String prompt) {
+        return ALL.stream()
+                .filter(marks -> prompt.stripTrailing().endsWith(marks.begin()))
+                .map(Marks::end)
+                .findFirst()
+                .orElse("");
+    }
+
+    /** Returns with which a thought ends that a whole answer has and does not begin; empty if there is none. */
+    public static String missingBegin(String answer) {
+        return ALL.stream()
+                .filter(marks -> answer.contains(marks.end()) && !answer.strip().startsWith(marks.begin()))
+                .map(Marks::end)
+                .findFirst()
+                .orElse("");
+    }
+}
