@@ -13,7 +13,6 @@ public final class LfmCalls extends CallSyntax {
     private static final String END = "<|tool_call_end|>";
     private static final ListCalls JSON = ListCalls.between(CALLS, END);
 
-    /** Returns the syntax. */
     public LfmCalls() {
         super(
                 "<\\|tool_call_start\\|>\\[(probed_name\\(key=(['\"])value\\2\\)|\\{\"name\": \"probed_name\", \"arguments\": \\{.*}.*})]<\\|tool_call_end\\|>",
