@@ -2,7 +2,7 @@ package io.multihead.decoder;
 
 import org.jspecify.annotations.Nullable;
 
-/** Computes all tokens of a session, without logits. */
+/** Computes all tokens of a session, without logits. At least one token follows them in the sessions that begin with this one. */
 final class PrefixTask extends SessionTask {
     PrefixTask(SessionState session) {
         super(session);
@@ -15,9 +15,7 @@ final class PrefixTask extends SessionTask {
         int count = Math.min(waiting, mostTokens);
         return count == 0
                 ? null
-                : session.step
-                        .set(session.tokens.array(), session.computed, count, 0, waiting - count)
-                        .withoutLogits();
+                : session.step.set(session.tokens.array(), session.computed, count, 0, waiting - count + 1);
     }
 
     @Override

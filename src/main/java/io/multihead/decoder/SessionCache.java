@@ -165,7 +165,7 @@ final class SessionCache {
             forgetBeyond(step.sequence, step.from);
             step.cached = step.from > 0
                     ? eviction.length(step.sequence)
-                    : prefixes.begin(step.sequence, step.tokens, step.count + step.behind - (step.mayBeKept ? 0 : 1));
+                    : prefixes.begin(step.sequence, step.tokens, step.count + step.behind - 1);
         }
         if (step.cached != step.from) {
             step.outcome = Outcome.MOVED;

@@ -34,9 +34,6 @@ final class Step {
     /** Tokens that wait behind those of this step. A step begins only if there is room for these, too. */
     int behind;
 
-    /** Whether no logits follow, so that a kept prefix may have all tokens. */
-    boolean mayBeKept;
-
     /** Whether the sequence may have to go back to where this step begins. */
     boolean snapshots;
 
@@ -70,7 +67,6 @@ final class Step {
         rows = newRows;
         behind = newBehind;
         snapshots = false;
-        mayBeKept = false;
         attention = List.of();
         uses++;
         isDone = false;
@@ -81,11 +77,6 @@ final class Step {
 
     Step withSnapshot(boolean isWanted) {
         snapshots = isWanted;
-        return this;
-    }
-
-    Step withoutLogits() {
-        mayBeKept = true;
         return this;
     }
 

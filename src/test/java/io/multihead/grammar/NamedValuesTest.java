@@ -1,0 +1,58 @@
+package io.multihead.grammar;
+
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Values that schemas name by {@code enum} and {@code const}. */
+class NamedValuesTest {
+    /** Comparing each value with all others takes minutes. */
+    @Test
+    @Timeout(60)
+    void manyNamedValuesAreComparedByTheirKeys() {
+        int count = 100_000;
+        String all = IntStream.range(0, count).mapToObj(i -> "\"v" + i + "\"").collect(Collectors.joining(","));
+        String odd = IntStream.range(0, count / 2)
+                .mapToObj(i -> "\"v" + (2 * i + 1) + "\"")
+                .collect(Collectors.joining(","));
+        Grammar grammar = Grammar.ofJsonSchema("{\"allOf\":[{\"enum\":[" + all
+                + "],\"pattern\":\"^v[0-9]*$\"},{\"enum\":[" + odd + "],\"minLength\":2}]}");
+        assertTrue(GrammarTest.allows(grammar, "\"v99999\""));
+        assertFalse(GrammarTest.allows(grammar, "\"v99998\""));
+        String items = IntStream.range(0, 20_000).mapToObj(String::valueOf).collect(Collectors.joining(","));
+        Grammar list = Grammar.ofJsonSchema("{\"const\":[" + items + "],\"items\":{\"enum\":[" + items + "]}}");
+        assertTrue(GrammarTest.allows(list, "[" + items + "]"));
+        GrammarTest.refused("no text can end", "{\"const\":[" + items + ",-1],\"items\":{\"enum\":[" + items + "]}}");
+    }
+
+    /** Numbers are equal by value, objects without order; types of JSON are never equal. */
+    @Test
+    void namedValuesAreEqualAsJson() {
+        String schema = "{\"allOf\":[{\"enum\":%s},{\"enum\":%s}]}";
+        for (String[] same : new String[][] {
+            {"[1.0]", "[1]"},
+            {"[100]", "[1e2]"},
+            {"[0]", "[-0.00]"},
+            {"[{\"a\":1,\"b\":[2]}]", "[{\"b\":[2.0],\"a\":1}]"},
+            {"[null]", "[null]"},
+            {"[[]]", "[[]]"}
+        }) {
+            Grammar.ofJsonSchema(schema.formatted(same[0], same[1]));
+        }
+        for (String[] other : new String[][] {
+            {"[1]", "[\"1\"]"},
+            {"[1]", "[true]"},
+            {"[0]", "[false]"},
+            {"[null]", "[\"NULL\"]"},
+            {"[{}]", "[[]]"},
+            {"[{\"a\":1}]", "[{\"a\":1,\"b\":1}]"},
+            {"[[1,2]]", "[[2,1]]"}
+        }) {
+            GrammarTest.refused("no text can end", schema.formatted(other[0], other[1]));
+        }
+    }
+}
