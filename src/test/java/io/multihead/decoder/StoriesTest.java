@@ -77,6 +77,25 @@ class StoriesTest {
         }
     }
 
+    /** The options of the page's first program; its output is in a block of its own. */
+    @Test
+    void thePageHasTheTextOfItsProgram() throws IOException {
+        String page = Files.readString(Path.of("docs/language-models.md"));
+        String expected = page.substring(page.indexOf("```text\n") + 8);
+        expected = expected.substring(0, expected.indexOf("\n```"));
+        assertTrue(page.contains("Sampling.of(0.7, 42).withTopP(0.9)"), page);
+        try (Compute cpu = Compute.threads(2);
+                LanguageModel model = LanguageModel.load(cpu, file("stories260K.f32.gguf"));
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT);
+                Session session = sessions.open().append("Once upon a time")) {
+            GenerationOptions options = GenerationOptions.DEFAULT
+                    .withMaxTokens(100)
+                    .withSampling(Sampling.of(0.7, 42).withTopP(0.9));
+            String text = session.generate(options).text();
+            assertTrue(text.startsWith(expected), text);
+        }
+    }
+
     @Test
     void allOfThemInOneBatchHaveTheSameTexts() throws IOException {
         String[] prompts = {"Once upon a time", "The dog", "Lily saw", "One day", "It was"};
