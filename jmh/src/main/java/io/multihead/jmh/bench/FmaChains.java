@@ -4,33 +4,14 @@ import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorSpecies;
 
 /**
- * The same number of fused multiply-adds in different numbers of independent chains, all operands in registers. A core is busy with as many
- * chains as its units times their latency, 8 to 10 on recent ones; more hide what the loop costs, until registers are too few.
+ * Fused multiply-adds in twelve independent chains, all operands in registers. A core is busy with as many chains as its units times their
+ * latency, 8 to 10 on recent ones; two more hide the loop's own cost, and more than twelve leave too few of 16 registers.
  *
  * <p>Chains are {@code a = x * y + a}, whose sum is the register that the instruction overwrites. {@code a = a * x + y}
  * overwrites {@code y}, which C2 then copies before every step.
  */
-enum FmaChains {
-    EIGHT {
-        @Override
-        float run() {
-            return FmaChains.run8(FACTORS[0], FACTORS[1]);
-        }
-    },
-    TWELVE {
-        @Override
-        float run() {
-            return FmaChains.run12(FACTORS[0], FACTORS[1]);
-        }
-    },
-    SIXTEEN {
-        @Override
-        float run() {
-            return FmaChains.run16(FACTORS[0], FACTORS[1]);
-        }
-    };
-
-    /** Vectors multiplied and added by a call of every variant. */
+final class FmaChains {
+    /** Vectors multiplied and added by a call. */
     static final int VECTORS = 9_600_000;
 
     private static final VectorSpecies<Float> SPECIES = FloatVector.SPECIES_PREFERRED;
@@ -38,37 +19,13 @@ enum FmaChains {
     /** Read from memory once a call, so that no product is a constant. */
     private static final float[] FACTORS = {0.5f, 1e-3f};
 
+    private FmaChains() {}
+
     /** Runs {@link #VECTORS} multiply-adds. */
-    abstract float run();
-
-    // chains begin with different values, so that no compiler can make one of two
-    private static float run8(float factor, float other) {
-        FloatVector x = FloatVector.broadcast(SPECIES, factor);
-        FloatVector y = FloatVector.broadcast(SPECIES, other);
-        FloatVector a0 = FloatVector.zero(SPECIES);
-        FloatVector a1 = a0.add(1f),
-                a2 = a0.add(2f),
-                a3 = a0.add(3f),
-                a4 = a0.add(4f),
-                a5 = a0.add(5f),
-                a6 = a0.add(6f),
-                a7 = a0.add(7f);
-        for (int step = 0; step < VECTORS / 8; step++) {
-            a0 = x.fma(y, a0);
-            a1 = x.fma(y, a1);
-            a2 = x.fma(y, a2);
-            a3 = x.fma(y, a3);
-            a4 = x.fma(y, a4);
-            a5 = x.fma(y, a5);
-            a6 = x.fma(y, a6);
-            a7 = x.fma(y, a7);
-        }
-        return a0.add(a1).add(a2).add(a3).add(a4).add(a5).add(a6).add(a7).lane(0);
-    }
-
-    private static float run12(float factor, float other) {
-        FloatVector x = FloatVector.broadcast(SPECIES, factor);
-        FloatVector y = FloatVector.broadcast(SPECIES, other);
+    static float run() {
+        FloatVector x = FloatVector.broadcast(SPECIES, FACTORS[0]);
+        FloatVector y = FloatVector.broadcast(SPECIES, FACTORS[1]);
+        // chains begin with different values, so that no compiler can make one of two
         FloatVector a0 = FloatVector.zero(SPECIES);
         FloatVector a1 = a0.add(1f),
                 a2 = a0.add(2f),
@@ -106,61 +63,6 @@ enum FmaChains {
                 .add(a9)
                 .add(a10)
                 .add(a11)
-                .lane(0);
-    }
-
-    private static float run16(float factor, float other) {
-        FloatVector x = FloatVector.broadcast(SPECIES, factor);
-        FloatVector y = FloatVector.broadcast(SPECIES, other);
-        FloatVector a0 = FloatVector.zero(SPECIES);
-        FloatVector a1 = a0.add(1f),
-                a2 = a0.add(2f),
-                a3 = a0.add(3f),
-                a4 = a0.add(4f),
-                a5 = a0.add(5f),
-                a6 = a0.add(6f),
-                a7 = a0.add(7f),
-                a8 = a0.add(8f),
-                a9 = a0.add(9f),
-                a10 = a0.add(10f),
-                a11 = a0.add(11f),
-                a12 = a0.add(12f),
-                a13 = a0.add(13f),
-                a14 = a0.add(14f),
-                a15 = a0.add(15f);
-        for (int step = 0; step < VECTORS / 16; step++) {
-            a0 = x.fma(y, a0);
-            a1 = x.fma(y, a1);
-            a2 = x.fma(y, a2);
-            a3 = x.fma(y, a3);
-            a4 = x.fma(y, a4);
-            a5 = x.fma(y, a5);
-            a6 = x.fma(y, a6);
-            a7 = x.fma(y, a7);
-            a8 = x.fma(y, a8);
-            a9 = x.fma(y, a9);
-            a10 = x.fma(y, a10);
-            a11 = x.fma(y, a11);
-            a12 = x.fma(y, a12);
-            a13 = x.fma(y, a13);
-            a14 = x.fma(y, a14);
-            a15 = x.fma(y, a15);
-        }
-        return a0.add(a1)
-                .add(a2)
-                .add(a3)
-                .add(a4)
-                .add(a5)
-                .add(a6)
-                .add(a7)
-                .add(a8)
-                .add(a9)
-                .add(a10)
-                .add(a11)
-                .add(a12)
-                .add(a13)
-                .add(a14)
-                .add(a15)
                 .lane(0);
     }
 }

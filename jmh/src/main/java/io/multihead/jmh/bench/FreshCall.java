@@ -52,7 +52,7 @@ public final class FreshCall {
             List<Double> products =
                     seconds(() -> Gemm.multiply(cpu, a, a, c, GemmOptions.DEFAULT), SECONDS / 2, new ArrayList<>());
             double product = median(products.subList(products.size() / 2, products.size()));
-            List<Double> controls = seconds(FmaChains.TWELVE::run, SECONDS / 6, new ArrayList<>());
+            List<Double> controls = seconds(FmaChains::run, SECONDS / 6, new ArrayList<>());
             double control = median(controls.subList(controls.size() / 2, controls.size()));
             System.out.printf(
                     Locale.ROOT,

@@ -15,8 +15,8 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Threads;
 
 /**
- * The limits of one core of this machine, and of two at once, from Java, in the same run as everything else. Each limit has
- * several variants, of which set-up chooses the fastest, since processors differ in what they need to be kept busy.
+ * The limits of one core of this machine, and of two at once, from Java, in the same run as everything else. Reads have
+ * two variants, of which set-up chooses the faster one, since processors differ.
  */
 public class Roofline extends Timed {
     /** Bytes read by one call, far beyond any cache. */
@@ -25,18 +25,6 @@ public class Roofline extends Timed {
     private static final long LINE = 64;
     /** For each variant in set-up; the first half warms up. */
     private static final double TRY_SECONDS = 0.2;
-
-    /** Processors that multiply: which variant is the fastest here. */
-    @State(Scope.Thread)
-    public static class Peak {
-        private FmaChains chains = FmaChains.EIGHT;
-
-        @Setup
-        public void choose() {
-            FmaChains[] all = FmaChains.values();
-            chains = all[fastest(all.length, variant -> all[variant].run())];
-        }
-    }
 
     /** Memory of one thread, outside the heap, aligned to cache lines. */
     @State(Scope.Thread)
@@ -69,15 +57,15 @@ public class Roofline extends Timed {
 
     /** Independent chains of fused multiply-adds in registers. */
     @Benchmark
-    public float fmaPeak(Peak peak) {
-        return peak.chains.run();
+    public float fmaPeak() {
+        return FmaChains.run();
     }
 
     /** The same on two threads, each in that time. */
     @Benchmark
     @Threads(2)
-    public float fmaPeak2(Peak peak) {
-        return peak.chains.run();
+    public float fmaPeak2() {
+        return FmaChains.run();
     }
 
     /** A sum over all of the memory. */

@@ -47,39 +47,26 @@ final class Page {
     }
 
     /**
-     * Writes all pages, and the JSON and the charts of one processor: first all of it beside the files it replaces, then each in its
-     * place, the first page last. Charts in that processor's folder that its pages show no more are deleted.
-     *
-     * @param key the processor that was measured; charts of no other are drawn
+     * Writes all pages, and the JSON and the charts of processors that were measured, or the charts of all: first all of it beside the files it
+     * replaces, then each in its place, the first page last. Charts of these processors that their pages show no more are deleted.
      */
-    void write(String key) throws IOException {
-        Map<Path, byte[]> files = new LinkedHashMap<>(charts(key));
-        files.put(folder().resolve(key + ".json"), StudyFile.write(studies.get(key)));
-        replace(files, List.of(key));
-    }
-
-    /** Writes the pages and the charts of all processors, from what was measured before. */
-    void write() throws IOException {
+    void write(String... measured) throws IOException {
+        Collection<String> keys = measured.length == 0 ? studies.keySet() : List.of(measured);
         Map<Path, byte[]> files = new LinkedHashMap<>();
-        for (String key : studies.keySet()) {
-            files.putAll(charts(key));
+        for (String key : keys) {
+            Study study = studies.get(key);
+            Path charts = folder().resolve(key);
+            Sections.pictures(study)
+                    .forEach(picture -> files.put(
+                            charts.resolve(picture.name() + ".svg"),
+                            picture.chart().svg().getBytes(StandardCharsets.UTF_8)));
+            if (measured.length > 0) {
+                files.put(folder().resolve(key + ".json"), StudyFile.write(study));
+            }
         }
-        replace(files, studies.keySet());
-    }
-
-    private Map<Path, byte[]> charts(String key) throws IOException {
-        Map<Path, byte[]> files = new LinkedHashMap<>();
-        for (Charts.Picture picture : Sections.pictures(studies.get(key))) {
-            files.put(
-                    folder().resolve(key).resolve(picture.name() + ".svg"),
-                    picture.chart().svg().getBytes(StandardCharsets.UTF_8));
-        }
-        return files;
-    }
-
-    /** Writes files and all pages, and deletes what other charts some processors have. */
-    private void replace(Map<Path, byte[]> files, Collection<String> keys) throws IOException {
-        files.putAll(pages());
+        studies.forEach((key, study) -> Sections.pages(key, study)
+                .forEach((path, text) -> files.put(folder().resolve(path), text.getBytes(StandardCharsets.UTF_8))));
+        files.put(file, front());
         replace(files);
         for (String key : keys) {
             for (Path old : images(folder().resolve(key))) {
@@ -88,15 +75,6 @@ final class Page {
                 }
             }
         }
-    }
-
-    /** Returns the pages of all processors, and the first page last. */
-    private Map<Path, byte[]> pages() throws IOException {
-        Map<Path, byte[]> files = new LinkedHashMap<>();
-        studies.forEach((key, study) -> Sections.pages(key, study)
-                .forEach((path, text) -> files.put(folder().resolve(path), text.getBytes(StandardCharsets.UTF_8))));
-        files.put(file, front());
-        return files;
     }
 
     private byte[] front() throws IOException {
