@@ -40,12 +40,12 @@ public record ReferenceExperts(
      *
      * @param used experts of a token
      * @param sigmoid whether scores are sigmoids of logits; else their softmax
-     * @param normalised whether factors are divided by their sum
+     * @param normalized whether factors are divided by their sum
      * @param scale factor of factors
      * @param bias added to scores for the choice alone, or null
      */
     @SuppressWarnings("ArrayRecordComponent")
-    public record Rule(int used, boolean sigmoid, boolean normalised, double scale, double @Nullable [] bias) {
+    public record Rule(int used, boolean sigmoid, boolean normalized, double scale, double @Nullable [] bias) {
         /** Checks the number of experts. */
         public Rule {
             Checks.atLeast(used, 1, "used");
@@ -75,7 +75,7 @@ public record ReferenceExperts(
             double sum = IntStream.of(chosen).mapToDouble(i -> scores[i]).sum();
             double[] factors = new double[logits.length];
             for (int expert : chosen) {
-                factors[expert] = scale * scores[expert] / (normalised ? sum : 1);
+                factors[expert] = scale * scores[expert] / (normalized ? sum : 1);
             }
             return factors;
         }

@@ -13,13 +13,13 @@ public final class ReferenceNorm {
      * @param weight as long as x
      * @param bias as long as x
      * @param epsilon added to the variance or mean square
-     * @param centred whether the mean is subtracted
+     * @param centered whether the mean is subtracted
      * @return {@code (x - mean) / deviation * weight + bias}, new
      */
-    public static double[] forward(double[] x, double[] weight, double[] bias, double epsilon, boolean centred) {
+    public static double[] forward(double[] x, double[] weight, double[] bias, double epsilon, boolean centered) {
         requireRow(x, weight, "weight");
         requireRow(x, bias, "bias");
-        double[] y = normalised(x, epsilon, centred);
+        double[] y = normalized(x, epsilon, centered);
         for (int i = 0; i < x.length; i++) {
             y[i] = y[i] * weight[i] + bias[i];
         }
@@ -33,19 +33,19 @@ public final class ReferenceNorm {
      * @param weight as long as x
      * @param dy the gradient with respect to the output
      * @param epsilon added to the variance or mean square
-     * @param centred whether the mean is subtracted
+     * @param centered whether the mean is subtracted
      */
-    public static double[] backward(double[] x, double[] weight, double[] dy, double epsilon, boolean centred) {
+    public static double[] backward(double[] x, double[] weight, double[] dy, double epsilon, boolean centered) {
         requireRow(x, weight, "weight");
         requireRow(x, dy, "dy");
-        double[] z = normalised(x, epsilon, centred);
+        double[] z = normalized(x, epsilon, centered);
         double mean = 0;
         double slope = 0;
         for (int i = 0; i < x.length; i++) {
-            mean += centred ? dy[i] * weight[i] / x.length : 0;
+            mean += centered ? dy[i] * weight[i] / x.length : 0;
             slope += dy[i] * weight[i] * z[i] / x.length;
         }
-        double deviation = deviation(x, epsilon, centred);
+        double deviation = deviation(x, epsilon, centered);
         double[] dx = new double[x.length];
         for (int i = 0; i < x.length; i++) {
             dx[i] = (dy[i] * weight[i] - mean - z[i] * slope) / deviation;
@@ -58,12 +58,12 @@ public final class ReferenceNorm {
      *
      * @param x a row
      * @param epsilon added to the variance or mean square
-     * @param centred whether the mean is subtracted
+     * @param centered whether the mean is subtracted
      * @return {@code (x - mean) / deviation}, new
      */
-    public static double[] normalised(double[] x, double epsilon, boolean centred) {
-        double deviation = deviation(x, epsilon, centred);
-        double mean = centred ? mean(x) : 0;
+    public static double[] normalized(double[] x, double epsilon, boolean centered) {
+        double deviation = deviation(x, epsilon, centered);
+        double mean = centered ? mean(x) : 0;
         double[] z = new double[x.length];
         for (int i = 0; i < x.length; i++) {
             z[i] = (x[i] - mean) / deviation;
@@ -76,13 +76,13 @@ public final class ReferenceNorm {
      *
      * @param x a row
      * @param epsilon added to the variance or mean square
-     * @param centred whether the mean is subtracted
+     * @param centered whether the mean is subtracted
      * @return {@code sqrt(mean((x - mean)^2) + epsilon)}
      */
-    public static double deviation(double[] x, double epsilon, boolean centred) {
+    public static double deviation(double[] x, double epsilon, boolean centered) {
         Checks.notNull(x, "x");
         Checks.finiteAtLeast(epsilon, 0, "epsilon");
-        double mean = centred ? mean(x) : 0;
+        double mean = centered ? mean(x) : 0;
         double squares = 0;
         for (double element : x) {
             squares += (element - mean) * (element - mean);

@@ -52,11 +52,11 @@ public record ReferenceTransformer(
      * @param weight factors
      * @param bias addends, or null
      * @param epsilon added to the variance or mean square
-     * @param centred whether the mean is subtracted
+     * @param centered whether the mean is subtracted
      * @param onePlus whether the factors are {@code 1 + weight}
      */
     @SuppressWarnings("ArrayRecordComponent")
-    public record Norm(double[] weight, double @Nullable [] bias, double epsilon, boolean centred, boolean onePlus) {
+    public record Norm(double[] weight, double @Nullable [] bias, double epsilon, boolean centered, boolean onePlus) {
         /** Checks that the weight is there. */
         public Norm {
             Checks.notNull(weight, "weight");
@@ -81,7 +81,7 @@ public record ReferenceTransformer(
                 double[] row = new double[factors.length];
                 System.arraycopy(x, at, row, 0, row.length);
                 double[] addends = bias == null ? new double[row.length] : bias;
-                System.arraycopy(ReferenceNorm.forward(row, factors, addends, epsilon, centred), 0, y, at, row.length);
+                System.arraycopy(ReferenceNorm.forward(row, factors, addends, epsilon, centered), 0, y, at, row.length);
             }
             return y;
         }
@@ -207,8 +207,8 @@ public record ReferenceTransformer(
             if (tokens == 0 || x.length % inputs != 0) {
                 throw Checks.fail("x", x.length + " elements", "expected one or more rows of " + inputs);
             }
-            double[] queries = normalised(projections.get(0).of(x), scores.queryNorm);
-            double[] keys = normalised(projections.get(1).of(x), scores.keyNorm);
+            double[] queries = normalized(projections.get(0).of(x), scores.queryNorm);
+            double[] keys = normalized(projections.get(1).of(x), scores.keyNorm);
             Tensor value = heads(projections.get(2).of(x), tokens, keyValueHeads);
             Tensor query = rotated(heads(queries, tokens, heads));
             Tensor key = rotated(heads(keys, tokens, keyValueHeads));
@@ -217,7 +217,7 @@ public record ReferenceTransformer(
             return (scores.sinks == null ? call : call.withSinks(scores.sinks)).forward();
         }
 
-        private static double[] normalised(double[] x, @Nullable Norm norm) {
+        private static double[] normalized(double[] x, @Nullable Norm norm) {
             return norm == null ? x : norm.of(x);
         }
 

@@ -160,7 +160,7 @@ class ExpertsProperties {
 
     private static Router router(ReferenceExperts.Rule rule, PackedLinear logits) {
         Router router =
-                Router.of(logits, rule.used()).withNormalized(rule.normalised()).withScale(rule.scale());
+                Router.of(logits, rule.used()).withNormalized(rule.normalized()).withScale(rule.scale());
         router = rule.sigmoid() ? router.withSigmoid() : router;
         double[] bias = rule.bias();
         return bias == null ? router : router.withSelectionBias(Tensor.of(bias, bias.length));
@@ -245,7 +245,7 @@ class ExpertsProperties {
         ReferenceExperts.Rule drawn = rule(random, count, used);
         // a bias makes the order that of sums, which round: it is compared without ties
         ReferenceExperts.Rule rule = ties
-                ? new ReferenceExperts.Rule(used, drawn.sigmoid(), drawn.normalised(), drawn.scale(), null)
+                ? new ReferenceExperts.Rule(used, drawn.sigmoid(), drawn.normalized(), drawn.scale(), null)
                 : drawn;
         float[] logits = new float[count + 3];
         for (int i = 0; i < logits.length; i++) {

@@ -35,7 +35,7 @@ class ReferenceLayersTest {
                     x,
                     dy,
                     at -> ReferenceNorm.forward(at, weight, bias, 0.1, centred));
-            double[] z = ReferenceNorm.normalised(x, 0.1, centred);
+            double[] z = ReferenceNorm.normalized(x, 0.1, centred);
             double[] dweight =
                     IntStream.range(0, 7).mapToDouble(i -> dy[i] * z[i]).toArray();
             Differences.check(dweight, weight, dy, at -> ReferenceNorm.forward(x, at, bias, 0.1, centred));

@@ -71,7 +71,7 @@ public final class NormBounds {
         public Row(double[] x, double epsilon, boolean centred) {
             int n = x.length;
             this.centred = centred;
-            z = ReferenceNorm.normalised(x, epsilon, centred);
+            z = ReferenceNorm.normalized(x, epsilon, centred);
             deviation = ReferenceNorm.deviation(x, epsilon, centred);
             chain = Math.ceilDiv(n, 32) + 5 + 1;
             double[] d = Arrays.stream(z).map(v -> Math.abs(v) * deviation).toArray();
