@@ -52,6 +52,7 @@ public final class Buffers {
     final TokenGatePass tokenGate = new TokenGatePass();
     final ConvolutionPass convolution = new ConvolutionPass();
     final LinearAttentionPass linearAttention = new LinearAttentionPass();
+    final Mamba2Pass mamba = new Mamba2Pass();
     final ExpertRows experts = new ExpertRows();
     final RowNormPass rowNorm = new RowNormPass();
     final SoftCapPass softCap = new SoftCapPass();

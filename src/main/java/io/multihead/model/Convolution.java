@@ -5,6 +5,8 @@ import static io.multihead.internal.kernel.Lanes.PANEL;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.tensor.Tensor;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The factors of a causal convolution over the last tokens, each channel alone, and its state: the inputs of the tokens before, the oldest
@@ -19,12 +21,16 @@ final class Convolution {
 
     final int stride;
 
+    /** A number for each channel, padded likewise, that is added to its sums; null for none. */
+    final float @Nullable [] bias;
+
     /**
      * Copies the factors.
      *
      * @param weights {@code [channels, taps]}, the tap of the token itself last
      */
     Convolution(Tensor weights) {
+        bias = null;
         if (Checks.notNull(weights, "taps").rank() != 2 || weights.dim(1) < 2) {
             throw Checks.fail("taps", "shape " + weights.shape(), "expected [channels, taps], 2 taps at least");
         }
@@ -36,6 +42,22 @@ final class Convolution {
         for (int i = 0; i < rows.length; i++) {
             factors[i % taps * stride + i / taps] = rows[i];
         }
+    }
+
+    private Convolution(Convolution of, float[] bias) {
+        channels = of.channels;
+        taps = of.taps;
+        factors = of.factors;
+        stride = of.stride;
+        this.bias = bias;
+    }
+
+    /** Returns this convolution with numbers {@code [channels]}, copied, that are added to its sums. */
+    Convolution withBias(Tensor numbers) {
+        if (Checks.notNull(numbers, "bias").rank() != 1 || numbers.dim(0) != channels) {
+            throw Checks.fail("bias", "shape " + numbers.shape(), "expected [" + channels + "]");
+        }
+        return new Convolution(this, Arrays.copyOf(numbers.toArray(), stride));
     }
 
     /** Returns the states that a sequence keeps. */

@@ -108,6 +108,9 @@ final class ConvolutionPass extends RowLoop {
             int oldest = newest + 1 == taps ? 0 : newest + 1;
             CausalConvolution.row(
                     window, CHUNK, oldest, taps, convolution.factors, channel, convolution.stride, padded, row, 0);
+            if (convolution.bias != null) {
+                RowOps.add(row, 0, padded, convolution.bias, channel);
+            }
             if (silu) {
                 Silu.apply(row, 0, padded, scratch.floats(BUFFER, ActivationOps.bufferLength(CHUNK)));
             }

@@ -7,33 +7,66 @@ import java.util.List;
  * Queries, keys and values, the gates z, the rates and the decays of a token side by side in one row, and behind all of them the rows that the output
  * projection reads.
  */
-record LinearAttentionLayout(LinearHeads heads) implements PartLayout<LinearAttentionLayout.Views> {
+record LinearAttentionLayout(LinearHeads of) implements PartLayout<LinearAttentionLayout.Views>, StateRows {
     record Views(Tensor projections, List<Tensor> parts, Tensor context) {}
 
     /** Returns where the gates of a token begin. */
     int gatesAt() {
-        return heads.channels();
+        return of.channels();
     }
 
-    int ratesAt() {
-        return gatesAt() + heads.valueWidth();
+    @Override
+    public int ratesAt() {
+        return gatesAt() + of.valueWidth();
     }
 
-    int decaysAt() {
-        return ratesAt() + heads.valueHeads();
+    @Override
+    public int decaysAt() {
+        return ratesAt() + of.valueHeads();
     }
 
     private int width() {
-        return decaysAt() + heads.valueHeads();
+        return decaysAt() + of.valueHeads();
     }
 
-    /** Returns the floats from one token's projections to the next. */
-    int stride() {
+    @Override
+    public int heads() {
+        return of.valueHeads();
+    }
+
+    @Override
+    public int depth() {
+        return of.keyDim();
+    }
+
+    @Override
+    public int columns() {
+        return of.valueDim();
+    }
+
+    @Override
+    public int valuesAt() {
+        return 2 * of.keyWidth();
+    }
+
+    @Override
+    public int readAt(int head) {
+        return of.keyHead(head) * of.keyDim();
+    }
+
+    @Override
+    public int writeAt(int head) {
+        return of.keyWidth() + readAt(head);
+    }
+
+    @Override
+    public int stride() {
         return PartLayout.stride(width());
     }
 
-    int contextStride() {
-        return PartLayout.stride(heads.valueWidth());
+    @Override
+    public int contextStride() {
+        return PartLayout.stride(of.valueWidth());
     }
 
     @Override
@@ -47,10 +80,10 @@ record LinearAttentionLayout(LinearHeads heads) implements PartLayout<LinearAtte
         return new Views(
                 PartLayout.rows(buffer, 0, tokens, width(), stride),
                 List.of(
-                        PartLayout.rows(buffer, 0, tokens, heads.channels(), stride),
-                        PartLayout.rows(buffer, gatesAt(), tokens, heads.valueWidth(), stride),
-                        PartLayout.rows(buffer, ratesAt(), tokens, heads.valueHeads(), stride),
-                        PartLayout.rows(buffer, decaysAt(), tokens, heads.valueHeads(), stride)),
-                PartLayout.rows(buffer, tokens * stride, tokens, heads.valueWidth(), contextStride()));
+                        PartLayout.rows(buffer, 0, tokens, of.channels(), stride),
+                        PartLayout.rows(buffer, gatesAt(), tokens, of.valueWidth(), stride),
+                        PartLayout.rows(buffer, ratesAt(), tokens, of.valueHeads(), stride),
+                        PartLayout.rows(buffer, decaysAt(), tokens, of.valueHeads(), stride)),
+                PartLayout.rows(buffer, tokens * stride, tokens, of.valueWidth(), contextStride()));
     }
 }

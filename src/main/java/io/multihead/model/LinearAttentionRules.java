@@ -14,6 +14,6 @@ import io.multihead.internal.nn.RowNorm;
 record LinearAttentionRules(
         LinearAttentionLayout layout, LinearDecay decay, RowNorm queryNorm, RowNorm keyNorm, RowNorm norm) {
     LinearHeads heads() {
-        return layout.heads();
+        return layout.of();
     }
 }

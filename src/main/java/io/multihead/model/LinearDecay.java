@@ -4,7 +4,10 @@ import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 
-/** How fast the states of {@link GatedLinearAttention} decay: {@code exp(slope softplus(a + bias))}, a being a projection. Immutable. */
+/**
+ * How fast the states of {@link GatedLinearAttention} and {@link Mamba2} decay: {@code exp(slope softplus(a + bias))}, a being a projection.
+ * Immutable.
+ */
 public final class LinearDecay {
     private final float[] slopes;
     private final float[] biases;
@@ -15,10 +18,10 @@ public final class LinearDecay {
     }
 
     /**
-     * {@return the decay of each value head}
+     * {@return the decay of each head that has a state}
      *
-     * @param slopes {@code [valueHeads]}, finite and at most 0: {@code -exp(A_log)} of a file of Hugging Face's; copied
-     * @param biases {@code [valueHeads]}, copied
+     * @param slopes {@code [heads]}, finite and at most 0: {@code -exp(A_log)} of a file of Hugging Face's; copied
+     * @param biases {@code [heads]}, copied
      * @throws IllegalArgumentException if there are not as many of both, or a slope is positive or not finite
      */
     public static LinearDecay of(Tensor slopes, Tensor biases) {
@@ -41,11 +44,15 @@ public final class LinearDecay {
         return slopes.length;
     }
 
-    /** Returns the factor of a head's state: in double, whose rounding at 1 is far below that of the result. */
-    float factor(int head, float projected) {
+    /** Returns the softplus of a head's projection: in double, as all here, whose rounding at 1 is far below that of a result. */
+    double step(int head, float projected) {
         double x = (double) projected + biases[head];
-        double softplus = Math.max(x, 0) + StrictMath.log(1 + StrictMath.exp(-Math.abs(x)));
-        return (float) StrictMath.exp(slopes[head] * softplus);
+        return Math.max(x, 0) + StrictMath.log(1 + StrictMath.exp(-Math.abs(x)));
+    }
+
+    /** Returns the factor of a head's state. */
+    float factor(int head, double step) {
+        return (float) StrictMath.exp(slopes[head] * step);
     }
 
     /** Returns the sigmoid, likewise. */

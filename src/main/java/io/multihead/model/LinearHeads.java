@@ -1,7 +1,5 @@
 package io.multihead.model;
 
-import static io.multihead.internal.kernel.Lanes.PANEL;
-
 import io.multihead.internal.base.Checks;
 
 /**
@@ -38,16 +36,6 @@ public record LinearHeads(int keyHeads, int valueHeads, int keyDim, int valueDim
         return 2 * keyWidth() + valueWidth();
     }
 
-    /** Returns the panels of a head's state. */
-    int panels() {
-        return Math.ceilDiv(valueDim, PANEL);
-    }
-
-    /** Returns the floats of a panel. */
-    int panel() {
-        return keyDim * PANEL;
-    }
-
     /** Returns which key head a value head reads. */
     int keyHead(int valueHead) {
         return tiled ? valueHead % keyHeads : valueHead / (valueHeads / keyHeads);
@@ -55,7 +43,6 @@ public record LinearHeads(int keyHeads, int valueHeads, int keyDim, int valueDim
 
     /** Returns the state that a sequence keeps: the panels of each value head, one after the other. */
     RecurrentSizes state() {
-        return new RecurrentSizes(
-                Checks.fitsInt(Math.multiplyExact((long) valueHeads * panels(), panel()), "valueHeads x keyDim"));
+        return new RecurrentSizes(StateRows.floats("valueHeads x keyDim", valueHeads, keyDim, valueDim));
     }
 }

@@ -40,7 +40,7 @@ class GatedLinearAttentionProperties {
         LinearAttentionCase c = new LinearAttentionCase(heads, 48, taps, seed);
         Tensor x = c.gaussian(0.1, 1, tokens, 48);
         double[] expected = c.reference.of(LinearAttentionCase.wide(x));
-        float[] actual = forward(SERIAL, c, x);
+        float[] actual = RecurrentCalls.whole(SERIAL, c.part, x);
         Bounded bound = LinearAttentionBound.of(c, LinearAttentionCase.wide(x));
         for (int i = 0; i < expected.length; i++) {
             assertEquals(expected[i], bound.values()[i], 1e-9 * (1 + Math.abs(expected[i])), "formulas of the bound");
@@ -76,71 +76,18 @@ class GatedLinearAttentionProperties {
         SplittableRandom random = new SplittableRandom(seed);
         LinearAttentionCase c = new LinearAttentionCase(heads(random), 32, 4, seed);
         Tensor x = c.gaussian(0.1, 1, tokens, 32);
-        float[] whole = forward(SERIAL, c, x);
+        float[] whole = RecurrentCalls.whole(SERIAL, c.part, x);
         try (Compute threads = Compute.threads(3)) {
-            assertArrayEquals(whole, forward(threads, c, x));
-            assertArrayEquals(whole, divided(threads, c, x, random));
+            assertArrayEquals(whole, RecurrentCalls.whole(threads, c.part, x));
+            assertArrayEquals(whole, RecurrentCalls.divided(threads, c.part, x, random));
         }
-        assertArrayEquals(whole, divided(SERIAL, c, x, random));
-    }
-
-    private static float[] forward(Compute cpu, LinearAttentionCase c, Tensor x) {
-        int tokens = (int) x.dim(0);
-        TokenBatch batch = TokenBatch.of(tokens);
-        batch.begin();
-        for (int i = 0; i < tokens; i++) {
-            batch.add(0);
-        }
-        Tensor y = Tensor.of(new float[tokens * c.part.dim()], tokens, c.part.dim());
-        c.part.forward(cpu, batch, x, y, c.part.buffers(tokens));
-        return y.toArray();
-    }
-
-    private static RecurrentCache cache(GatedLinearAttention part) {
-        return RecurrentCache.of(part.states().stream()
-                .mapToInt(size -> ((RecurrentSizes) size).floats())
-                .toArray());
-    }
-
-    /** The same in calls of any size, some of them in a batch with another sequence. */
-    private static float[] divided(Compute cpu, LinearAttentionCase c, Tensor x, SplittableRandom random) {
-        int tokens = (int) x.dim(0);
-        int dim = c.part.dim();
-        RecurrentCache cache = cache(c.part);
-        int first = cache.open();
-        int second = cache.open();
-        TokenBatch batch = TokenBatch.of(cache, tokens + 2);
-        Buffers buffers = c.part.buffers(tokens + 2);
-        float[] all = new float[tokens * dim];
-        for (int done = 0; done < tokens; ) {
-            int count = random.nextInt(4) == 0 ? 1 : random.nextInt(1, tokens - done + 1);
-            int others = random.nextInt(3);
-            batch.clear();
-            if (others > 0) {
-                batch.begin(second);
-            }
-            for (int i = 0; i < others; i++) {
-                batch.add(0);
-            }
-            batch.begin(first);
-            for (int i = 0; i < count; i++) {
-                batch.add(0);
-            }
-            float[] rows = new float[(others + count) * dim];
-            Arrays.fill(rows, 0, others * dim, 3f);
-            System.arraycopy(x.toArray(), done * dim, rows, others * dim, count * dim);
-            Tensor y = Tensor.of(new float[rows.length], others + count, dim);
-            c.part.forward(cpu, batch, Tensor.of(rows, others + count, dim), y, buffers);
-            System.arraycopy(y.toArray(), others * dim, all, done * dim, count * dim);
-            done += count;
-        }
-        return all;
+        assertArrayEquals(whole, RecurrentCalls.divided(SERIAL, c.part, x, random));
     }
 
     @Example
     void warmCallsAllocateNothing() {
         LinearAttentionCase c = new LinearAttentionCase(new LinearHeads(2, 4, 32, 32, false), 64, 4, 1);
-        RecurrentCache cache = cache(c.part);
+        RecurrentCache cache = RecurrentCalls.cache(c.part);
         TokenBatch batch = TokenBatch.of(cache, 4);
         batch.begin(cache.open());
         batch.add(0);

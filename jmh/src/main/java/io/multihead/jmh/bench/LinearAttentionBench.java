@@ -11,8 +11,11 @@ import io.multihead.model.GatedLinearAttention;
 import io.multihead.model.LinearDecay;
 import io.multihead.model.LinearGroup;
 import io.multihead.model.LinearHeads;
+import io.multihead.model.Mamba2;
+import io.multihead.model.Mamba2Heads;
 import io.multihead.model.Norm;
 import io.multihead.model.PackedLinear;
+import io.multihead.model.Part;
 import io.multihead.model.RecurrentSizes;
 import io.multihead.model.TokenBatch;
 import io.multihead.tensor.Tensor;
@@ -23,15 +26,16 @@ import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
 
 /**
- * A layer of linear attention of the sizes of Qwen3.5-0.8B: {@code multihead} for the next tokens of a sequence that has some, and {@code products}
- * its five products alone, which are the least that it has to do.
+ * A layer of linear attention of the sizes of Qwen3.5-0.8B, or of Mamba-2 of those of Granite 4 H Micro: {@code multihead} for the next tokens of a
+ * sequence that has some, and {@code products} its products alone, which are the least that it has to do.
  */
 public class LinearAttentionBench extends ThreadedComparison {
-    private static final int DIM = 1024;
     private static final LinearHeads HEADS = new LinearHeads(16, 16, 128, 128, true);
-    private static final int WIDTH = 16 * 128;
-    private static final int CHANNELS = 3 * WIDTH;
+    private static final Mamba2Heads MAMBA_HEADS = new Mamba2Heads(64, 64, 1, 128);
     private static final int PART = 512;
+
+    @Param({"deltaRule", "mamba2"})
+    public String layer;
 
     @Param({"multihead", "products"})
     public String impl;
@@ -39,6 +43,7 @@ public class LinearAttentionBench extends ThreadedComparison {
     @Param({"Q8_0", "Q4_K"})
     public String format;
 
+    /** Tokens of a call. */
     @Param({"1", "2048"})
     public int tokens;
 
@@ -46,32 +51,44 @@ public class LinearAttentionBench extends ThreadedComparison {
     @Param({"0", "128", "32768"})
     public int context;
 
+    /** A layer, and its products. */
+    private record Layer(Part part, LinearGroup projections, PackedLinear output) {}
+
     @Override
     public Work work() {
-        return Work.operations(2.0 * tokens * DIM * (CHANNELS + 2 * WIDTH + 2 * 16));
+        boolean isMamba = layer.equals("mamba2");
+        double weights = isMamba ? 2048.0 * (8512 + 4096) : 1024.0 * (3 * 2048 + 2 * 2048 + 2 * 16);
+        return Work.operations(2 * tokens * weights);
     }
 
     @Setup(Level.Trial)
     public void open() {
         cpu = Compute.threads(threads);
-        GatedLinearAttention part = part();
-        Tensor x = Data.tensor(Data.gaussian(tokens * DIM, 1), tokens, DIM);
-        Tensor y = Data.tensor(Data.zeros(tokens * DIM), tokens, DIM);
+        Layer all =
+                switch (layer) {
+                    case "deltaRule" -> deltaRule();
+                    case "mamba2" -> mamba();
+                    default -> throw Peer.unknown(layer);
+                };
+        int dim = all.part.dim();
+        Tensor x = Data.tensor(Data.gaussian(tokens * dim, 1), tokens, dim);
+        Tensor y = Data.tensor(Data.zeros(tokens * dim), tokens, dim);
         load(impl, () -> switch (impl) {
-            case "multihead" -> next(part, x, y);
-            case "products" -> products(part, x, y);
+            case "multihead" -> next(all.part, x, y);
+            case "products" -> products(all, x, y);
             default -> throw Peer.unknown(impl);
         });
     }
 
-    private Runnable next(GatedLinearAttention part, Tensor x, Tensor y) {
+    private Runnable next(Part part, Tensor x, Tensor y) {
+        int dim = part.dim();
         RecurrentCache cache = RecurrentCache.of(part.states().stream()
                 .mapToInt(size -> ((RecurrentSizes) size).floats())
                 .toArray());
         int sequence = cache.open();
         Buffers buffers = part.buffers(Math.max(tokens, PART));
-        Tensor rows = Data.tensor(Data.gaussian(PART * DIM, 2), PART, DIM);
-        Tensor room = Data.tensor(Data.zeros(PART * DIM), PART, DIM);
+        Tensor rows = Data.tensor(Data.gaussian(PART * dim, 2), PART, dim);
+        Tensor room = Data.tensor(Data.zeros(PART * dim), PART, dim);
         for (int done = 0; done < context; done += PART) {
             int count = Math.min(PART, context - done);
             part.forward(cpu, batch(cache, sequence, count), rows.slice(0, 0, count), room.slice(0, 0, count), buffers);
@@ -89,35 +106,55 @@ public class LinearAttentionBench extends ThreadedComparison {
         return batch;
     }
 
-    private Runnable products(GatedLinearAttention part, Tensor x, Tensor y) {
-        LinearGroup projections = part.projections();
-        int outputs = CHANNELS + WIDTH + 2 * 16;
+    private Runnable products(Layer of, Tensor x, Tensor y) {
+        int outputs = of.projections.width();
+        int width = of.output.inputs();
         Tensor all = Data.tensor(Data.zeros(tokens * outputs), tokens, outputs);
-        Tensor context = Data.tensor(Data.gaussian(tokens * WIDTH, 3), tokens, WIDTH);
+        Tensor context = Data.tensor(Data.gaussian(tokens * width, 3), tokens, width);
         return () -> {
-            projections.forward(cpu, x, all);
-            part.output().forward(cpu, context, y);
+            of.projections.forward(cpu, x, all);
+            of.output.forward(cpu, context, y);
         };
     }
 
-    private GatedLinearAttention part() {
-        LinearGroup projections =
-                LinearGroup.of(linear(DIM, CHANNELS, 1), linear(DIM, WIDTH, 2), linear(DIM, 16, 3), linear(DIM, 16, 4));
-        FloatBuffer slopes = Data.gaussian(16, 5);
-        for (int i = 0; i < 16; i++) {
+    private Layer deltaRule() {
+        int dim = 1024;
+        int width = 16 * 128;
+        LinearGroup projections = LinearGroup.of(
+                linear(dim, 3 * width, 1), linear(dim, width, 2), linear(dim, 16, 3), linear(dim, 16, 4));
+        PackedLinear output = linear(width, dim, 8);
+        Tensor taps = Data.tensor(Data.gaussian(3 * width * 4, 6), 3 * width, 4);
+        return new Layer(
+                GatedLinearAttention.of(HEADS, projections, taps, decay(16), norm(128), output), projections, output);
+    }
+
+    private Layer mamba() {
+        int dim = 2048;
+        int width = 64 * 64;
+        int channels = width + 2 * 128;
+        LinearGroup projections = LinearGroup.concatenated(linear(dim, width + channels + 64, 1), width, channels, 64);
+        PackedLinear output = linear(width, dim, 8);
+        Tensor taps = Data.tensor(Data.gaussian(channels * 4, 6), channels, 4);
+        Mamba2 part = Mamba2.of(MAMBA_HEADS, projections, taps, decay(64), norm(width), output)
+                .withSkip(row(Data.gaussian(64, 9)))
+                .withConvolutionBias(row(Data.gaussian(channels, 10)));
+        return new Layer(part, projections, output);
+    }
+
+    private static LinearDecay decay(int heads) {
+        FloatBuffer slopes = Data.gaussian(heads, 5);
+        for (int i = 0; i < heads; i++) {
             slopes.put(i, -Math.abs(slopes.get(i)));
         }
-        FloatBuffer ones = Data.zeros(128);
-        for (int i = 0; i < 128; i++) {
+        return LinearDecay.of(row(slopes), row(Data.gaussian(heads, 7)));
+    }
+
+    private static Norm norm(int length) {
+        FloatBuffer ones = Data.zeros(length);
+        for (int i = 0; i < length; i++) {
             ones.put(i, 1);
         }
-        return GatedLinearAttention.of(
-                HEADS,
-                projections,
-                Data.tensor(Data.gaussian(CHANNELS * 4, 6), CHANNELS, 4),
-                LinearDecay.of(row(slopes), row(Data.gaussian(16, 7))),
-                Norm.rms(row(ones), 1e-6),
-                linear(WIDTH, DIM, 8));
+        return Norm.rms(row(ones), 1e-6);
     }
 
     private static Tensor row(FloatBuffer buffer) {

@@ -1,0 +1,176 @@
+package io.multihead.model;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.base.Checks;
+import io.multihead.tensor.Tensor;
+import java.util.List;
+
+/**
+ * Mamba-2 (Dao, Gu 2024, "Transformers are SSMs: Generalized Models and Efficient Algorithms Through Structured State Space Duality"), in the place
+ * of an attention, as Granite 4 has it: its time and memory for a token do not grow with the sequence.
+ *
+ * <p>A projection makes gates z, inputs x, b, c and one number of each head. x, b and c pass a causal convolution over a few tokens with SiLU. Each
+ * head has a state S, {@code [stateDim, headDim]}: {@code S = a S + b (r x)^T} and {@code y = S^T c + d x}, where the rate r is the softplus of the
+ * head's number and its bias, and the decay a that of {@link LinearDecay}. The results are multiplied with {@code silu(z)}, normalised and
+ * projected.
+ *
+ * <p>Tokens are computed one after the other, heads and columns of states side by side, so that the bits do not depend on the division of a
+ * sequence into calls. The states of a sequence are the last inputs of the convolution, and S of all heads. Immutable and thread-safe.
+ */
+public final class Mamba2 implements Part {
+    private static final int PROJECTIONS = 3;
+
+    private final LinearGroup projections;
+    private final PackedLinear output;
+    private final Convolution convolution;
+    private final Mamba2Rules rules;
+    private final List<StateSizes> states;
+
+    private Mamba2(LinearGroup projections, Convolution convolution, Mamba2Rules rules, PackedLinear output) {
+        this.projections = projections;
+        this.output = output;
+        this.convolution = convolution;
+        this.rules = rules;
+        states = List.of(convolution.state(), rules.layout().of().state());
+    }
+
+    /**
+     * Returns a layer without skips and biases of the convolution.
+     *
+     * @param heads numbers and sizes of heads
+     * @param projections three of the states, as one ({@link LinearGroup#concatenated}) or apart: the gates z, {@code heads headDim} outputs; x,
+     *     all b and all c, {@code heads headDim + 2 groups stateDim}; and what the rates are made of, {@code heads}
+     * @param taps {@code [heads headDim + 2 groups stateDim, taps]}, any strides and floating type, copied; at least two, the factor of the token
+     *     itself last, as {@code torch.nn.Conv1d} stores them
+     * @param decay of {@code heads} heads
+     * @param norm of {@code heads headDim} elements, of a token's gated results
+     * @param output {@code heads headDim} inputs, as many outputs as the projections have inputs
+     * @return the part
+     * @throws IllegalArgumentException if sizes do not fit
+     */
+    public static Mamba2 of(
+            Mamba2Heads heads,
+            LinearGroup projections,
+            Tensor taps,
+            LinearDecay decay,
+            Norm norm,
+            PackedLinear output) {
+        int channels = Checks.notNull(heads, "heads").channels();
+        int width = heads.width();
+        int[] outputs = {width, channels, heads.heads()};
+        if (Checks.notNull(projections, "projections").size() != PROJECTIONS) {
+            throw Checks.fail("projections", projections.size() + " of them", "expected " + PROJECTIONS);
+        }
+        for (int i = 0; i < PROJECTIONS; i++) {
+            if (projections.outputs(i) != outputs[i]) {
+                throw Checks.fail(
+                        "projections[" + i + "]", projections.outputs(i) + " outputs", "expected " + outputs[i]);
+            }
+        }
+        Convolution convolution = new Convolution(taps);
+        if (convolution.channels != channels) {
+            throw Checks.fail("taps", "shape " + taps.shape(), "expected [" + channels + ", taps]");
+        }
+        Checks.length(Checks.notNull(decay, "decay").heads(), heads.heads(), "decay", "one per head");
+        Checks.length(Checks.notNull(norm, "norm").dim(), width, "norm", "one per element of all heads");
+        if (Checks.notNull(output, "output").inputs() != width || output.outputs() != projections.inputs()) {
+            throw Checks.fail(
+                    "output",
+                    output.inputs() + " inputs, " + output.outputs() + " outputs",
+                    "expected " + width + " and " + projections.inputs());
+        }
+        return new Mamba2(projections, convolution, Mamba2Rules.of(heads, decay, norm.row()), output);
+    }
+
+    /**
+     * Returns this layer with biases of its convolution.
+     *
+     * @param bias a number that is added to each channel's sum, {@code [heads headDim + 2 groups stateDim]}, any strides and floating type, copied
+     * @return the changed layer
+     * @throws IllegalArgumentException if there are not as many as channels
+     */
+    public Mamba2 withConvolutionBias(Tensor bias) {
+        return new Mamba2(projections, convolution.withBias(bias), rules, output);
+    }
+
+    /**
+     * Returns this layer with skips.
+     *
+     * @param factors d, the factor of x in the results of each head, {@code [heads]}, any strides and floating type, copied
+     * @return the changed layer
+     * @throws IllegalArgumentException if there are not as many as heads
+     */
+    public Mamba2 withSkip(Tensor factors) {
+        int heads = heads().heads();
+        if (Checks.notNull(factors, "factors").rank() != 1 || factors.dim(0) != heads) {
+            throw Checks.fail("factors", "shape " + factors.shape(), "expected [" + heads + "]");
+        }
+        return new Mamba2(projections, convolution, rules.withSkip(factors.toArray()), output);
+    }
+
+    /**
+     * Returns this layer with results that are normalised in equal parts, each by its own elements alone: one for each group in files of GGUF and
+     * the authors' models; those of transformers have one in all.
+     *
+     * @param parts how many, a divisor of {@code heads headDim}
+     * @return the changed layer
+     * @throws IllegalArgumentException if the elements cannot be divided
+     */
+    public Mamba2 withNormParts(int parts) {
+        int width = heads().width();
+        if (parts < 1 || width % parts != 0) {
+            throw Checks.fail("parts", String.valueOf(parts), "expected a divisor of " + width);
+        }
+        return new Mamba2(projections, convolution, rules.withNormParts(parts), output);
+    }
+
+    /**
+     * {@return numbers and sizes of heads}
+     */
+    public Mamba2Heads heads() {
+        return rules.layout().of();
+    }
+
+    /**
+     * {@return the three projections}
+     */
+    public LinearGroup projections() {
+        return projections;
+    }
+
+    /**
+     * {@return the output projection}
+     */
+    public PackedLinear output() {
+        return output;
+    }
+
+    @Override
+    public int dim() {
+        return projections.inputs();
+    }
+
+    @Override
+    public int scratch() {
+        return rules.layout().floats();
+    }
+
+    @Override
+    public List<StateSizes> states() {
+        return states;
+    }
+
+    @Override
+    public void compute(Compute cpu, Tensor x, Tensor y, boolean adds, Buffers buffers) {
+        TokenBatch batch = RowChecks.requireBatch(cpu, x, y, dim(), scratch(), buffers);
+        Mamba2Layout.Views views = buffers.wide(rules.layout(), batch.tokens());
+        projections.forward(cpu, x, views.projections(), views.parts());
+        float[] rows = buffers.wide();
+        buffers.convolution
+                .rows(rows, rules.layout().valuesAt(), rules.layout().stride())
+                .withSilu()
+                .run(cpu, convolution, batch, buffers.takeStates());
+        buffers.mamba.run(cpu, rules, rows, batch, buffers.takeStates());
+        output.forward(cpu, views.context(), y, adds);
+    }
+}
