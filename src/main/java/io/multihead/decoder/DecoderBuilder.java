@@ -121,9 +121,9 @@ final class DecoderBuilder {
         Sizes sizes = config.sizes();
         String at = "blk." + layer + ".";
         LayerRule rule = config.layers().get(layer);
-        DecoderConfig.LinearRule linear = config.linear();
-        Part attention = linear != null && linear.layers().contains(layer)
-                ? LinearLayer.of(config, linear, weights, at)
+        DecoderConfig.RecurrentRule recurrent = config.recurrent();
+        Part attention = recurrent != null && recurrent.layers().contains(layer)
+                ? recurrent(recurrent, at)
                 : rule.taps() > 0 ? convolution(at, rule.taps()) : attention(at, rule);
         DecoderConfig.ExpertRule experts = config.experts();
         boolean branches = experts != null && experts.beside() == Beside.BRANCH;
@@ -141,6 +141,13 @@ final class DecoderBuilder {
         Block all = config.layerInputs() == 0 ? block : withLayerInput(block, at, layer);
         String scale = at + "layer_output_scale.weight";
         return weights.has(scale) ? all.withScale(weights.numbers(scale, 1).get(0)) : all;
+    }
+
+    private Part recurrent(DecoderConfig.RecurrentRule rule, String at) {
+        return switch (rule) {
+            case DecoderConfig.LinearRule linear -> LinearLayer.of(config, linear, weights, at);
+            case DecoderConfig.MambaRule mamba -> MambaLayer.of(config, mamba, weights, at);
+        };
     }
 
     /** Returns a feed-forward layer beside experts, both of the states as they are, and each with norms of its own. */
@@ -254,19 +261,7 @@ final class DecoderBuilder {
 
     /** Returns a layer whose result is added, with the factor of such results. */
     private PackedLinear residual(PackedLinear layer) {
-        double scale = config.norms().residualScale();
-        Tensor bias = layer.bias();
-        if (scale == 1) {
-            return layer;
-        }
-        if (bias == null) {
-            return layer.withScale(scale);
-        }
-        float[] scaled = bias.toArray();
-        for (int i = 0; i < scaled.length; i++) {
-            scaled[i] = (float) (scaled[i] * scale);
-        }
-        return PackedLinear.of(layer.weights(), Tensor.of(scaled)).withScale(scale);
+        return LinearLayer.scaled(layer, config.norms().residualScale());
     }
 
     private AttentionOptions options(String at, LayerRule layer, AttentionRule rule) {
@@ -282,10 +277,11 @@ final class DecoderBuilder {
 
     private FeedForward feedForward(String at) {
         int dim = config.sizes().dim();
-        String up = at + "ffn_up.weight";
-        int inner = config.fused() ? weights.outputs(up) / 2 : weights.outputs(at + "ffn_gate.weight");
-        LinearGroup gateAndUp = config.fused()
-                ? parts(up, inner, inner)
+        String joined = at + (config.fused() ? "ffn_up.weight" : "ffn_gate_up.weight");
+        boolean isJoined = config.fused() || weights.has(joined);
+        int inner = isJoined ? weights.outputs(joined) / 2 : weights.outputs(at + "ffn_gate.weight");
+        LinearGroup gateAndUp = isJoined
+                ? parts(joined, inner, inner)
                 : LinearGroup.of(linear(at + "ffn_gate", inner, dim), linear(at + "ffn_up", inner, dim));
         return FeedForward.gated(config.activation(), gateAndUp, residual(linear(at + "ffn_down", dim, inner)));
     }

@@ -3,6 +3,7 @@ package io.multihead.decoder;
 import io.multihead.gemm.Activation;
 import io.multihead.internal.base.Checks;
 import io.multihead.model.LinearHeads;
+import io.multihead.model.Mamba2Heads;
 import io.multihead.position.Rope;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -21,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * @param fused whether query, key and value are one matrix in files, one below the other, and gate and up another one
  * @param experts the experts in place of a feed-forward layer, or null
  * @param layerInputs elements of the embeddings that each layer has of its own; 0 for none
- * @param linear the linear attention of some layers, or null
+ * @param recurrent the parts with recurrent states in place of attention in some layers, or null
  */
 record DecoderConfig(
         String family,
@@ -34,7 +35,7 @@ record DecoderConfig(
         boolean fused,
         @Nullable ExpertRule experts,
         int layerInputs,
-        @Nullable LinearRule linear) {
+        @Nullable RecurrentRule recurrent) {
 
     /** A model whose matrices are apart in files. */
     DecoderConfig(
@@ -50,19 +51,19 @@ record DecoderConfig(
 
     DecoderConfig withExperts(ExpertRule newExperts) {
         return new DecoderConfig(
-                family, sizes, attention, norms, layers, activation, ends, fused, newExperts, layerInputs, linear);
+                family, sizes, attention, norms, layers, activation, ends, fused, newExperts, layerInputs, recurrent);
     }
 
     /** Returns this model with embeddings of layers. */
     DecoderConfig withLayerInputs(int newInputs) {
         return new DecoderConfig(
-                family, sizes, attention, norms, layers, activation, ends, fused, experts, newInputs, linear);
+                family, sizes, attention, norms, layers, activation, ends, fused, experts, newInputs, recurrent);
     }
 
-    /** Returns this model with linear attention. */
-    DecoderConfig withLinear(LinearRule newLinear) {
+    /** Returns this model with layers that have recurrent states. */
+    DecoderConfig withRecurrent(RecurrentRule newRule) {
         return new DecoderConfig(
-                family, sizes, attention, norms, layers, activation, ends, fused, experts, layerInputs, newLinear);
+                family, sizes, attention, norms, layers, activation, ends, fused, experts, layerInputs, newRule);
     }
 
     /**
@@ -197,6 +198,8 @@ record DecoderConfig(
     /** What computes each token beside the experts that a router chooses. */
     enum Beside {
         NOTHING,
+        /** A network. */
+        NETWORK,
         /** A network with a gate for each token. */
         GATED,
         /** The feed-forward layer of models without experts; it and the experts have norms of their own, and the router's factors are scaled. */
@@ -204,22 +207,40 @@ record DecoderConfig(
     }
 
     /**
-     * /** The gate of {@link io.multihead.model.FeedForward#clamped}.
+     * The gate of {@link io.multihead.model.FeedForward#clamped}.
      *
      * @param slope factor of the gate in its sigmoid
      * @param limit the largest gate, and the largest magnitude of up
      */
     record Clamp(double slope, double limit) {}
 
+    /** Parts with recurrent states, in place of attention in some layers. */
+    sealed interface RecurrentRule {
+        /** Returns the layers that have it. */
+        List<Integer> layers();
+    }
+
     /**
      * Linear attention by the gated delta rule.
      *
      * @param heads numbers and sizes of heads
      * @param taps tokens of the convolution
-     * @param layers that have it
      */
-    record LinearRule(LinearHeads heads, int taps, List<Integer> layers) {
+    record LinearRule(LinearHeads heads, int taps, List<Integer> layers) implements RecurrentRule {
         LinearRule {
+            layers = List.copyOf(layers);
+        }
+    }
+
+    /**
+     * Mamba-2.
+     *
+     * @param heads numbers and sizes of heads
+     * @param taps tokens of the convolution
+     * @param normParts in how many parts results are normalised
+     */
+    record MambaRule(Mamba2Heads heads, int taps, int normParts, List<Integer> layers) implements RecurrentRule {
+        MambaRule {
             layers = List.copyOf(layers);
         }
     }

@@ -73,7 +73,11 @@ final class ExpertLayer {
                             : FeedForward.clamped(clamp.slope(), clamp.limit(), gateAndUp, down));
         }
         Experts part = Experts.of(router, experts);
-        return rule.beside() == Beside.GATED ? part.withShared(shared()) : part;
+        return switch (rule.beside()) {
+            case NOTHING, BRANCH -> part;
+            case NETWORK -> part.withShared(shared());
+            case GATED -> part.withShared(shared().withTokenGate(tokenGate()));
+        };
     }
 
     /** Returns the router with logits of normalized states, whose factors include {@code 1 / sqrt(dim)}, and with factors of each expert. */
@@ -87,16 +91,28 @@ final class ExpertLayer {
                 .withExpertScales(weights.has(scales) ? weights.numbers(scales, rule.count()) : null);
     }
 
-    /** Files of GGUF have the gate of each token without the axis of its one output. */
     private FeedForward shared() {
-        int inner = weights.outputs(name("gate_shexp"));
+        boolean joined = weights.has(name("gate_up_shexp"));
+        int inner = joined ? weights.outputs(name("gate_up_shexp")) / 2 : weights.outputs(name("gate_shexp"));
+        LinearGroup gateAndUp = joined
+                ? LinearGroup.of(rows("gate_up_shexp", 2 * inner, 0), rows("gate_up_shexp", 2 * inner, inner))
+                : LinearGroup.of(own("ffn_gate_shexp", inner, dim), own("ffn_up_shexp", inner, dim));
+        PackedLinear down = own("ffn_down_shexp", dim, inner);
+        double scale = config.norms().residualScale();
+        return FeedForward.gated(config.activation(), gateAndUp, LinearLayer.scaled(down, scale));
+    }
+
+    /** Takes half of the rows of a matrix that is two in one. */
+    private PackedLinear rows(String part, int outputs, int from) {
+        return PackedLinear.of(weights.rows(name(part), Shape.of(outputs, dim), from, from + outputs / 2));
+    }
+
+    /** Files of GGUF have the gate of each token without the axis of its one output. */
+    private Tensor tokenGate() {
         String gate = name("gate_inp_shexp");
-        Tensor factors = weights.shape(gate).rank() == 1
+        return weights.shape(gate).rank() == 1
                 ? weights.numbers(gate, dim)
                 : weights.numbers(gate, 1, dim).reshape(dim);
-        LinearGroup gateAndUp = LinearGroup.of(own("ffn_gate_shexp", inner, dim), own("ffn_up_shexp", inner, dim));
-        return FeedForward.gated(config.activation(), gateAndUp, own("ffn_down_shexp", dim, inner))
-                .withTokenGate(factors);
     }
 
     private String name(String part) {

@@ -14,6 +14,7 @@ final class Families {
             new PhiFamily(),
             new GptOssFamily(),
             new GraniteFamily(),
+            new GraniteHybridFamily(),
             new Lfm2Family(),
             new Qwen35Family());
 

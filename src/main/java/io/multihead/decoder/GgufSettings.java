@@ -48,6 +48,12 @@ final class GgufSettings implements Settings {
             Map.entry("linear_num_key_heads", "ssm.group_count"),
             Map.entry("linear_num_value_heads", "ssm.time_step_rank"),
             Map.entry("linear_value_width", "ssm.inner_size"),
+            Map.entry("mamba_d_conv", "ssm.conv_kernel"),
+            Map.entry("mamba_d_state", "ssm.state_size"),
+            Map.entry("mamba_n_groups", "ssm.group_count"),
+            Map.entry("mamba_n_heads", "ssm.time_step_rank"),
+            Map.entry("mamba_width", "ssm.inner_size"),
+            Map.entry("shared_intermediate_size", "expert_shared_feed_forward_length"),
             Map.entry("recurrent_layers", "attention.recurrent_layers"),
             Map.entry("full_attention_interval", "full_attention_interval"),
             Map.entry(DRAFTS, DRAFT_LAYERS),
@@ -82,6 +88,9 @@ final class GgufSettings implements Settings {
     private static final Set<String> FACTOR_KEYS =
             Set.of("attention.scale", "embedding_scale", "residual_scale", "logit_scale");
 
+    private static final Set<String> GRANITE_KEYS = Set.of(
+            "expert_count", "expert_used_count", "attention.scale", "embedding_scale", "residual_scale", "logit_scale");
+
     /** Such settings that the family of an architecture reads. */
     private static final Map<String, Set<String>> READ = Map.of(
             "qwen3moe", EXPERT_KEYS,
@@ -89,14 +98,8 @@ final class GgufSettings implements Settings {
             "gpt-oss", EXPERT_KEYS,
             "gemma4", EXPERT_KEYS,
             "granite", FACTOR_KEYS,
-            "granitemoe",
-                    Set.of(
-                            "expert_count",
-                            "expert_used_count",
-                            "attention.scale",
-                            "embedding_scale",
-                            "residual_scale",
-                            "logit_scale"));
+            "granitemoe", GRANITE_KEYS,
+            "granitehybrid", GRANITE_KEYS);
 
     /**
      * Settings that tensors say as well, that are read elsewhere (pooling), or that llama.cpp's code of no family here reads; those of
@@ -106,7 +109,6 @@ final class GgufSettings implements Settings {
             "vocab_size",
             "feed_forward_length",
             "expert_feed_forward_length",
-            "expert_shared_feed_forward_length",
             "attention.value_length",
             "attention.key_length_swa",
             "attention.value_length_swa",
@@ -269,6 +271,11 @@ final class GgufSettings implements Settings {
             return null;
         }
         return Arrays.stream(value.integers()).boxed().toList();
+    }
+
+    @Override
+    public boolean is(String setting, Object value) {
+        return false;
     }
 
     @Override

@@ -1,7 +1,9 @@
 package io.multihead.decoder;
 
 import io.multihead.decoder.DecoderConfig.AttentionRule;
+import io.multihead.decoder.DecoderConfig.Beside;
 import io.multihead.decoder.DecoderConfig.Ends;
+import io.multihead.decoder.DecoderConfig.ExpertRule;
 import io.multihead.decoder.DecoderConfig.Head;
 import io.multihead.decoder.DecoderConfig.LayerRule;
 import io.multihead.decoder.DecoderConfig.NormRule;
@@ -29,25 +31,35 @@ final class GraniteFamily implements Family {
         if (mixed && !settings.isGguf()) {
             throw settings.fail("model_type", "granite, or a file of GGUF, where experts are tensors of other names");
         }
-        settings.requireOneOf("hidden_act", "silu", "swish");
-        Sizes sizes = Rules.sizes(settings);
-        Rope rope = Rules.rope(settings, sizes, Pairing.INTERLEAVED);
         // in GGUF the setting is a switch
         boolean rotates = !settings.isGguf() || settings.flag("rope_finetuned", true);
+        DecoderConfig config = of(settings, Rules.sizes(settings), rotates);
+        return mixed ? config.withExperts(experts(settings)) : config;
+    }
+
+    /** Returns a model without experts. */
+    static DecoderConfig of(Settings settings, Sizes sizes, boolean rotates) {
+        settings.requireOneOf("hidden_act", "silu", "swish");
+        Rope rope = rotates ? Rules.rope(settings, sizes, Pairing.INTERLEAVED) : null;
         double scale = factor(settings, "attention_multiplier", settings.isGguf() ? Rules.scale(sizes) : 1);
-        DecoderConfig config = new DecoderConfig(
+        return new DecoderConfig(
                 settings.family(),
                 sizes,
                 new AttentionRule(scale, settings.flag("attention_bias", false), false, 0),
                 new NormRule(Rules.epsilon(settings), false, false, factor(settings, "residual_multiplier", 1)),
-                Rules.layers(sizes, layer -> new LayerRule(rotates ? rope : null, 0)),
+                Rules.layers(sizes, layer -> new LayerRule(rope, 0)),
                 Activation.SILU,
                 new Ends(
                         factor(settings, "embedding_multiplier", 1),
                         0,
                         Head.of(settings, false),
                         1 / factor(settings, "logits_scaling", 1)));
-        return mixed ? config.withExperts(Rules.experts(settings, "num_experts")) : config;
+    }
+
+    /** Returns the experts of a file of GGUF, beside which a network computes each token where a setting has its size. */
+    static ExpertRule experts(Settings settings) {
+        boolean isShared = settings.integer("shared_intermediate_size", 0) > 0;
+        return Rules.experts(settings, "num_experts").with(isShared ? Beside.NETWORK : Beside.NOTHING);
     }
 
     /** Returns a factor above 0; in GGUF 0 stands for none. */

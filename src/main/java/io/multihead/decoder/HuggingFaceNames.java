@@ -49,6 +49,7 @@ final class HuggingFaceNames {
             "ffn_down_exps", "mlp.experts.down_proj",
             "layer_output_scale", "layer_scalar",
             "ssm_a_log", "linear_attn.A_log",
+            "ssm_d", "linear_attn.D",
             "ssm_dt", "linear_attn.dt");
 
     /** Layers that draft tokens, which are no part of the model. */

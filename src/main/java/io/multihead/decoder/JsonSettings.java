@@ -118,6 +118,11 @@ final class JsonSettings implements Settings {
     }
 
     @Override
+    public boolean is(String key, Object value) {
+        return config.has(key) && value.equals(config.get(key));
+    }
+
+    @Override
     public void requireOneOf(String key, Object... values) {
         if (config.has(key) && !Arrays.asList(values).contains(config.get(key))) {
             throw config.fail(key, values.length == 0 ? "none" : Arrays.toString(values));

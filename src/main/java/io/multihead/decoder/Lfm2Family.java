@@ -15,7 +15,6 @@ import java.util.stream.IntStream;
 
 /** LFM2 and LFM2.5 (Liquid AI 2025): short convolutions with gates, and attention with norms of heads in some layers. */
 final class Lfm2Family implements Family {
-    private static final String KEY_HEADS = "num_key_value_heads";
     private static final String TAPS = "conv_L_cache";
     private static final String TIED = "tie_embedding";
     private static final String TYPES = "layer_types";
@@ -52,22 +51,14 @@ final class Lfm2Family implements Family {
     public DecoderConfig configure(Settings settings) {
         settings.requireOneOf("conv_bias", false);
         settings.requireOneOf("theta");
-        List<Long> heads = settings.isGguf() ? settings.integers(KEY_HEADS) : null;
-        long most =
-                heads == null ? 0 : heads.stream().mapToLong(each -> each).max().orElse(0);
-        if (heads != null && (most < 1 || most > Settings.MOST)) {
-            throw settings.fail(KEY_HEADS, "one layer with attention at least");
-        }
-        Sizes sizes = heads == null ? Rules.sizes(settings) : Rules.sizes(settings, 0, (int) most);
+        Rules.LayerHeads heads = Rules.layerHeads(settings);
+        Sizes sizes = heads == null ? Rules.sizes(settings) : Rules.sizes(settings, 0, heads.keyValueHeads());
         int taps = Rules.size(settings, TAPS, 3);
         if (taps < 2) {
             throw settings.fail(TAPS, "at least 2");
         }
         Rope rope = settings.rope(Rules.request(sizes, Pairing.HALF_SPLIT).withTheta(THETA));
-        List<Boolean> convolutions = heads == null ? convolutions(settings, sizes) : withoutKeys(settings, heads, most);
-        if (convolutions.size() != sizes.layers()) {
-            throw settings.fail(heads == null ? TYPES : KEY_HEADS, "one for each of " + sizes.layers() + " layers");
-        }
+        List<Integer> convolutions = heads == null ? convolutions(settings, sizes) : heads.without();
         return new DecoderConfig(
                 settings.family(),
                 sizes,
@@ -77,7 +68,8 @@ final class Lfm2Family implements Family {
                         false,
                         false),
                 Rules.layers(
-                        sizes, layer -> convolutions.get(layer) ? LayerRule.convolution(taps) : new LayerRule(rope, 0)),
+                        sizes,
+                        layer -> convolutions.contains(layer) ? LayerRule.convolution(taps) : new LayerRule(rope, 0)),
                 Activation.SILU,
                 new Ends(1, 0, head(settings)));
     }
@@ -90,25 +82,14 @@ final class Lfm2Family implements Family {
         return settings.flag(TIED, true) ? Head.TIED : Head.OWN;
     }
 
-    /** Files of GGUF have no heads of keys where layers have convolutions. */
-    private static List<Boolean> withoutKeys(Settings settings, List<Long> heads, long most) {
-        if (heads.stream().anyMatch(each -> each != 0 && each != most)) {
-            throw settings.fail(KEY_HEADS, "0 or one number");
-        }
-        return heads.stream().map(each -> each == 0).toList();
-    }
-
-    private static List<Boolean> convolutions(Settings settings, Sizes sizes) {
-        List<String> types = settings.texts(TYPES);
-        if (types != null) {
-            if (!types.stream().allMatch(type -> type.equals(Rules.FULL) || type.equals(CONVOLUTION))) {
-                throw settings.fail(TYPES, Rules.FULL + " or " + CONVOLUTION);
-            }
-            return types.stream().map(CONVOLUTION::equals).toList();
+    private static List<Integer> convolutions(Settings settings, Sizes sizes) {
+        if (settings.texts(TYPES) != null) {
+            return Rules.layersOf(settings, TYPES, sizes, CONVOLUTION, Rules.FULL);
         }
         List<Long> attentions = settings.integers("full_attn_idxs");
         return IntStream.range(0, sizes.layers())
-                .mapToObj(layer -> attentions != null && !attentions.contains((long) layer))
+                .filter(layer -> attentions != null && !attentions.contains((long) layer))
+                .boxed()
                 .toList();
     }
 }

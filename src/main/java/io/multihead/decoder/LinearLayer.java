@@ -8,6 +8,7 @@ import io.multihead.model.LinearGroup;
 import io.multihead.model.LinearHeads;
 import io.multihead.model.Norm;
 import io.multihead.model.PackedLinear;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 
 /** Makes the linear attention of a layer. */
@@ -28,7 +29,7 @@ final class LinearLayer {
                 heads,
                 projections,
                 taps(weights, at + "ssm_conv1d.weight", channels, rule.taps()),
-                LinearDecay.of(slopes(weights, at, heads), weights.numbers(at + "ssm_dt.bias", heads.valueHeads())),
+                decay(weights, at, heads.valueHeads()),
                 // without the 1 that other norms of the family are stored less
                 Norm.rms(
                         weights.numbers(at + "ssm_norm.weight", heads.valueDim()),
@@ -36,7 +37,7 @@ final class LinearLayer {
                 linear(weights, at + "ssm_out", dim, width));
     }
 
-    private static PackedLinear linear(Weights weights, String name, int outputs, int inputs) {
+    static PackedLinear linear(Weights weights, String name, int outputs, int inputs) {
         return weights.linear(name, outputs, inputs, weights.has(name + ".bias"));
     }
 
@@ -47,16 +48,40 @@ final class LinearLayer {
                 : weights.numbers(name, channels, taps);
     }
 
-    /** Returns the slopes, which files of GGUF have as they are, and others as logarithms of their sizes. */
-    private static Tensor slopes(Weights weights, String at, LinearHeads heads) {
+    /** Returns the decays, whose slopes files of GGUF have as they are, and others as logarithms of their sizes. */
+    static LinearDecay decay(Weights weights, String at, int heads) {
+        Tensor biases = weights.numbers(at + "ssm_dt.bias", heads);
         if (weights.has(at + "ssm_a")) {
-            return weights.numbers(at + "ssm_a", heads.valueHeads());
+            return LinearDecay.of(row(weights, at + "ssm_a", heads), biases);
         }
-        float[] slopes =
-                weights.numbers(at + "ssm_a_log.weight", heads.valueHeads()).toArray();
+        float[] slopes = weights.numbers(at + "ssm_a_log.weight", heads).toArray();
         for (int i = 0; i < slopes.length; i++) {
             slopes[i] = (float) -StrictMath.exp(slopes[i]);
         }
-        return Tensor.of(slopes);
+        return LinearDecay.of(Tensor.of(slopes), biases);
+    }
+
+    /** Returns numbers that files may have as a matrix. */
+    static Tensor row(Weights weights, String name, int count) {
+        Shape shape = weights.shape(name);
+        return shape.rank() == 2 && shape.elements() == count
+                ? weights.numbers(name, shape.dim(0), shape.dim(1)).reshape(count)
+                : weights.numbers(name, count);
+    }
+
+    /** Returns a layer with a factor of its results. */
+    static PackedLinear scaled(PackedLinear layer, double scale) {
+        Tensor bias = layer.bias();
+        if (scale == 1) {
+            return layer;
+        }
+        if (bias == null) {
+            return layer.withScale(scale);
+        }
+        float[] scaled = bias.toArray();
+        for (int i = 0; i < scaled.length; i++) {
+            scaled[i] = (float) (scaled[i] * scale);
+        }
+        return PackedLinear.of(layer.weights(), Tensor.of(scaled)).withScale(scale);
     }
 }

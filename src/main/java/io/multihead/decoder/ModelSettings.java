@@ -40,9 +40,10 @@ final class ModelSettings {
         if (config.layerInputs() > 0) {
             fields.with("layerInputs", config.layerInputs());
         }
-        DecoderConfig.LinearRule linear = config.linear();
-        if (linear != null) {
-            fields.with("linear", linear(linear));
+        switch (config.recurrent()) {
+            case DecoderConfig.LinearRule linear -> fields.with("linear", linear(linear));
+            case DecoderConfig.MambaRule mamba -> fields.with("mamba", mamba(mamba));
+            case null -> {}
         }
         return fields + (eightBitInputs ? " eightBitInputs" : "");
     }
@@ -81,11 +82,11 @@ final class ModelSettings {
                 .with("used", rule.used())
                 .with("normalised", rule.normalised())
                 .with("dense", rule.dense());
-        if (rule.beside() == DecoderConfig.Beside.GATED) {
-            fields.with("shared", true);
-        }
-        if (rule.beside() == DecoderConfig.Beside.BRANCH) {
-            fields.with("branch", true);
+        switch (rule.beside()) {
+            case GATED -> fields.with("shared", true);
+            case NETWORK -> fields.with("shared", "plain");
+            case BRANCH -> fields.with("branch", true);
+            case NOTHING -> {}
         }
         DecoderConfig.Clamp clamp = rule.clamp();
         return clamp == null
@@ -103,6 +104,17 @@ final class ModelSettings {
                 .with("valueDim", rule.heads().valueDim())
                 .with("tiled", rule.heads().tiled())
                 .with("taps", rule.taps())
+                .with("layers", rule.layers());
+    }
+
+    private static Fields mamba(DecoderConfig.MambaRule rule) {
+        return new Fields("MambaRule")
+                .with("heads", rule.heads().heads())
+                .with("headDim", rule.heads().headDim())
+                .with("groups", rule.heads().groups())
+                .with("stateDim", rule.heads().stateDim())
+                .with("taps", rule.taps())
+                .with("normParts", rule.normParts())
                 .with("layers", rule.layers());
     }
 

@@ -74,7 +74,7 @@ final class Qwen35Family implements Family {
                         Rules.layers(sizes, layer -> new LayerRule(rope, 0)),
                         Activation.SILU,
                         Ends.plain(settings))
-                .withLinear(linear(settings, sizes));
+                .withRecurrent(linear(settings, sizes));
         return settings.family().contains("moe") ? dense.withExperts(experts(settings)) : dense;
     }
 
@@ -125,18 +125,12 @@ final class Qwen35Family implements Family {
     }
 
     private static List<Integer> layers(Settings settings, Sizes sizes) {
-        List<String> types = settings.texts(TYPES);
-        if (types != null
-                && (types.size() != sizes.layers()
-                        || !types.stream().allMatch(type -> type.equals(LINEAR) || type.equals(Rules.FULL)))) {
-            throw settings.fail(TYPES, LINEAR + " or " + Rules.FULL + " for each of the " + sizes.layers() + " layers");
-        }
         int interval = Rules.size(settings, "full_attention_interval", INTERVAL);
-        return IntStream.range(0, sizes.layers())
-                .filter(layer -> types == null
-                        ? (layer + 1) % interval != 0
-                        : types.get(layer).equals(LINEAR))
-                .boxed()
-                .toList();
+        return settings.texts(TYPES) != null
+                ? Rules.layersOf(settings, TYPES, sizes, LINEAR, Rules.FULL)
+                : IntStream.range(0, sizes.layers())
+                        .filter(layer -> (layer + 1) % interval != 0)
+                        .boxed()
+                        .toList();
     }
 }

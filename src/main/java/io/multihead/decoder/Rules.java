@@ -18,6 +18,7 @@ final class Rules {
 
     private static final String LAYERS = "num_hidden_layers";
     private static final String HEADS = "num_attention_heads";
+    private static final String KEY_HEADS = "num_key_value_heads";
     private static final String HEAD_DIM = "head_dim";
 
     private Rules() {}
@@ -33,8 +34,7 @@ final class Rules {
      * @param headDim elements of a head where a {@code config.json} does not say; 0 for {@code hidden_size / num_attention_heads}
      */
     static Sizes sizes(Settings settings, int headDim) {
-        String keyHeads = "num_key_value_heads";
-        return sizes(settings, headDim, settings.has(keyHeads) ? size(settings, keyHeads) : size(settings, HEADS));
+        return sizes(settings, headDim, size(settings, settings.has(KEY_HEADS) ? KEY_HEADS : HEADS));
     }
 
     /** Returns the same with heads of keys and values that another setting says, or each layer alone. */
@@ -131,5 +131,56 @@ final class Rules {
             throw settings.fail(key, FULL + " or " + SLIDING + " for each of the " + sizes.layers() + " layers");
         }
         return types;
+    }
+
+    /**
+     * Returns the layers of one of two types.
+     *
+     * @param key of a setting that exists, and says the type of each layer
+     */
+    static List<Integer> layersOf(Settings settings, String key, Sizes sizes, String type, String other) {
+        List<String> types = settings.texts(key);
+        if (types == null
+                || types.size() != sizes.layers()
+                || !types.stream().allMatch(each -> each.equals(type) || each.equals(other))) {
+            throw settings.fail(key, type + " or " + other + " for each of the " + sizes.layers() + " layers");
+        }
+        return IntStream.range(0, sizes.layers())
+                .filter(layer -> types.get(layer).equals(type))
+                .boxed()
+                .toList();
+    }
+
+    /**
+     * What files of GGUF say of each layer's heads.
+     *
+     * @param keyValueHeads of layers with attention
+     * @param without layers that have none
+     */
+    record LayerHeads(int keyValueHeads, List<Integer> without) {}
+
+    /** Returns the heads of each layer of a GGUF file, 0 where there is no attention; null where they are one number. */
+    static @Nullable LayerHeads layerHeads(Settings settings) {
+        List<Long> heads = settings.isGguf() ? settings.integers(KEY_HEADS) : null;
+        if (heads == null) {
+            return null;
+        }
+        long most = heads.stream().mapToLong(each -> each).max().orElse(0);
+        if (most < 1 || most > Settings.MOST) {
+            throw settings.fail(KEY_HEADS, "one layer with attention at least");
+        }
+        int layers = size(settings, LAYERS);
+        if (heads.size() != layers) {
+            throw settings.fail(KEY_HEADS, "one for each of " + layers + " layers");
+        }
+        if (heads.stream().anyMatch(each -> each != 0 && each != most)) {
+            throw settings.fail(KEY_HEADS, "0 or one number");
+        }
+        return new LayerHeads(
+                (int) most,
+                IntStream.range(0, layers)
+                        .filter(layer -> heads.get(layer) == 0)
+                        .boxed()
+                        .toList());
     }
 }

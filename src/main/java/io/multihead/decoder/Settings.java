@@ -74,6 +74,9 @@ interface Settings {
     @Nullable
     List<Long> integers(String key);
 
+    /** Returns whether a setting of a {@code config.json} is there and has a value; false in GGUF. */
+    boolean is(String key, Object value);
+
     /** Fails unless a setting is absent or one of some values. */
     void requireOneOf(String key, Object... values);
 

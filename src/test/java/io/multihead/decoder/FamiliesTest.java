@@ -10,11 +10,14 @@ import io.multihead.gemm.Activation;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.model.LinearHeads;
+import io.multihead.model.Mamba2Heads;
 import io.multihead.position.Rope;
 import io.multihead.position.RopeScaling;
 import java.nio.charset.StandardCharsets;
 import java.util.Collections;
 import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /** What the {@code config.json} of published models means. */
@@ -115,6 +118,46 @@ class FamiliesTest {
         assertEquals(new DecoderConfig.Ends(12, 0, DecoderConfig.Head.TIED, 0.125), config.ends());
     }
 
+    private static final String GRANITE_4_H_MICRO = """
+            {"architectures": ["GraniteMoeHybridForCausalLM"], "model_type": "granitemoehybrid", "attention_bias": false,
+             "attention_dropout": 0.0, "attention_multiplier": 0.015625, "embedding_multiplier": 12, "hidden_act": "silu",
+             "hidden_size": 2048, "init_method": "mup", "initializer_range": 0.1, "intermediate_size": 8192,
+             "layer_types": [TYPES], "logits_scaling": 8, "mamba_chunk_size": 256, "mamba_conv_bias": true,
+             "mamba_d_conv": 4, "mamba_d_head": 64, "mamba_d_state": 128, "mamba_expand": 2, "mamba_n_groups": 1,
+             "mamba_n_heads": 64, "mamba_proj_bias": false, "max_position_embeddings": 131072,
+             "normalization_function": "rmsnorm", "num_attention_heads": 32, "num_experts_per_tok": 0,
+             "num_hidden_layers": 40, "num_key_value_heads": 8, "num_local_experts": 0, "output_router_logits": false,
+             "position_embedding_type": "nope", "residual_multiplier": 0.22, "rms_norm_eps": 1e-05, "rope_scaling": null,
+             "rope_theta": 10000, "router_aux_loss_coef": 0.01, "shared_intermediate_size": 8192,
+             "tie_word_embeddings": true, "vocab_size": 100352}
+            """.replace(
+                    "TYPES",
+                    IntStream.range(0, 40)
+                            .mapToObj(layer -> layer % 10 == 5 ? "\"attention\"" : "\"mamba\"")
+                            .collect(Collectors.joining(", ")));
+
+    @Test
+    void granite4HasMambaInMostLayers() {
+        DecoderConfig config = config(GRANITE_4_H_MICRO);
+        assertEquals(new Sizes(40, 2048, 32, 8, 64, 131072), config.sizes());
+        DecoderConfig.MambaRule mamba = (DecoderConfig.MambaRule) config.recurrent();
+        assertEquals(new Mamba2Heads(64, 64, 1, 128), mamba.heads());
+        assertEquals(4, mamba.taps());
+        for (int layer = 0; layer < 40; layer++) {
+            assertEquals(layer % 10 != 5, mamba.layers().contains(layer), "layer " + layer);
+            assertNull(config.layers().get(layer).rope());
+        }
+        assertEquals(0x1p-6, config.attention().scale());
+        assertNull(config.experts());
+        assertEquals(new DecoderConfig.Ends(12, 0, DecoderConfig.Head.TIED, 0.125), config.ends());
+        DecoderConfig mixed = config(GRANITE_4_H_MICRO
+                .replace("\"num_local_experts\": 0", "\"num_local_experts\": 64")
+                .replace("\"num_experts_per_tok\": 0", "\"num_experts_per_tok\": 6"));
+        assertEquals(64, mixed.experts().count());
+        assertEquals(6, mixed.experts().used());
+        assertEquals(DecoderConfig.Beside.NETWORK, mixed.experts().beside());
+    }
+
     private static DecoderConfig config(String json) {
         byte[] utf8 = json.getBytes(StandardCharsets.UTF_8);
         JsonSettings settings = new JsonSettings(new JsonObject("config", Json.object("config", utf8)), 500);
@@ -125,7 +168,7 @@ class FamiliesTest {
     void qwen35HasLinearAttentionInMostLayers() {
         DecoderConfig config = config(QWEN_3_5_0_8B);
         assertEquals(new Sizes(24, 1024, 8, 2, 256, 262_144), config.sizes());
-        DecoderConfig.LinearRule linear = config.linear();
+        DecoderConfig.LinearRule linear = (DecoderConfig.LinearRule) config.recurrent();
         assertEquals(new LinearHeads(16, 16, 128, 128, false), linear.heads());
         assertEquals(4, linear.taps());
         for (int layer = 0; layer < 24; layer++) {

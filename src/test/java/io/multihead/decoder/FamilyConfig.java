@@ -13,13 +13,20 @@ final class FamilyConfig {
         Kind kind = file.kind;
         String type = kind.isQwen35()
                 ? kind == Kind.QWEN_3_5 ? FamilyLinear.TYPE : FamilyLinear.TYPE_OF_EXPERTS
-                : kind == Kind.GEMMA_3 ? "gemma3_text" : kind == Kind.QWEN_3_MOE ? "qwen3_moe" : kind.architecture;
+                : kind.isHybridGranite()
+                        ? FamilyMamba.TYPE
+                        : kind == Kind.GEMMA_3
+                                ? "gemma3_text"
+                                : kind == Kind.QWEN_3_MOE ? "qwen3_moe" : kind.architecture;
         String more = kind.isGemma()
                 ? "\"hidden_activation\": \"gelu_pytorch_tanh\", \"sliding_window\": " + FamilyFile.WINDOW
                         + ", \"query_pre_attn_scalar\": " + file.headDim
                 : "\"hidden_act\": \"silu\"" + (kind.isPhi() ? longRope(file) : "");
         if (kind.isQwen35()) {
             more += FamilyLinear.config(FamilyFile.THETA);
+        }
+        if (kind.isHybridGranite()) {
+            more += FamilyMamba.config(kind, file.inner);
         }
         if (kind == Kind.LFM_2) {
             more += FamilyConvolutions.config(kind, FamilyFile.EPSILON);

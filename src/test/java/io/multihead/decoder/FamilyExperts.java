@@ -43,6 +43,8 @@ final class FamilyExperts {
         file.draw(at + DOWNS, 0.02, 0.1, COUNT, dim, inner);
         if (file.kind == Kind.QWEN_3_5_MOE) {
             file.draw(at + SHARED_GATE, 0.05, 0.2, dim);
+        }
+        if (file.kind.hasSharedExpert()) {
             file.draw(at + "ffn_gate_shexp.weight", 0.02, 0.12, inner + 32, dim);
             file.draw(at + "ffn_up_shexp.weight", 0.02, 0.12, inner + 32, dim);
             file.draw(at + "ffn_down_shexp.weight", 0.02, 0.1, dim, inner + 32);
@@ -66,7 +68,7 @@ final class FamilyExperts {
                     .put(at + "expert_used_count", FamilyFile.number(USED))
                     .put(at + "expert_feed_forward_length", FamilyFile.number(inner));
         }
-        if (kind == Kind.QWEN_3_5_MOE) {
+        if (kind.hasSharedExpert()) {
             writer.put(at + "expert_shared_feed_forward_length", FamilyFile.number(inner + 32L));
         }
         if (kind == Kind.GPT_OSS) {
@@ -95,7 +97,7 @@ final class FamilyExperts {
                             : new FeedForward(gate, up, down, ReferenceActivation::silu));
         }
         ReferenceExperts.Rule rule = new ReferenceExperts.Rule(USED, false, true, file.residualScale(), null);
-        Rows shared = file.kind == Kind.QWEN_3_5_MOE ? shared(file, at) : null;
+        Rows shared = file.kind.hasSharedExpert() ? shared(file, at) : null;
         return new ReferenceExperts(file.linear(at + "ffn_gate_inp.weight"), rule, experts, shared);
     }
 
@@ -103,8 +105,11 @@ final class FamilyExperts {
         Rows network = new FeedForward(
                 file.linear(at + "ffn_gate_shexp.weight"),
                 file.linear(at + "ffn_up_shexp.weight"),
-                file.linear(at + "ffn_down_shexp.weight"),
+                FamilyFile.scaled(file.linear(at + "ffn_down_shexp.weight"), file.residualScale()),
                 ReferenceActivation::silu);
+        if (file.kind.isGranite()) {
+            return network;
+        }
         return new ReferenceExperts.TokenGate(wide(file.tensor(at + SHARED_GATE)), network);
     }
 
@@ -144,7 +149,7 @@ final class FamilyExperts {
         return all;
     }
 
-    private static Tensor joined(Tensor gates, Tensor ups) {
+    static Tensor joined(Tensor gates, Tensor ups) {
         long inner = gates.dim(1);
         int elements = (int) (2 * gates.shape().elements());
         Tensor all = Tensor.of(new float[elements], gates.dim(0), 2 * inner, gates.dim(2));

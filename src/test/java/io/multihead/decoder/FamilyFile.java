@@ -5,12 +5,10 @@ import io.multihead.format.GgufValue;
 import io.multihead.format.GgufWriter;
 import io.multihead.format.Safetensors;
 import io.multihead.reference.ReferenceActivation;
-import io.multihead.reference.ReferenceRope;
 import io.multihead.reference.ReferenceTransformer;
 import io.multihead.reference.ReferenceTransformer.Linear;
 import io.multihead.reference.ReferenceTransformer.Norm;
 import io.multihead.reference.ReferenceTransformer.Norms;
-import io.multihead.reference.ScoreRule;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -40,6 +38,10 @@ final class FamilyFile {
         GPT_OSS("gpt-oss", 4),
         GRANITE("granite", 3),
         GRANITE_MOE("granitemoe", 2),
+        /** Attention in the third layer, Mamba-2 in the others; experts, and no positions. */
+        GRANITE_HYBRID("granitehybrid", 4),
+        /** Attention in the second layer, with positions, and no experts. */
+        GRANITE_HYBRID_DENSE("granitehybrid", 3),
         GEMMA_3("gemma3", 7),
         SMOLLM_3("smollm3", 5),
         /** Whose context is longer than that of the first training. */
@@ -73,11 +75,23 @@ final class FamilyFile {
         }
 
         boolean isGranite() {
-            return this == GRANITE || this == GRANITE_MOE;
+            return this == GRANITE || this == GRANITE_MOE || isHybridGranite();
+        }
+
+        boolean isHybridGranite() {
+            return this == GRANITE_HYBRID || this == GRANITE_HYBRID_DENSE;
+        }
+
+        boolean isMamba(int layer) {
+            return isHybridGranite() && layer != (this == GRANITE_HYBRID ? 2 : 1);
         }
 
         boolean hasExperts() {
-            return this == QWEN_3_MOE || this == QWEN_3_5_MOE || this == GPT_OSS || this == GRANITE_MOE;
+            return this == QWEN_3_MOE || this == GPT_OSS || this == GRANITE_MOE || hasSharedExpert();
+        }
+
+        boolean hasSharedExpert() {
+            return this == QWEN_3_5_MOE || this == GRANITE_HYBRID;
         }
 
         boolean isPhi() {
@@ -108,7 +122,7 @@ final class FamilyFile {
     static final int KEY_HEADS = 2;
     static final int WINDOW = 4;
     static final double THETA = 50_000;
-    private static final double LOCAL_THETA = 10_000;
+    static final double LOCAL_THETA = 10_000;
     static final double EPSILON = 0x1p-16;
 
     final Kind kind;
@@ -118,8 +132,8 @@ final class FamilyFile {
     private final SplittableRandom random;
     final Map<String, float[]> weights = new LinkedHashMap<>();
     private final Map<String, long[]> shapes = new LinkedHashMap<>();
-    private boolean halves;
-    private boolean shortContext;
+    boolean halves;
+    boolean shortContext;
     private int context = CONTEXT;
     private boolean joinedExperts;
     private List<String> words = List.of();
@@ -134,10 +148,12 @@ final class FamilyFile {
         for (int layer = 0; layer < kind.layers; layer++) {
             if (kind.isLinear(layer)) {
                 FamilyLinear.draw(this::draw, "blk." + layer + ".", dim);
+            } else if (kind.isMamba(layer)) {
+                FamilyMamba.draw(this, "blk." + layer + ".", dim);
             } else if (kind.isConvolution(layer)) {
                 FamilyConvolutions.draw(this, "blk." + layer + ".", dim);
             } else {
-                drawAttention("blk." + layer + ".");
+                FamilyAttention.draw(this, "blk." + layer + ".");
             }
             drawNetwork("blk." + layer + ".");
         }
@@ -155,36 +171,12 @@ final class FamilyFile {
     }
 
     /** Phi rotates three quarters of a head. */
-    private int rotaryDims() {
+    int rotaryDims() {
         return kind.isPhi() ? headDim * 3 / 4 : kind.isQwen35() ? headDim / 4 : headDim;
     }
 
     private String finalNorm() {
         return kind == Kind.LFM_2 ? "token_embd_norm.weight" : "output_norm.weight";
-    }
-
-    private void drawAttention(String at) {
-        int queries = HEADS * headDim;
-        int keys = KEY_HEADS * headDim;
-        draw(at + "attn_norm.weight", 1, 0.2, dim);
-        // of a mean of their own, so that sums grow with the terms in them
-        if (kind.isPhi()) {
-            draw(at + "attn_qkv.weight", 0.02, 0.12, queries + 2 * keys, dim);
-        } else {
-            draw(at + "attn_q.weight", 0.02, 0.12, kind.isQwen35() ? 2 * queries : queries, dim);
-            draw(at + "attn_k.weight", 0.02, 0.12, keys, dim);
-            draw(at + "attn_v.weight", 0.02, 0.12, keys, dim);
-        }
-        draw(at + "attn_output.weight", 0.02, 0.1, dim, queries);
-        if (kind == Kind.QWEN_2 || kind == Kind.GPT_OSS) {
-            draw(at + "attn_q.bias", 0.1, 0.3, queries);
-            draw(at + "attn_k.bias", 0.1, 0.3, keys);
-            draw(at + "attn_v.bias", 0.1, 0.3, keys);
-        }
-        if (kind.hasHeadNorms()) {
-            draw(at + "attn_q_norm.weight", 1, 0.3, headDim);
-            draw(at + "attn_k_norm.weight", 1, 0.3, headDim);
-        }
     }
 
     private void drawNetwork(String at) {
@@ -226,6 +218,7 @@ final class FamilyFile {
                 .filter(name ->
                         shapes.get(name).length > 1 && !name.startsWith("token_embd") && !name.endsWith(".bias"))
                 .filter(name -> !name.contains("conv.") && !name.contains("conv1d"))
+                .filter(name -> !name.matches(".*ssm_(a|d|norm.weight)"))
                 .toList();
     }
 
@@ -288,7 +281,11 @@ final class FamilyFile {
         if (kind == Kind.LFM_2) {
             return FamilyTokens.put(FamilyConvolutions.metadata(kind, writer, KEY_HEADS));
         }
-        writer.put(at + "attention.head_count_kv", number(KEY_HEADS));
+        if (kind.isHybridGranite()) {
+            FamilyMamba.metadata(kind, writer, KEY_HEADS);
+        } else {
+            writer.put(at + "attention.head_count_kv", number(KEY_HEADS));
+        }
         if (kind.isQwen35()) {
             FamilyLinear.metadata(writer, at);
         }
@@ -308,7 +305,7 @@ final class FamilyFile {
     }
 
     /** As transformers computes it (Phi-3); files of GGUF say it. */
-    private double attentionFactor() {
+    double attentionFactor() {
         double stretch = (double) CONTEXT / ORIGINAL;
         return kind == Kind.PHI_4 ? Math.sqrt(1 + Math.log(stretch) / Math.log(ORIGINAL)) : SHORT_ATTENTION;
     }
@@ -328,18 +325,20 @@ final class FamilyFile {
             if (onePlus && name.contains("norm")) {
                 tensor = FamilyConfig.lessOne(weights.get(name));
             }
-            if (name.contains("conv.conv") || name.contains("conv1d")) {
+            if (name.contains("conv.conv") || name.contains("conv1d.weight")) {
                 tensor = tensor.reshape(tensor.dim(0), 1, tensor.dim(1));
             }
-            if (kind.isQwen35() && name.endsWith("ssm_a")) {
+            if (name.endsWith("ssm_a")) {
                 tensor = FamilyLinear.logarithms(weights.get(name));
             }
             if (!name.startsWith("rope_")) {
                 tensors.put(FamilyNames.huggingFace(kind, name), tensor);
             }
         }
-        Safetensors.write(
-                folder.resolve("model.safetensors"), FamilyExperts.huggingFace(tensors, joinedExperts), Map.of());
+        Map<String, Tensor> all = kind.isHybridGranite()
+                ? FamilyMamba.huggingFace(tensors)
+                : FamilyExperts.huggingFace(tensors, joinedExperts);
+        Safetensors.write(folder.resolve("model.safetensors"), all, Map.of());
     }
 
     /** Lets folders have all experts of a layer in two tensors. */
@@ -394,7 +393,10 @@ final class FamilyFile {
         if (kind.isConvolution(layer)) {
             return FamilyConvolutions.reference(this, at, dim);
         }
-        ReferenceTransformer.Attention attention = attention(at, layer);
+        if (kind.isMamba(layer)) {
+            return FamilyMamba.reference(this, at, halves);
+        }
+        ReferenceTransformer.Attention attention = FamilyAttention.reference(this, at, layer);
         return kind.isQwen35()
                 ? new ReferenceTransformer.GatedAttention(
                         attention, FamilyLinear.half(linear(at + "attn_q.weight"), headDim, headDim))
@@ -412,61 +414,8 @@ final class FamilyFile {
                 gate);
     }
 
-    private ReferenceTransformer.Attention attention(String at, int layer) {
-        boolean local = kind.isGemma() && layer % 6 != 5;
-        boolean windowed = local || kind == Kind.GPT_OSS && layer % 2 == 0;
-        ScoreRule rule = ScoreRule.causalTopLeft();
-        rule = windowed ? rule.and(ScoreRule.windowFrom(WINDOW - 1, 0, 0)) : rule;
-        ReferenceRope rope =
-                ReferenceRope.of(rotaryDims(), local ? LOCAL_THETA : THETA, kind.isInterleaved() && !halves);
-        if (kind == Kind.LLAMA_3) {
-            rope = rope.perPair(wide("rope_freqs.weight"), 1);
-        }
-        if (kind.isPhi()) {
-            boolean isShort = shortContext || kind == Kind.PHI_4_SHORT;
-            String factors = isShort ? "rope_factors_short.weight" : "rope_factors_long.weight";
-            rope = rope.perPair(wide(factors), attentionFactor());
-        }
-        if (kind == Kind.GPT_OSS) {
-            rope = rope.yarn(4, ORIGINAL, 32, 1, 1 + 0.1 * Math.log(4), true);
-        }
-        if (kind == Kind.SMOLLM_3 && layer % 4 == 3) {
-            rope = null;
-        }
-        boolean normed = kind.hasHeadNorms();
-        return new ReferenceTransformer.Attention(
-                projections(at),
-                scaled(linear(at + "attn_output.weight"), residualScale()),
-                HEADS,
-                KEY_HEADS,
-                new ReferenceTransformer.Scores(
-                        kind.isGranite() ? FamilyExperts.ATTENTION_SCALE : 1 / Math.sqrt(headDim),
-                        rule,
-                        kind == Kind.GPT_OSS ? wide(at + "attn_sinks.weight") : null,
-                        rope,
-                        normed ? norm(at + "attn_q_norm.weight") : null,
-                        normed ? norm(at + "attn_k_norm.weight") : null));
-    }
-
-    private List<Linear> projections(String at) {
-        if (!kind.isPhi()) {
-            Linear queries = linear(at + "attn_q.weight");
-            return List.of(
-                    kind.isQwen35() ? FamilyLinear.half(queries, headDim, 0) : queries,
-                    linear(at + "attn_k.weight"),
-                    linear(at + "attn_v.weight"));
-        }
-        String all = at + "attn_qkv.weight";
-        int queries = HEADS * headDim;
-        int keys = KEY_HEADS * headDim;
-        return List.of(
-                rows(all, 0, queries),
-                rows(all, queries, queries + keys),
-                rows(all, queries + keys, queries + 2 * keys));
-    }
-
     /** Returns some rows of a matrix that is several in one. */
-    private Linear rows(String name, int from, int to) {
+    Linear rows(String name, int from, int to) {
         int columns = (int) shapes.get(name)[1];
         return new Linear(Arrays.copyOfRange(wide(name), from * columns, to * columns), null, to - from, columns);
     }
@@ -476,7 +425,7 @@ final class FamilyFile {
         return kind.isGranite() ? FamilyExperts.RESIDUAL_SCALE : 1;
     }
 
-    private static Linear scaled(Linear layer, double by) {
+    static Linear scaled(Linear layer, double by) {
         double[] scaled = Arrays.stream(layer.weight()).map(x -> x * by).toArray();
         return new Linear(scaled, layer.bias(), layer.outputs(), layer.inputs());
     }
@@ -487,7 +436,7 @@ final class FamilyFile {
         return new Linear(wide(name), weights.containsKey(bias) ? wide(bias) : null, (int) shape[0], (int) shape[1]);
     }
 
-    private Norm norm(String name) {
+    Norm norm(String name) {
         return new Norm(wide(name), null, EPSILON, false, false);
     }
 

@@ -68,7 +68,9 @@ class FamilyFilesTest {
                 "PHI_4",
                 "LFM_2",
                 "QWEN_3_5",
-                "QWEN_3_5_MOE"
+                "QWEN_3_5_MOE",
+                "GRANITE_HYBRID",
+                "GRANITE_HYBRID_DENSE"
             })
     void foldersMeanWhatHuggingFacesModelsCompute(Kind kind) throws IOException {
         FamilyFile file = new FamilyFile(kind, 8).withHalves();

@@ -48,7 +48,17 @@ class PackedModelTest {
     @ParameterizedTest
     @EnumSource(
             value = Kind.class,
-            names = {"LLAMA", "QWEN_2", "QWEN_3", "QWEN_3_MOE", "GEMMA_3", "SMOLLM_3", "PHI_4"})
+            names = {
+                "LLAMA",
+                "QWEN_2",
+                "QWEN_3",
+                "QWEN_3_MOE",
+                "GEMMA_3",
+                "SMOLLM_3",
+                "PHI_4",
+                "GRANITE_HYBRID",
+                "GRANITE_HYBRID_DENSE"
+            })
     void aModelOfAFolderIsTheSame(Kind kind) throws IOException {
         Path from = Files.createDirectory(folder.resolve("model"));
         new FamilyFile(kind, 8).withHalves().writeFolder(from, BytePieces.tokenizerJson());

@@ -19,9 +19,12 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.concurrent.CompletableFuture;
 import java.util.stream.IntStream;
+import net.jqwik.api.Arbitraries;
+import net.jqwik.api.Arbitrary;
 import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
+import net.jqwik.api.Provide;
 import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.lifecycle.AfterContainer;
 import net.jqwik.api.lifecycle.BeforeContainer;
@@ -75,10 +78,17 @@ class SessionAttentionProperties {
         return new SplittableRandom(seed).ints(tokens, 3, 259).toArray();
     }
 
-    /** Of a model with experts, layers behind the first router depend on choices that rounding may change: the fixed text below has none. */
+    /** Models whose first attention is not behind a router, whose choices rounding may change: the fixed text below has none such. */
+    @Provide
+    Arbitrary<Kind> kinds() {
+        return Arbitraries.of(Arrays.stream(Kind.values())
+                .filter(kind -> !kind.hasExperts() || attentionLayers(MODELS.get(kind))[0] == 0)
+                .toList());
+    }
+
     @Property(tries = 50)
     void weightsAreThoseOfTheSpecification(
-            @ForAll Kind kind, @ForAll long seed, @ForAll @IntRange(min = 1, max = MOST_TOKENS) int tokens) {
+            @ForAll("kinds") Kind kind, @ForAll long seed, @ForAll @IntRange(min = 1, max = MOST_TOKENS) int tokens) {
         int[] layers = attentionLayers(MODELS.get(kind));
         assertClose(kind, ids(seed, tokens), kind.hasExperts() ? Arrays.copyOf(layers, 1) : layers);
     }

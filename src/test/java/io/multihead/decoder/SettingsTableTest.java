@@ -207,7 +207,7 @@ class SettingsTableTest {
                         ? ", \"*.attention.sliding_window\": 4, \"*.attention.sliding_window_pattern\": 3"
                         : "")
                 + (line.family.equals("gpt-oss") ? ", \"*.attention.sliding_window\": 4" : "")
-                + (line.family.startsWith("qwen35")
+                + (line.family.startsWith("qwen35") || line.family.equals("granitehybrid")
                         ? ", \"*.ssm.conv_kernel\": 4, \"*.ssm.state_size\": 8, \"*.ssm.group_count\": 2,"
                                 + " \"*.ssm.time_step_rank\": 4, \"*.ssm.inner_size\": 32"
                         : "")

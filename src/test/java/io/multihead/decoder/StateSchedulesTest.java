@@ -19,6 +19,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -91,9 +92,12 @@ class StateSchedulesTest {
             }
         },
         /** The family whose layers have linear attention, but for the fourth. */
-        LINEAR(null);
+        LINEAR("QWEN_3_5"),
+        /** The family whose layers have Mamba-2, but for the third. */
+        MAMBA("GRANITE_HYBRID");
 
-        private final UnaryOperator<Transformer> change;
+        private final @Nullable String family;
+        private final @Nullable UnaryOperator<Transformer> change;
         /** How many times as long as those of others texts are. */
         private final int times;
 
@@ -102,8 +106,15 @@ class StateSchedulesTest {
         }
 
         Kind(UnaryOperator<Transformer> change, int times) {
+            family = null;
             this.change = change;
             this.times = times;
+        }
+
+        Kind(String family) {
+            this.family = family;
+            change = null;
+            times = 1;
         }
 
         LanguageModel model(Compute cpu, Path folder) throws IOException {
@@ -111,7 +122,7 @@ class StateSchedulesTest {
                 return TinyDecoder.changed(cpu, 5, change);
             }
             Path file = folder.resolve("model.gguf");
-            FamilyModel.write("QWEN_3_5", file);
+            FamilyModel.write(family, file);
             return LanguageModel.load(cpu, file);
         }
     }

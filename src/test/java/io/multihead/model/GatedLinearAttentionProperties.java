@@ -12,7 +12,6 @@ import io.multihead.reference.ReferenceLinearAttention;
 import io.multihead.support.Bounded;
 import io.multihead.support.WarmCalls;
 import io.multihead.tensor.Tensor;
-import java.util.Arrays;
 import java.util.SplittableRandom;
 import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;
