@@ -312,6 +312,8 @@ public final class LoraAdapter {
     static void save(Path folder, Config config, Map<String, Tensor> adapters) throws IOException {
         Files.createDirectories(folder);
         Map<String, @Nullable Object> settings = new LinkedHashMap<>(PeftSettings.EXPECTED);
+        settings.keySet().removeAll(PeftSettings.LATER); // which older versions of PEFT refuse
+        settings.put("use_rslora", false);
         settings.put("base_model_name_or_path", null);
         settings.put("task_type", null);
         settings.put("r", config.rank);

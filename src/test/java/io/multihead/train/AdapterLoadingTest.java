@@ -136,11 +136,11 @@ class AdapterLoadingTest {
         adapted(LoraAdapter.Config.of(4, "q_proj", "up_proj").withAlpha(8));
         float[] expected = logits(LoadOptions.DEFAULT.withAdapter(adapter));
         assertArrayEquals(trained(), expected);
-        change("\"lora_alpha\":8.0", "\"lora_alpha\":4.0,\"use_rslora\":true");
+        change("\"use_rslora\":false", "\"use_rslora\":true");
+        change("\"lora_alpha\":8.0", "\"lora_alpha\":4.0");
         assertArrayEquals(expected, logits(LoadOptions.DEFAULT.withAdapter(adapter)));
-        change(
-                "\"lora_alpha\":4.0,\"use_rslora\":true",
-                "\"lora_alpha\":1,\"alpha_pattern\":{\"q_proj\":8,\"mlp.up_proj\":8.0}");
+        change("\"use_rslora\":true", "\"use_rslora\":false");
+        change("\"lora_alpha\":4.0", "\"lora_alpha\":1,\"alpha_pattern\":{\"q_proj\":8,\"mlp.up_proj\":8.0}");
         assertArrayEquals(expected, logits(LoadOptions.DEFAULT.withAdapter(adapter)));
         change(
                 "\"r\":4",
@@ -157,7 +157,7 @@ class AdapterLoadingTest {
             {"\"peft_type\":\"LORA\"", "\"peft_type\":\"IA3\"", "peft_type"},
             {"\"bias\":\"none\"", "\"bias\":\"lora_only\"", "bias"},
             {"\"use_dora\":false", "\"use_dora\":true", "use_dora"},
-            {"\"lora_bias\":false", "\"lora_bias\":true", "lora_bias"},
+            {"\"r\":2", "\"r\":2,\"lora_bias\":true", "lora_bias"},
             {"\"fan_in_fan_out\":false", "\"fan_in_fan_out\":true", "fan_in_fan_out"},
             {"\"r\":2", "\"r\":2,\"modules_to_save\":[\"lm_head\"]", "modules_to_save"},
             {"\"r\":2", "\"r\":2,\"layer_replication\":[[0,1]]", "layer_replication"},

@@ -45,6 +45,9 @@ public record PeftSettings(
             "lora_bias", false,
             "use_qalora", false);
 
+    /** Those of them that PEFT has had for a short time. */
+    public static final Set<String> LATER = Set.of("lora_bias", "use_qalora");
+
     /** Settings that are lists or objects, which must be empty. */
     private static final List<String> EMPTY = List.of(
             "modules_to_save",
