@@ -10,8 +10,8 @@ import java.util.function.ToDoubleFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which heads a model can do without: greedy iterative pruning (Michel et al. 2019, section 4), over any model that can say how
- * accurate it is and how important its heads are while some are silenced.
+ * Which heads a model can do without: greedy iterative pruning (Michel et al. 2019, section 4), over any model with functions for its accuracy and
+ * the importance of its heads while some are silenced.
  */
 public final class HeadPruning {
     /** More than any model has: the search asks for the importance of all heads once per head. */

@@ -106,7 +106,7 @@ public final class KeyValueView {
     }
 
     /**
-     * Views tensors as they are; every sequence has all keys.
+     * Views whole tensors; every sequence has all keys.
      *
      * @param key {@code [sequences, keyValueHeads, keys, headDim]}, any strides and element type
      * @param value {@code [sequences, keyValueHeads, keys, valueDim]}

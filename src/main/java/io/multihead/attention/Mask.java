@@ -153,8 +153,8 @@ public final class Mask {
      * Returns a mask that sets the positions of the queries: query {@code i} of batch {@code b} is at position {@code i + offsets[b]},
      * instead of bottom-right. Alone it hides nothing. {@link #CAUSAL}, {@link #window} and linear biases that are combined with it, in any order,
      * use these positions, in any tensor, view or cache. The offset of a prompt is the number of tokens before it
-     * ({@code past_sequence_length} of the ONNX operator Attention); 0 is top-left alignment. Key lengths then say which keys
-     * exist, and do not move the queries. A query may be before the first key, or after the last.
+     * ({@code past_sequence_length} of the ONNX operator Attention); 0 is top-left alignment. Key lengths then hide keys, and do not move the
+     * queries. A query may be before the first key, or after the last.
      *
      * <pre>
      * CAUSAL.and(queryOffset(1))           window(1, 0).and(queryOffset(0))

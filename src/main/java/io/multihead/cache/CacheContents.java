@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
  * Copies tokens of a cache to tensors and back, to look at them, to keep them elsewhere, or to move them to another cache.
  * {@link CacheSession} does it for whole sequences and a file.
  *
- * <p>Keys come as the cache holds them: rotated, if it rotates. Reading is for any number of threads while nobody changes the cache,
- * as for views; {@link #appendStored} is an append. The caller owns all tensors.
+ * <p>Keys come as the cache holds them: rotated, if it rotates. Reading is for any number of threads while no thread changes the cache, as for views;
+ * {@link #appendStored} is an append. The caller owns all tensors.
  */
 public final class CacheContents {
     private final KeyValueCache cache;
@@ -24,7 +24,7 @@ public final class CacheContents {
     }
 
     /**
-     * {@return the contents of a cache, as they are at each call}
+     * {@return the contents of a cache at the time of each call}
      *
      * @param cache the cache, which is not copied
      */
@@ -58,7 +58,7 @@ public final class CacheContents {
     }
 
     /**
-     * Copies consecutive tokens as they are stored.
+     * Copies consecutive tokens in their stored form.
      *
      * @param cpu threads and scratch
      * @param layer from 0
@@ -86,7 +86,7 @@ public final class CacheContents {
     }
 
     /**
-     * Appends tokens that were read as they are stored; keys are not rotated again. Attention then has the bits that it had over the
+     * Appends tokens that were read in their stored form; keys are not rotated again. Attention then has the bits that it had over the
      * tokens that were read.
      *
      * @param cpu threads and scratch

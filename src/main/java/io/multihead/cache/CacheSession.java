@@ -73,8 +73,8 @@ public final class CacheSession {
     }
 
     /**
-     * Opens the sequences of a file, in the order in which they were saved, with the smallest numbers that are not in use; sequences that
-     * are open stay as they are. The file is mapped, or read into memory where its file system is not the default one, and read twice: for
+     * Opens the sequences of a file, in the order in which they were saved, with the smallest numbers that are not in use; open sequences do not
+     * change. The file is mapped, or read into memory where its file system is not the default one, and read twice: for
      * its checksums, and to fill pages.
      *
      * @param cpu threads and scratch

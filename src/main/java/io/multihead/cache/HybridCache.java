@@ -242,7 +242,7 @@ public final class HybridCache implements SequenceCache {
         return parts.stream().mapToLong(number).max().orElse(0);
     }
 
-    /** Says which part has which layer, for messages. */
+    /** Returns the layers of parts, for messages. */
     @Override
     public String toString() {
         return "HybridCache[" + parts.size() + " caches, layers in " + Arrays.toString(partOf) + "]";

@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  * narrow cache equals attention over its widened content; a key's scale in i8 is a factor of its score, before which sums with queries
  * beyond 10^36 may overflow.
  *
- * <p>Views may be read by any number of threads while nobody appends, truncates, slides, forks or closes; those are for one
+ * <p>Views may be read by any number of threads while no thread appends, truncates, slides, forks or closes; those are for one
  * thread at a time. A warm append within the memory at hand allocates nothing, but a rope's angles at new positions.
  */
 public final class KeyValueCache implements SequenceCache {
@@ -102,7 +102,7 @@ public final class KeyValueCache implements SequenceCache {
         /**
          * {@return this configuration with keys that are rotated as they are appended, which saves a pass over them}
          *
-         * @param newRopes one for all layers, or one per layer; none to append keys as they are
+         * @param newRopes one for all layers, or one per layer; none to append keys without rotation
          */
         public Config withRopes(Rope... newRopes) {
             return new Config(layers, heads, headDim, valueDim, format, List.of(Checks.noNulls(newRopes, "ropes")));

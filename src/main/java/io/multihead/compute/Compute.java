@@ -14,8 +14,8 @@ import java.util.concurrent.RejectedExecutionException;
  *
  * <p>Results never depend on the number of threads. A Compute may be shared by any number of callers: one that finds its threads busy with
  * another call computes on its own thread. Scratch memory grows to the size of the largest call, for each concurrent caller, and is reused.
- * {@link #heldBytes} returns its size; {@link #trim} and {@link #close} release it. Packed panels are native memory. A Compute that nobody
- * closes ends its threads some seconds after it is garbage, and its native memory is freed some time after that.
+ * {@link #heldBytes} returns its size; {@link #trim} and {@link #close} release it. Packed panels are native memory. A Compute that is not closed
+ * ends its threads some seconds after it is garbage, and its native memory is freed some time after that.
  *
  * <p>Interrupts neither end a call nor change its result; the caller's interrupt status stays set. {@link #close} ends the threads.
  * Further calls fail with {@link IllegalStateException}.

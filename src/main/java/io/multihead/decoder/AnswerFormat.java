@@ -127,7 +127,7 @@ public final class AnswerFormat {
     /**
      * {@return a parser of one answer}
      *
-     * @param listener is told of its parts
+     * @param listener receives its parts
      */
     public AnswerParser parser(AnswerListener listener) {
         return new AnswerParser(Checks.notNull(listener, "listener"), this::id, this::reader);

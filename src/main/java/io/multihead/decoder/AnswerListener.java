@@ -1,7 +1,7 @@
 package io.multihead.decoder;
 
 /**
- * Is told of the parts of an answer as an {@link AnswerParser} finds them. Parts of one kind that follow each other may come as one or as
+ * Receives the parts of an answer as an {@link AnswerParser} finds them. Parts of one kind that follow each other may come as one or as
  * several; together they do not depend on the pieces that the parser was given.
  */
 public interface AnswerListener {
@@ -9,7 +9,7 @@ public interface AnswerListener {
     AnswerListener NONE = new AnswerListener() {};
 
     /**
-     * Is told of text for the user.
+     * Receives text for the user.
      *
      * @param part the next characters
      */
@@ -23,7 +23,7 @@ public interface AnswerListener {
     default void onReasoning(String part) {}
 
     /**
-     * Is told of a call that is being written.
+     * Receives a part of a call.
      *
      * @param index of the call within the answer, from 0
      * @param id of the call, the same as of the complete call; empty while it is unknown
@@ -33,7 +33,7 @@ public interface AnswerListener {
     default void onCallPart(int index, String id, String name, String arguments) {}
 
     /**
-     * Is told of a call that is complete.
+     * Receives a complete call.
      *
      * @param index of the call
      * @param call the call, whose arguments are all parts concatenated

@@ -82,7 +82,7 @@ public record ChatPrompt(
     }
 
     /**
-     * {@return this chat with the time that the template is told}
+     * {@return this chat with a time for the template}
      *
      * @param newTime the time
      */

@@ -61,7 +61,7 @@ public final class ChatTurns {
     /**
      * Returns a chat in turns. Messages of the system become one, the first, with blank lines between them. Answers before the first question
      * and answers without text and calls are left out; of several questions or answers in a row one is made, with blank lines between
-     * them. Calls of tools and their results stay as they are.
+     * them. Calls of tools and their results do not change.
      *
      * @param messages the chat
      * @return the chat in turns, which ends as the given one does

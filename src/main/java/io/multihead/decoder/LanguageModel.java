@@ -71,7 +71,7 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
-     * Loads a model as options say.
+     * Loads a model with options.
      *
      * @param cpu threads of this and every call; stays the caller's
      * @param path a GGUF file, or the first part of a split one; or a folder of Hugging Face's: {@code config.json}, tokenizer, and
@@ -137,10 +137,10 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
-     * Does the same, and tells how far it is.
+     * Does the same, and reports the progress.
      *
      * @param file where to write
-     * @param listener is told how many tensors of all are written
+     * @param listener receives the numbers of written tensors and of all tensors
      * @throws IOException if the file cannot be written
      * @throws IllegalArgumentException if the path has no file name
      * @throws IllegalStateException if the model is made of parts, or is closed, or is closed meanwhile
@@ -270,11 +270,11 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
-     * Returns an embedder of texts, as the model's file says; of a file that says nothing, by the state of the last token, with vectors of
+     * Returns an embedder of texts with the settings of the model's file, or else with the state of the last token, with vectors of
      * length 1.
      *
      * @return the embedder, which ends with this model
-     * @throws IllegalStateException if the file says that there are no vectors of texts ({@code pooling_type} 0, or 4 of a
+     * @throws IllegalStateException if the file has no vectors of texts ({@code pooling_type} 0, or 4 of a
      *     reranker)
      */
     public TextEmbedder embedder() {

@@ -1,6 +1,6 @@
 package io.multihead.decoder;
 
-/** Is told how far a model is loaded. */
+/** Receives the progress of loading a model. */
 @FunctionalInterface
 public interface LoadListener {
     /** A listener that does nothing. */

@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * How a model is loaded. Immutable and thread-safe, if the listener is.
  *
- * @param listener is told how far it is
+ * @param listener receives the progress
  * @param eightBitInputs whether products with weights of 4 bits round their inputs to 8 bits
  * @param adapter the folder of adapters that are merged into the model; null for none
  */
@@ -15,7 +15,7 @@ public record LoadOptions(
         LoadListener listener,
         boolean eightBitInputs,
         @Nullable Path adapter) {
-    /** Tells nobody, and rounds nothing. */
+    /** No listener and no rounding. */
     public static final LoadOptions DEFAULT = new LoadOptions(LoadListener.NONE, false, null);
 
     /** Checks the listener. */
@@ -26,7 +26,7 @@ public record LoadOptions(
     /**
      * {@return these options with another listener}
      *
-     * @param newListener is told how far it is
+     * @param newListener receives the progress
      */
     public LoadOptions withListener(LoadListener newListener) {
         return new LoadOptions(newListener, eightBitInputs, adapter);
@@ -37,8 +37,8 @@ public record LoadOptions(
      *
      * <p>Products with weights in Q4_0, Q4_1 and Q4_K then sum integers, as in llama.cpp. This is faster in a model of 1B weights, and
      * slower in one of 135M. Other tokens may be chosen, since each product is off by about half a percent of its spread
-     * ({@link io.multihead.gemm.PackedWeights#withEightBitInputs}). Products with other weights stay as they are, and the tokens of a session
-     * stay the same in any batch, on any threads.
+     * ({@link io.multihead.gemm.PackedWeights#withEightBitInputs}). Products with other weights do not change, and the tokens of a session are the
+     * same in any batch, on any threads.
      *
      * @param rounded whether to round
      */

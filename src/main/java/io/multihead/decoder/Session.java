@@ -15,8 +15,8 @@ import java.util.concurrent.CancellationException;
  *
  * <p>A session is for one thread at a time. A call during another thread's call fails with an {@link IllegalStateException}, without an
  * effect on the other call. {@link #close} is for any thread at any time: a running call ends with an {@link IllegalStateException}, at the
- * latest after its running step. A listener may ask for {@link #nextLogits}, {@link #save}, {@link #fork} and close the session whose text
- * it is told; calls that would change the session fail.
+ * latest after its running step. A listener may call {@link #nextLogits}, {@link #save}, {@link #fork} and {@link #close} of its session; calls that
+ * would change the session fail.
  *
  * <p>A call that computes ends within a step if its thread is interrupted: with a {@link CancellationException}, and the thread stays
  * interrupted. Tokens that were generated until then belong to the session, which the next call continues. If the sessions need more memory
@@ -42,7 +42,7 @@ public final class Session implements AutoCloseable {
      * @param text any text
      * @return this session
      * @throws IllegalArgumentException if the session's context has no room for all tokens of the text; none is appended then
-     * @throws IllegalStateException if the session is closed, in use by another thread, or generates and tells this listener
+     * @throws IllegalStateException if the session is closed, in use by another thread, or generates and calls this listener
      */
     public Session append(String text) {
         return append("text", prompts.encode(text, length() == 0));
@@ -56,7 +56,7 @@ public final class Session implements AutoCloseable {
      * @return this session
      * @throws IllegalArgumentException if the model has no template that can be read, the template refuses the messages, or the session's
      *     context has no room for all of their tokens; none is appended then
-     * @throws IllegalStateException if the session is closed, in use by another thread, or generates and tells this listener
+     * @throws IllegalStateException if the session is closed, in use by another thread, or generates and calls this listener
      */
     public Session appendChat(List<ChatMessage> messages) {
         return appendChat(ChatPrompt.of(messages));
@@ -69,7 +69,7 @@ public final class Session implements AutoCloseable {
      * @return this session
      * @throws IllegalArgumentException if the model has no template that can be read, the template refuses the chat or leaves its tools, calls or
      *     results out, or the session's context has no room for all of its tokens; none is appended then
-     * @throws IllegalStateException if the session is closed, in use by another thread, or generates and tells this listener
+     * @throws IllegalStateException if the session is closed, in use by another thread, or generates and calls this listener
      */
     public Session appendChat(ChatPrompt prompt) {
         return append("messages", prompts.encodeChat(Checks.notNull(prompt, "prompt")));
@@ -80,7 +80,7 @@ public final class Session implements AutoCloseable {
      *
      * @param tools the tools of the prompt; empty for answers without calls
      * @throws IllegalArgumentException if there are tools, and the model's template writes calls in a way that is not known
-     * @throws IllegalStateException if the session is closed, in use by another thread, or generates and tells this listener
+     * @throws IllegalStateException if the session is closed, in use by another thread, or generates and calls this listener
      */
     public AnswerFormat answerFormat(List<ToolDefinition> tools) {
         boolean entered = state.enterAlone("answerFormat");
@@ -98,7 +98,7 @@ public final class Session implements AutoCloseable {
      * @return this session
      * @throws IllegalArgumentException if an id is outside of the vocabulary, or the session's context has no room for all of them; none is
      *     appended then
-     * @throws IllegalStateException if the session is closed, in use by another thread, or generates and tells this listener
+     * @throws IllegalStateException if the session is closed, in use by another thread, or generates and calls this listener
      */
     public Session append(int... ids) {
         return append("ids", Checks.notNull(ids, "ids"));
@@ -141,10 +141,10 @@ public final class Session implements AutoCloseable {
     }
 
     /**
-     * Generates text, and tells of each token as it comes.
+     * Generates text, and reports each token when it is generated.
      *
      * @param options how tokens are chosen, and when the text ends
-     * @param listener is told of each token, and may end the text
+     * @param listener receives each token, and may end the text
      * @return the text
      * @throws IllegalStateException if the session is closed, before or while it generates, is in use by another thread or by the caller
      *     of this listener, or has no token yet
@@ -281,7 +281,7 @@ public final class Session implements AutoCloseable {
      * @param length tokens to keep, 0 to {@link #length}
      * @return this session
      * @throws IllegalArgumentException if there are not as many, or older ones were dropped to slide
-     * @throws IllegalStateException if the session is closed, in use by another thread, or generates and tells this listener
+     * @throws IllegalStateException if the session is closed, in use by another thread, or generates and calls this listener
      */
     public Session truncate(int length) {
         boolean entered = state.enterAlone("truncate");

@@ -13,7 +13,7 @@ import java.util.Map;
 /**
  * Vectors of texts by a language model, such as Qwen3-Embedding (Zhang et al. 2025): the states of a text's tokens after the final
  * normalization become one vector, as the model's file says: the {@code modules.json} of sentence-transformers in a folder, or
- * {@code pooling_type} in a GGUF file. Where a file says nothing, it is the state of the last token, of length 1.
+ * {@code pooling_type} in a GGUF file. The default is the state of the last token, of length 1.
  *
  * <p>Texts get the tokens that the model's file puts around them, among them the end token that such models expect. A vector has the same
  * bits alone and in any batch, and on any number of threads. Thread-safe; embedders of one model compute one call at a time, and share
@@ -71,7 +71,7 @@ public final class TextEmbedder implements Embedder {
     }
 
     /**
-     * {@return an embedder of the same model with vectors of length 1, or as they are}
+     * {@return an embedder of the same model with vectors of length 1, or of any length}
      *
      * @param normalized whether vectors have length 1
      */

@@ -93,7 +93,7 @@ public final class TextReranker implements AutoCloseable {
     /**
      * Returns a reranker of the same model and memory with another instruction.
      *
-     * @param newInstruction says which passages are wanted, in English, as the models were trained; {@link #WEB_SEARCH} where nothing is said
+     * @param newInstruction a description of the wanted passages, in English, as the models were trained; {@link #WEB_SEARCH} where nothing is said
      * @return the reranker, which closes with this one
      */
     public TextReranker withInstruction(String newInstruction) {

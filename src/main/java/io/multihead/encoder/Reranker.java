@@ -79,7 +79,7 @@ public final class Reranker implements AutoCloseable {
 
     /**
      * Does the same with matrices and the table of words rounded to a format: Q8_0 takes 0.27 of the memory of f32, bf16 and f16 half. Other tables,
-     * biases and norms stay as they are.
+     * biases and norms are not rounded.
      *
      * @param cpu threads of this and every call; stays the caller's
      * @param path the model's folder, or a GGUF file of llama.cpp's

@@ -93,7 +93,7 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
 
     /**
      * Does the same with matrices and the table of words rounded to a format: Q8_0 takes 0.27 of the memory of f32, bf16 and f16 half. Other tables,
-     * biases and norms stay as they are.
+     * biases and norms are not rounded.
      *
      * @param cpu threads of this and every call; stays the caller's
      * @param path the model's folder, or a GGUF file of llama.cpp's
@@ -153,8 +153,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Loads a model from an ONNX file that PyTorch exported, as in langchain4j's model jars, and a {@code tokenizer.json}. Such files
-     * say nothing of pooling, prompts and the length of texts: vectors are normalized, there are no prompts, and texts may
+     * Loads a model from an ONNX file that PyTorch exported, as in langchain4j's model jars, and a {@code tokenizer.json}. Such files have no
+     * pooling, prompts and length of texts: vectors are normalized, there are no prompts, and texts may
      * have as many tokens as the model has positions. Threads are used as by {@link #load}.
      *
      * @param cpu threads of this and every call; stays the caller's

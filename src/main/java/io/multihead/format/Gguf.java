@@ -211,7 +211,7 @@ public final class Gguf {
     }
 
     /**
-     * {@return the texts of an array, as {@link GgufValue#strings} says}
+     * {@return the texts of an array, as of {@link GgufValue#strings}}
      *
      * @param key such as {@code tokenizer.ggml.tokens}
      * @throws IllegalArgumentException if there is no array of strings, or one of them is not UTF-8

@@ -265,7 +265,7 @@ public final class GgufValue {
      * Returns the texts of an array. All are checked at once; each becomes a string when it is asked for, and again when it is
      * asked for again.
      *
-     * @return an unmodifiable list on the memory of the file, with eight bytes of its own for each text
+     * @return an unmodifiable list on the memory of the file, with eight more bytes for each text
      * @throws IllegalArgumentException if this is no array of strings, or one of them is not UTF-8
      */
     public List<String> strings() {

@@ -272,7 +272,7 @@ public final class PackedWeights {
     }
 
     /**
-     * Returns weights of some outputs alone: copies of their columns as they are stored, so that products have the same bits.
+     * Returns weights of some outputs alone: copies of their columns in the stored format, so that products have the same bits.
      *
      * @param arena allocates native memory; a shared one if several threads are to multiply
      * @param outputs numbers of columns, in the order wanted
@@ -286,7 +286,7 @@ public final class PackedWeights {
     }
 
     /**
-     * Returns weights of some inputs alone: copies of their rows as they are stored. Inputs of one block share scales, so that they stay
+     * Returns weights of some inputs alone: copies of their rows in the stored format. Inputs of one block share scales, so that they stay
      * together.
      *
      * @param arena allocates native memory; a shared one if several threads are to multiply

@@ -10,7 +10,7 @@ import java.util.Map;
 /**
  * The texts that a model may write: JSON by a schema, or a grammar in the notation of llama.cpp (GBNF). A text of which a token is chosen
  * can always be ended; a token after which it could not is not allowed, and one that ends the text only where the text is complete. A
- * text that {@code maxTokens} cut off is incomplete, which its finish reason says.
+ * text that {@code maxTokens} truncates is incomplete, as its finish reason tells.
  *
  * <p>The factories compile grammars and refuse unsupported constructs; nothing is approximated. Immutable and thread-safe. All texts of a grammar
  * share computed masks of tokens, within some megabytes.

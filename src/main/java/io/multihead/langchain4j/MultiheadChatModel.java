@@ -137,7 +137,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         }
 
         /**
-         * Chooses how chats are written. Without it, as the model's file says.
+         * Chooses how chats are written. The default is the template of the model's file.
          *
          * @param newTemplate the template
          * @return this
@@ -183,7 +183,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         }
 
         /**
-         * Sets who is told of requests, answers and errors, of streams, too.
+         * Sets the listeners of requests, answers and errors, also of streams.
          *
          * @param newListeners the listeners, in the order in which they are told
          * @return this

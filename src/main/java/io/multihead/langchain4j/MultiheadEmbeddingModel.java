@@ -299,8 +299,8 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
         }
 
         /**
-         * Sets how many tokens of a text count, {@code [CLS]} and {@code [SEP]} included. Without it, the folder or packed file
-         * says so, or the model's positions.
+         * Sets how many tokens of a text count, {@code [CLS]} and {@code [SEP]} included. The default is the length of the folder or packed file, or
+         * the model's positions.
          *
          * @param newMaxTokens 3 to the model's positions
          * @return this

@@ -90,7 +90,7 @@ public final class MultiheadScoringModel implements ScoringModel, AutoCloseable 
         }
 
         /**
-         * Sets how many tokens of a query and a text count, {@code [CLS]} and both {@code [SEP]} included. Without it, the folder says so.
+         * Sets how many tokens of a query and a text count, {@code [CLS]} and both {@code [SEP]} included. The default is the folder's length.
          *
          * @param newMaxTokens 3 to the model's positions
          * @return this

@@ -157,7 +157,7 @@ public final class MultiheadTextEmbeddingModel implements EmbeddingModel, AutoCl
          * @return the model
          * @throws UncheckedIOException if a file is missing or cannot be read
          * @throws IllegalArgumentException if no path was given, or the model is malformed or not implemented
-         * @throws IllegalStateException if the file says that there are no vectors of texts, or the given Compute is closed
+         * @throws IllegalStateException if the file has no vectors of texts, or the given Compute is closed
          */
         public MultiheadTextEmbeddingModel build() {
             return open();

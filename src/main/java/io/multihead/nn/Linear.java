@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * {@code bias [outputs]} or none. The input has one axis or more.
  *
  * <p>{@link #forward} multiplies with weights packed at the first call and again at the first one after {@link #parametersChanged}, or with
- * packed weights that it was given; {@link #record} reads the weights as they are. Both give the same bits, for any number of threads. Sums
+ * packed weights that it was given; {@link #record} reads the weights without packing. Both give the same bits, for any number of threads. Sums
  * are f32. Thread-safe as {@link Layer} says; the parameters stay the caller's.
  */
 public final class Linear implements Layer {

@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  * over the depth. Recording keeps every layer's output. Inference keeps two outputs at a time, of a part of the input if the layers allow it ({@link
  * Layer#independentAxes}): about 4 MiB each, for any batch.
  *
- * <p>Layers share a parameter if the very same tensor has the same name in both, such as a head that is the embedding's table: it is there
+ * <p>Layers share a parameter if the same tensor has the same name in both, such as a head that is the embedding's table: it is there
  * once, and its gradients add up.
  *
  * <p>Each layer has its own seed of dropout, computed from the pass's seed and the layer's place. As thread-safe as its layers.

@@ -61,8 +61,7 @@ public final class RopeConfigReader {
     /**
      * This reader for a model that rotates a part of each head.
      *
-     * @param newPartialRotaryFactor {@code partial_rotary_factor} of the file, above 0 and at most 1; a dictionary with one of its
-     *     own overrides it
+     * @param newPartialRotaryFactor {@code partial_rotary_factor} of the file, above 0 and at most 1; a value in the dictionary overrides it
      * @return the changed reader
      * @throws IllegalArgumentException if it is out of its range
      */
@@ -88,7 +87,7 @@ public final class RopeConfigReader {
      * This reader for sequences that stay shorter than the model allows. It decides between the short and the long factors of
      * {@code longrope} and nothing else; see {@link RopeScaling.LongRope}.
      *
-     * @param newContext tokens that sequences may come to, at least 1; {@code maxPositions} unless this says otherwise
+     * @param newContext tokens that sequences may come to, at least 1; {@code maxPositions} unless this is set
      * @return the changed reader
      * @throws IllegalArgumentException if it is out of its range
      */

@@ -13,7 +13,7 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 
 /**
- * Cosines and sines of the very tokens of a call, rather than of positions: the ONNX operator RotaryEmbedding (opset 23) without {@code
+ * Cosines and sines for the tokens of one call, rather than for positions: the ONNX operator RotaryEmbedding (opset 23) without {@code
  * position_ids}, and models that compute both once per step for all layers. Where angles belong to positions, {@link Rope} has them.
  *
  * <p>Both tensors are {@code [batch, tokens, rotaryDims / 2]}, or {@code [tokens, rotaryDims / 2]} for all sequences alike, of any strides
@@ -21,7 +21,7 @@ import io.multihead.tensor.Tensor;
  * cosines are written to the same memory. As in {@link Rope}, elements beyond {@code rotaryDims} are copied, bit by bit between equal
  * types.
  *
- * <p>Immutable and thread-safe, as long as nobody writes to the tensors during a call; same bits for any number of threads, layout
+ * <p>Immutable and thread-safe, as long as no thread writes to the tensors during a call; same bits for any number of threads, layout
  * and vector width. A warm call allocates nothing.
  */
 public final class TokenAngles {

@@ -180,7 +180,7 @@ public final class ReferenceRope {
     }
 
     /**
-     * Returns LongRoPE (Ding et al. 2024, equation 3, without the initial tokens): each frequency is divided by a factor of its own.
+     * Returns LongRoPE (Ding et al. 2024, equation 3, without the initial tokens): each frequency is divided by its own factor.
      *
      * @param by one factor per pair
      * @param scale the factor of cosine and sine

@@ -97,7 +97,7 @@ public final class Tensor {
 
     /**
      * {@return a dense I8 tensor of 1 for true and 0 for false, as masks take them}. Java stores no boolean array that memory can be viewed
-     * through, so the flags are copied to an array that the tensor shares with nobody.
+     * through, so the flags are copied to a new array.
      *
      * @param flags the elements, row-major
      * @param dims the sizes; none means one axis as long as the array

@@ -68,7 +68,7 @@ public final class SentencePieceTokenizer extends WordTokenizer {
      * {@return a tokenizer of a vocabulary with scores}
      *
      * @param vocabulary tokens with types and scores
-     * @param special the ids of tokens with a meaning of their own
+     * @param special the ids of special tokens
      * @param prefix where a space is put before text
      * @throws IllegalArgumentException if the vocabulary has no scores, some but not all byte tokens, or neither byte tokens nor an
      *     unknown token

@@ -50,7 +50,7 @@ public final class Tokenizers {
      * {@return the tokenizer of an encoder's GGUF file, by the keys {@code tokenizer.ggml.*}: WordPiece ({@code bert}), byte pairs
      * ({@code gpt2}) or Unigram ({@code t5})}
      *
-     * <p>Text is in lower case without accents unless {@code normalizer.lowercase} and {@code normalizer.strip_accents} say otherwise. Files
+     * <p>Text is in lower case without accents unless {@code normalizer.lowercase} and {@code normalizer.strip_accents} have another setting. Files
      * of ModernBERT ({@code modern-bert}) compose characters (NFC), as its {@code tokenizer.json} does.
      *
      * @param file which may be unmapped afterwards

@@ -17,8 +17,8 @@ import org.jspecify.annotations.Nullable;
  * attention(query W_q,i, key W_k,i, value W_v,i)}, with every option of PyTorch's {@code nn.MultiheadAttention} and Keras's {@code
  * MultiHeadAttention}, and with query heads that share key and value heads (Ainslie et al. 2023).
  *
- * <p>The layer owns no parameter: it keeps the tensors it was given, and the first inference packs the weights into memory of
- * its own. So the memory of the parameters must stay alive, and after changing it callers call {@link #parametersChanged}. Inputs and
+ * <p>The layer owns no parameter: it keeps the tensors it was given, and the first inference packs the weights into new memory. So the memory of the
+ * parameters must stay alive, and after changing it callers call {@link #parametersChanged}. Inputs and
  * parameters may have any floating element type and any strides; arithmetic is f32.
  *
  * <p>Thread-safe: one layer serves any number of threads.

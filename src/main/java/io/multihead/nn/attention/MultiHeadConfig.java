@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * The configuration of a {@link MultiHeadAttention}. {@link #of(long, int)} gives the defaults, {@code withX} changes one of them;
  * {@code docs/reference/layer-options.md} maps PyTorch's and Keras's names. Immutable and thread-safe; two with the same options are equal,
- * where masks and sinks are the very same objects.
+ * where masks and sinks are the same objects.
  */
 public final class MultiHeadConfig {
     private final Options options;
@@ -131,7 +131,7 @@ public final class MultiHeadConfig {
     }
 
     /**
-     * {@return a configuration whose heads have a size of their own, as in Keras; with biases, without a mask}
+     * {@return a configuration with an independent size of heads, as in Keras; with biases, without a mask}
      *
      * @param embedDim features of every input and of the output
      * @param heads how many heads

@@ -10,8 +10,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * The inputs of one call of {@link MultiHeadAttention}. Immutable; tensors are shared, not copied, and must stay unchanged during the call.
  *
- * <p>Query, key and value are {@code [batch, tokens, features]}, {@code [tokens, batch, features]} when the configuration
- * says so, {@code [tokens, features]} without a batch, or have more axes: then the configuration's attention axes are
+ * <p>Query, key and value are {@code [batch, tokens, features]}, {@code [tokens, batch, features]} if the configuration is not batch-first, {@code
+ * [tokens, features]} without a batch, or have more axes: then the configuration's attention axes are
  * flattened into tokens, and all others but the last into the batch. Element types are floating, strides free. Below, {@code queries} and {@code
  * keys} are the numbers of tokens after this flattening.
  *

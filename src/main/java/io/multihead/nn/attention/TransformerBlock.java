@@ -235,7 +235,7 @@ public final class TransformerBlock implements Layer {
         return config;
     }
 
-    /** {@return the block's attention, the very layer} */
+    /** {@return the block's attention layer} */
     public MultiHeadAttention attention() {
         return attention.attention();
     }
