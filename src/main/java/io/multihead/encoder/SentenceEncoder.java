@@ -117,7 +117,7 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
      * @param adapter the folder with {@code adapter_config.json} and {@code adapter_model.safetensors}
      * @return the encoder
      * @throws IOException if a file is missing or cannot be read
-     * @throws IllegalArgumentException as that method does, or if adapters are of another kind or model; the message names what does not fit
+     * @throws IllegalArgumentException as that method does, or if adapters are of another kind or model; the message names the setting
      */
     public static SentenceEncoder loadAdapted(Compute cpu, Path path, Path adapter) throws IOException {
         return load(Loading.adapted(Checks.notNull(cpu, "cpu"), Checks.notNull(adapter, "adapter")), path);

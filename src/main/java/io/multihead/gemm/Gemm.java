@@ -45,7 +45,7 @@ public final class Gemm {
 
     /**
      * Multiplies with weights packed once. With their transpose, as gradients with respect to a layer's inputs are computed, the panels are
-     * widened and packed again, as many at a time as a thread multiplies with: the bits are those of a product with
+     * widened and packed again, as many at a time as a thread multiplies with: the bits are the bits of a product with
      * {@link PackedWeights#unpack}, and inputs are not rounded to 8 bits.
      *
      * @param cpu threads and scratch

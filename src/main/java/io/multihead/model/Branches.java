@@ -8,7 +8,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Parts that read the same states, each with norms of its own, and whose results are added up: {@code after1(part1(before1(x))) +
+ * Parts that read the same states, each with its own norms, and whose results are added: {@code after1(part1(before1(x))) +
  * after2(part2(before2(x))) + ...}, as Gemma 4 has a feed-forward network beside experts. Immutable and thread-safe; a warm call allocates
  * nothing of its own.
  */
@@ -49,7 +49,7 @@ public final class Branches implements Part {
     /**
      * Returns parts side by side.
      *
-     * @param branches at least one, without norms of sums, which are those of the states
+     * @param branches at least one, without norms of sums, which belong to the states
      * @return the part
      * @throws IllegalArgumentException if there is none, states differ in size, or one has a norm of sums
      */

@@ -75,7 +75,7 @@ public final class Linear implements Layer {
     }
 
     /**
-     * Returns a layer of frozen weights, packed in any format, as those of a file. Its weight is no parameter and has no gradient, and of the
+     * Returns a layer of frozen weights, packed in any format, such as of a file. Its weight is no parameter and has no gradient, and of the
      * weights there is no other copy: gradients with respect to inputs are products with the panels, as {@link Gemm#multiply(Compute, Tensor,
      * PackedWeights, Tensor, GemmOptions)} computes them.
      *

@@ -16,8 +16,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A linear layer with a low-rank adapter beside it (Hu et al. 2022, "LoRA"): {@code y = f(x) + scale B (A x)}. With a layer of packed weights
- * f is frozen, in f32 or quantized (Dettmers et al. 2023, "QLoRA"), and takes the memory of its panels alone; what is trained are
- * {@code lora_A.weight} and {@code lora_B.weight}. A bias of f is {@code base_layer.bias}, as in PEFT.
+ * f is frozen, in f32 or quantized (Dettmers et al. 2023, "QLoRA"), and takes the memory of its panels alone. The trained parameters are {@code
+ * lora_A.weight} and {@code lora_B.weight}. A bias of f is {@code base_layer.bias}, as in PEFT.
  *
  * <p>The input has one axis or more. Sums are f32; the same bits for any number of threads. Thread-safe as {@link Layer} says.
  */

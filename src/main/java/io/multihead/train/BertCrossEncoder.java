@@ -69,12 +69,11 @@ public final class BertCrossEncoder {
      * deviation of 0.02; its pooling layer is read where the folder has one.
      *
      * @param arena owns the parameters, which must stay open
-     * @param folder what transformers or sentence-transformers wrote
-     * @param seed of what is drawn; the same one gives the same head
+     * @param folder of transformers or sentence-transformers
+     * @param seed of the head; the same seed gives the same head
      * @return the cross-encoder
      * @throws IOException if a file cannot be read
-     * @throws IllegalArgumentException if the folder has another kind of model, several labels, or one token type; the message names what does
-     *     not fit
+     * @throws IllegalArgumentException if the folder has another kind of model, several labels, or one token type; the message names the setting
      */
     public static BertCrossEncoder load(Arena arena, Path folder, long seed) throws IOException {
         BertLayers encoder = BertLayers.load(arena, folder);
@@ -113,7 +112,7 @@ public final class BertCrossEncoder {
     }
 
     /**
-     * Returns the parameters: those of {@link BertLayers#parameters}, then {@code pooler.dense.*} and {@code classifier.*}.
+     * Returns the parameters: {@link BertLayers#parameters}, then {@code pooler.dense.*} and {@code classifier.*}.
      *
      * @return an unmodifiable map of f32 tensors, which an optimizer may change
      */
@@ -122,7 +121,7 @@ public final class BertCrossEncoder {
     }
 
     /**
-     * Returns gradients of zeros for all parameters, or for those of some names.
+     * Returns gradients of zeros for all parameters, or for parameters of some names.
      *
      * @param arena owns the memory
      * @param trained tells which parameters are trained, by name
@@ -137,7 +136,7 @@ public final class BertCrossEncoder {
      *
      * @param cpu threads and scratch
      * @param first texts of the pairs, one or more
-     * @param second as many texts; what is beyond the most tokens of a pair is cut off, of the longer text first
+     * @param second as many texts; a pair with too many tokens is truncated, the longer text first
      * @return a number for each pair
      */
     public float[] scores(Compute cpu, List<String> first, List<String> second) {
@@ -156,7 +155,7 @@ public final class BertCrossEncoder {
      * @param cpu threads and scratch
      * @param pairs texts, and whether they belong together
      * @param gradients by the names of the parameters; those without one are frozen
-     * @param seed what dropout draws from
+     * @param seed of dropout
      * @return the mean binary cross-entropy, in nats
      * @throws IllegalArgumentException if a gradient does not fit; nothing has been written then
      */

@@ -36,8 +36,8 @@ import org.jspecify.annotations.Nullable;
  * other sentence encoders are made. It reads the weights of a folder that transformers or sentence-transformers wrote, and writes such a folder,
  * which {@code io.multihead.encoder.SentenceEncoder} and sentence-transformers load.
  *
- * <p>The parameters are f32 copies in an arena of the caller. Texts of a batch are packed one after another: nothing is padded. Dropout, which
- * is 0 by default, is that of {@link TransformerBlock} and after the norm of embeddings; transformers has none between the two products of a
+ * <p>The parameters are f32 copies in an arena of the caller. Texts of a batch are packed one after another: nothing is padded. Dropout, which is 0
+ * by default, applies as in {@link TransformerBlock}, and after the norm of embeddings; transformers has none between the two products of a
  * feed-forward layer. {@link #embed} is thread-safe; parameters may change only while no call runs.
  */
 public final class BertLayers {
@@ -153,7 +153,7 @@ public final class BertLayers {
     }
 
     /**
-     * {@return the parameters: those of embeddings by transformers' names, those of blocks by the names of {@link TransformerBlock} after
+     * {@return the parameters: of embeddings by transformers' names, of blocks by the names of {@link TransformerBlock} after
      * {@code encoder.layer.0.} and so on; an unmodifiable map of f32 tensors, which an optimizer may change}
      */
     public Map<String, Tensor> parameters() {
@@ -181,7 +181,7 @@ public final class BertLayers {
     }
 
     /**
-     * Returns gradients of zeros for all parameters, or for those of some names: parameters without a gradient stay as they are.
+     * Returns gradients of zeros for all parameters, or for parameters of some names. Parameters without a gradient do not change.
      *
      * @param arena owns the memory
      * @param trained tells which parameters are trained, by name

@@ -71,11 +71,11 @@ public final class BertMaskedModel {
      * Loads a folder of {@code BertForMaskedLM}.
      *
      * @param arena owns the parameters, which must stay open
-     * @param folder what transformers wrote; {@link #save} copies its other files
+     * @param folder of transformers; {@link #save} copies its other files
      * @return the model
      * @throws IOException if a file cannot be read
-     * @throws IllegalArgumentException if the folder has another kind of model, or a last layer that is not the table of words; the message names
-     *     what does not fit
+     * @throws IllegalArgumentException if the folder has another kind of model, or a last layer that is not the table of words; the message names the
+     *     setting
      */
     public static BertMaskedModel load(Arena arena, Path folder) throws IOException {
         BertLayers encoder = BertLayers.load(arena, folder);
@@ -138,7 +138,7 @@ public final class BertMaskedModel {
     }
 
     /**
-     * Returns the parameters: those of {@link BertLayers#parameters}, then those of the head by transformers' names. The last layer's matrix is
+     * Returns the parameters: {@link BertLayers#parameters}, then the parameters of the head by transformers' names. The last layer's matrix is
      * the table of words.
      *
      * @return an unmodifiable map of f32 tensors, which an optimizer may change
@@ -148,7 +148,7 @@ public final class BertMaskedModel {
     }
 
     /**
-     * Returns gradients of zeros for all parameters, or for those of some names.
+     * Returns gradients of zeros for all parameters, or for parameters of some names.
      *
      * @param arena owns the memory
      * @param trained tells which parameters are trained, by name
@@ -164,7 +164,7 @@ public final class BertMaskedModel {
      * @param cpu threads and scratch
      * @param windows of {@link TokenWindows#masked}
      * @param gradients by the names of the parameters; those without one are frozen
-     * @param seed what dropout draws from
+     * @param seed of dropout
      * @return the mean cross-entropy of a chosen token, in nats; 0 if none was chosen
      * @throws IllegalArgumentException if windows are too long or have other ids, or a gradient does not fit; nothing has been written then
      */

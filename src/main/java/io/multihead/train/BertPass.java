@@ -26,7 +26,7 @@ public final class BertPass implements AutoCloseable {
     }
 
     /**
-     * Adds the gradients of parameters, given those of the vectors.
+     * Adds the gradients of parameters, given the gradients of the vectors.
      *
      * @param vectorGradient of the vectors' shape
      * @param gradients by the names of the parameters, added to; a parameter without one is not trained

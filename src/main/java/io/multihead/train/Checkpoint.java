@@ -13,9 +13,9 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * A safetensors file of all that training goes on from: the parameters, the state of the optimizer, a description of the model, and
- * counters of the caller's own, such as the step, the position in the data and the seed of dropout. Training that goes on from it has the
- * bits of training that was not interrupted. Stateless.
+ * A safetensors file from which training continues: the parameters, the state of the optimizer, a description of the model, and counters of the
+ * caller, such as the step, the position in the data and the seed of dropout. Training from it has the bits of training that was not interrupted.
+ * Stateless.
  */
 public final class Checkpoint {
     private static final String PARAMETER = "parameter.";

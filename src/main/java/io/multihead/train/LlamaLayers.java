@@ -208,7 +208,7 @@ public final class LlamaLayers {
 
     /**
      * {@return the model as one layer, from ids {@code [batch, tokens]} in f32 to logits {@code [batch, tokens, vocabulary]}; the very
-     * layers that an optimizer trains}. Its parameters have Hugging Face's names, but those of blocks, which have the names of {@link
+     * layers that an optimizer trains}. Its parameters have Hugging Face's names, except the parameters of blocks, which have the names of {@link
      * TransformerBlock} after {@code model.layers.0.} and so on.
      */
     public Sequence layers() {
@@ -314,8 +314,8 @@ public final class LlamaLayers {
     }
 
     /**
-     * Puts the settings and the weights into a GGUF file, in f32; the tokenizer is put by its own class. Queries and keys are permuted, as
-     * converters do, so that scores are sums in another order: logits of the file are those of these layers within rounding.
+     * Puts the settings and the weights into a GGUF file, in f32; the tokenizer is put by its own class. Queries and keys are permuted, as by
+     * converters, so scores are sums in another order. Logits of the file equal the logits of these layers within rounding.
      *
      * @param to the file in the making; the parameters must stay open and unchanged until it is written
      * @return the same
@@ -454,7 +454,7 @@ public final class LlamaLayers {
         }
 
         /**
-         * {@return these sizes with a head of its own or without}
+         * {@return these sizes with a separate head or without}
          *
          * @param tied whether the head is the table of embeddings
          */

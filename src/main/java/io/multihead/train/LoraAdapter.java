@@ -33,9 +33,9 @@ import org.jspecify.annotations.Nullable;
  * Low-rank adapters of a model's matrices (Hu et al. 2022, "LoRA"): {@code W + alpha / rank B A}, of which A and B are trained and W is frozen,
  * in f32 or quantized (Dettmers et al. 2023, "QLoRA"). They are saved as PEFT saves them.
  *
- * <p>{@link #apply} writes the sums into the model's own matrices, where all layers compute with them; {@link #backward} makes gradients of A and
- * B from those of the sums. So the state of the optimizer is that of the adapters alone, and a model is merged at all times; its matrices and their
- * gradients are dense. Dropout of adapters' inputs, which PEFT may have, there is none.
+ * <p>{@link #apply} writes the sums into the model's own matrices, where all layers compute with them; {@link #backward} computes gradients of A and
+ * B from the gradients of the sums. So the optimizer has state for the adapters alone, and a model is always merged. Its matrices and their gradients
+ * are dense. Adapters' inputs have no dropout, unlike in PEFT.
  *
  * <p>For one caller at a time. The same bits for any number of threads.
  */
@@ -184,8 +184,8 @@ public final class LoraAdapter {
      * {@return fresh adapters, which change nothing yet: A uniform within {@code 1 / sqrt(inputs)}, as PEFT draws it, and B zeros}
      *
      * @param arena owns the adapters and the frozen copies, and must stay open
-     * @param weights the model's own by Hugging Face's names, such as {@link LlamaLayers#weights()}; those that are adapted are copied or
-     *     quantized now, and overwritten by {@link #apply}
+     * @param weights the model's own by Hugging Face's names, such as {@link LlamaLayers#weights()}; adapted weights are copied or quantized now, and
+     *     overwritten by {@link #apply}
      * @param config the adapted modules
      * @param seed any number; the same one gives the same adapters
      * @throws IllegalArgumentException if a module has no matrix, or rows are not whole blocks
@@ -256,8 +256,8 @@ public final class LoraAdapter {
     }
 
     /**
-     * Writes the sums of frozen weights and adapters into the model's matrices: before training, after each step, and after loading. Then the
-     * model's {@code parametersChanged} is to be called.
+     * Writes the sums of frozen weights and adapters into the model's matrices: before training, after each step, and after loading. Call the model's
+     * {@code parametersChanged} afterwards.
      *
      * @param cpu threads and scratch
      */

@@ -35,10 +35,10 @@ import java.util.TreeSet;
 
 /**
  * A decoder of Llama's shape whose matrices are frozen and packed, in f32 or quantized, with low-rank adapters that are trained beside them
- * (Dettmers et al. 2023, "QLoRA"). Of a matrix there is nothing but its panels: gradients pass through them, and none is kept for it. So a step
- * needs the memory of the panels, of what a pass records, and of adapters, their gradients and the state of the optimizer.
+ * (Dettmers et al. 2023, "QLoRA"). A matrix has only its panels: gradients pass through them, and the matrix has no gradient. So a step needs memory
+ * for the panels, the recorded pass, and the adapters with their gradients and the state of the optimizer.
  *
- * <p>The table of words is kept as the folder has it, the norms in f32; neither is trained. Adapters become files of PEFT, which
+ * <p>The embedding table keeps the type of the folder, the norms are f32; neither is trained. Adapters become files of PEFT, which
  * {@code LoadOptions.withAdapter} merges into the model at loading, and which {@link LoraAdapter} reads. Thread-safe as {@link Layer} says.
  */
 public final class LoraLlama {
@@ -71,7 +71,7 @@ public final class LoraLlama {
      *
      * @param arena owns panels, tables and adapters, and must stay open; a shared one if several threads compute
      * @param folder {@code config.json} of model type {@code llama}, and weights of any floating type in safetensors
-     * @param config which modules have adapters, and the blocks that all projections are rounded to; a head of its own and a tied one stay f32
+     * @param config the modules with adapters, and the type of blocks of all projections; a separate head and a tied one stay f32
      * @param seed any number; the same one gives the same adapters
      * @return the model
      * @throws IOException if a file cannot be read
@@ -99,7 +99,7 @@ public final class LoraLlama {
     }
 
     /**
-     * {@return A and B of all modules by the names that they have in {@link #layers()}, in an unmodifiable map: what an optimizer trains}
+     * {@return A and B of all modules by the names that they have in {@link #layers()}, in an unmodifiable map, for an optimizer}
      */
     public Map<String, Tensor> adapters() {
         return adapters;

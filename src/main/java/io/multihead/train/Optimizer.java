@@ -23,8 +23,7 @@ public interface Optimizer {
     void step(Compute cpu, Map<String, Tensor> gradients, double rate);
 
     /**
-     * {@return the state that training goes on from; an unmodifiable map of f32 tensors on the heap, by name: the very arrays that the next
-     * step changes}
+     * {@return the state from which training continues; an unmodifiable map of f32 tensors on the heap, by name, whose arrays the next step changes}
      */
     Map<String, Tensor> state();
 

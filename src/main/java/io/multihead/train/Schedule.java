@@ -3,7 +3,7 @@ package io.multihead.train;
 import io.multihead.internal.base.Checks;
 import java.util.function.DoubleUnaryOperator;
 
-/** The learning rate of each step, counted from 0. Those of this interface are immutable and thread-safe. */
+/** The learning rate of each step, counted from 0. The schedules of this interface are immutable and thread-safe. */
 @FunctionalInterface
 public interface Schedule {
     /**
@@ -31,7 +31,7 @@ public interface Schedule {
      * @param peak the highest rate
      * @param warmUp steps until it is reached, 0 for none
      * @param all steps in all; later ones have rate 0
-     * @throws IllegalArgumentException if a number is below 0, or there are fewer steps than those of the warm-up
+     * @throws IllegalArgumentException if a number is below 0, or there are fewer steps than warm-up steps
      */
     static Schedule linear(double peak, long warmUp, long all) {
         return warmed(peak, warmUp, all, done -> 1 - done);
@@ -44,7 +44,7 @@ public interface Schedule {
      * @param least the part of {@code peak} at which it ends and stays, 0 to 1
      * @param warmUp steps until the peak is reached, 0 for none
      * @param all steps in all
-     * @throws IllegalArgumentException if a number is out of its range, or there are fewer steps than those of the warm-up
+     * @throws IllegalArgumentException if a number is out of its range, or there are fewer steps than warm-up steps
      */
     static Schedule cosine(double peak, double least, long warmUp, long all) {
         if (!(least >= 0 && least <= 1)) {

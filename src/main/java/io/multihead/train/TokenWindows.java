@@ -59,8 +59,8 @@ public final class TokenWindows {
     }
 
     /**
-     * Returns windows at random places, a share of whose tokens is to be found again: eight of ten of them are replaced by the mask, one by any
-     * token, and one stays (Devlin et al. 2019).
+     * Returns windows at random places, with a share of tokens as targets: eight of ten targets are replaced by the mask, one by a random token, and
+     * one stays (Devlin et al. 2019).
      *
      * @param tokens of a text, or of several; at least length
      * @param windows how many
@@ -133,7 +133,7 @@ public final class TokenWindows {
         return ids;
     }
 
-    /** {@return the token that is to be foretold at each place, row-major, or -100 for none: a copy} */
+    /** {@return the target token at each place, row-major, or -100 for none: a copy} */
     public int[] targets() {
         return targets.clone();
     }

@@ -24,9 +24,9 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Self-attention whose projections are layers of the caller's, such as frozen ones with adapters ({@link io.multihead.nn.LoraLinear}):
+ * Self-attention whose projections are layers of the caller, such as frozen layers with adapters ({@link io.multihead.nn.LoraLinear}):
  * {@code o_proj(attention(q_proj(x), k_proj(x), v_proj(x)))}, with the heads, rotary positions, masks and dropout of a configuration. Inputs and
- * outputs are {@code [batch, tokens, features]}. Parameters are those of the layers, with Llama's names before them ({@code q_proj.*},
+ * outputs are {@code [batch, tokens, features]}. Its parameters are the layers' parameters, with Llama's names as prefixes ({@code q_proj.*},
  * {@code k_proj.*}, {@code v_proj.*}, {@code o_proj.*}).
  *
  * <p>As thread-safe as its layers.
@@ -60,13 +60,13 @@ public final class ProjectedAttention implements Layer {
     /**
      * Returns attention between layers.
      *
-     * @param config heads, their sizes, positions and options; what the layers decide (biases, sizes of inputs and of the output) does not count
+     * @param config heads, their sizes, positions and options; biases, and sizes of inputs and of the output, come from the layers instead
      * @param query gives queryHeads x headDim features
      * @param key gives keyValueHeads x headDim features
      * @param value gives keyValueHeads x valueDim features
      * @param output takes queryHeads x valueDim features
      * @return the layer
-     * @throws IllegalArgumentException if the configuration has what is not computed here: biases of keys and values, a key of zeros, norms of
+     * @throws IllegalArgumentException if the configuration has unsupported options: biases of keys and values, a key of zeros, norms of
      *     heads, other axes, scores without a derivative; or the layers' names are several tensors
      */
     public static ProjectedAttention of(MultiHeadConfig config, Layer query, Layer key, Layer value, Layer output) {
