@@ -37,7 +37,7 @@ public final class ReferenceBlockGemm {
     }
 
     /**
-     * Multiplies a matrix by quantised rows, as gradients with respect to a layer's inputs are computed. The bound is {@link Tolerance#gemm} with
+     * Multiplies a matrix by quantized rows, as gradients with respect to a layer's inputs are computed. The bound is {@link Tolerance#gemm} with
      * elements that are rounded to f32 first: of two numbers of a block, a product and a minimum, once.
      *
      * @param a {@code [M, N]}
@@ -75,7 +75,7 @@ public final class ReferenceBlockGemm {
     }
 
     /**
-     * Multiplies a matrix, rounded to 8 bits, by the transpose of quantised rows: the product of {@link #rounded} with dequantised values.
+     * Multiplies a matrix, rounded to 8 bits, by the transpose of quantized rows: the product of {@link #rounded} with dequantized values.
      *
      * @param a {@code [M, K]}
      * @param weights {@code [N, K]}

@@ -1,0 +1,123 @@
+package io.multihead.house;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+
+/** Pages and the Javadoc of public types have one spelling, the American one; the Javadoc names things instead of writing "what ..." or "that of". */
+class EnglishTest {
+    private static final Path MAIN = Path.of("src/main/java/io/multihead");
+
+    /** Words that have another spelling in American English. */
+    private static final Pattern BRITISH =
+            Pattern.compile("(?i)\\b(?:(?:de|re|un)?(?:normal|quant|recogn|initial|optim|serial|"
+                    + "general|summar|organ|special|minim|maxim|stabil|vector|token|random|parallel|material|synchron|visual)"
+                    + "is(?:e|ed|es|ing|ation|ations|er|ers)|(?:neighbour|colour|behaviour|favour|honour|artefact|labelled)\\w*|"
+                    + "licence|analyse|spelt)\\b");
+    /** Clauses and pronouns in place of a noun. */
+    private static final Pattern VAGUE = Pattern.compile("(?i)\\bwhat\\b|\\b(?:that|those) of\\b");
+
+    /** The rest of a line and annotations between a comment and what is public. */
+    private static final Pattern PUBLIC = Pattern.compile("\\s*(?:@[^\n]*\n\\s*)*(?:public|protected) ");
+    /** Code and names, which have their own rules. */
+    private static final Pattern CODE = Pattern.compile(
+            "(?s)<pre>.*?</pre>|\\{@(?:code|link|linkplain|value|snippet)\\s[^}]*}|@param \\w+|<a [^>]*>");
+
+    @Test
+    void pagesHaveOneSpelling() throws IOException {
+        List<String> found = new ArrayList<>();
+        List<Path> pages = files(Path.of("docs"), ".md");
+        pages.addAll(List.of(Path.of("README.md"), Path.of("CONTRIBUTING.md"), Path.of("SECURITY.md")));
+        for (Path page : pages) {
+            // made of measurements, with names of code; or names what earlier versions had
+            if (!page.startsWith("docs/performance") && !page.endsWith("CHANGELOG.md")) {
+                find(page, prose(Files.readString(page)), BRITISH, found);
+            }
+        }
+        assertEquals(List.of(), found);
+        assertTrue(pages.size() > 40, pages.size() + " pages");
+    }
+
+    @Test
+    void publicJavadocIsPlain() throws IOException {
+        List<String> found = new ArrayList<>();
+        int comments = 0;
+        for (Path source : files(MAIN, ".java")) {
+            String code = Files.readString(source);
+            if (!source.startsWith(MAIN.resolve("internal"))
+                    && Pattern.compile("(?m)^public ").matcher(code).find()) {
+                for (String comment : javadoc(code)) {
+                    find(source, comment, BRITISH, found);
+                    find(source, comment, VAGUE, found);
+                    comments++;
+                }
+            }
+        }
+        assertEquals(List.of(), found);
+        assertTrue(comments > 1000, "found only " + comments + " comments");
+    }
+
+    @Test
+    void wordsAreFoundOutsideOfCode() {
+        List<String> found = new ArrayList<>();
+        Path file = Path.of("X");
+        find(
+                file,
+                prose("Normalised rows\n```\ncolour\n```\n    optimise\n`quantise` [x](colour.md)\n"),
+                BRITISH,
+                found);
+        String code =
+                "/** What {@code what} is, with the size\n * that of x. */\n@A\npublic int x;\n/** What. */\nint y;\n";
+        javadoc(code).forEach(comment -> find(file, comment, VAGUE, found));
+        assertEquals(List.of("X: Normalised rows [x]", "X: What is, with the", "X: with the size that of x."), found);
+    }
+
+    private static void find(Path file, String text, Pattern words, List<String> found) {
+        words.matcher(text).results().forEach(match -> {
+            int from = text.lastIndexOf(' ', Math.max(0, match.start() - 15)) + 1;
+            int to = text.indexOf(' ', Math.min(text.length(), match.end() + 10));
+            found.add(file + ": " + text.substring(from, to < 0 ? text.length() : to));
+        });
+    }
+
+    /** The text of a page without code and targets of links. */
+    private static String prose(String page) {
+        return page.replaceAll("(?ms)^\\s*```.*?^\\s*```", "")
+                .replaceAll("(?m)^ {4}.*$", "")
+                .replaceAll("`[^`]*`", "")
+                .replaceAll("]\\([^)]*\\)", "]")
+                .replaceAll("\\s+", " ")
+                .strip();
+    }
+
+    /** The comments of what is public, without code. */
+    private static List<String> javadoc(String code) {
+        List<String> comments = new ArrayList<>();
+        for (int at = code.indexOf("/**"); at >= 0; at = code.indexOf("/**", at + 3)) {
+            int end = code.indexOf("*/", at);
+            if (PUBLIC.matcher(code).region(end + 2, code.length()).lookingAt()) {
+                String comment = code.substring(at + 3, end).replaceAll("(?m)^\\s*\\* ?", "");
+                comments.add(CODE.matcher(comment)
+                        .replaceAll("")
+                        .replaceAll("\\s+", " ")
+                        .strip());
+            }
+        }
+        return comments;
+    }
+
+    private static List<Path> files(Path root, String end) throws IOException {
+        try (Stream<Path> files = Files.walk(root)) {
+            return new ArrayList<>(
+                    files.filter(file -> file.toString().endsWith(end)).sorted().toList());
+        }
+    }
+}
