@@ -169,7 +169,7 @@ record DecoderConfig(
      *
      * @param count experts of a layer
      * @param used experts of a token
-     * @param normalized whether the factors of those that are chosen are divided by their sum
+     * @param normalised whether the factors of those that are chosen are divided by their sum
      * @param dense layers that have one feed-forward layer and no experts
      * @param clamp limits of gates and ups, or null
      * @param beside what computes each token besides

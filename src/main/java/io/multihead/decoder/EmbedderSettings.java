@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * How a model's file makes vectors of texts: the modules of sentence-transformers in a folder, {@code pooling_type} in a GGUF file.
  *
  * @param pooling how states become a vector; null where the file says that they do not
- * @param normalized whether vectors have length 1
+ * @param normalised whether vectors have length 1
  * @param mostTokens of a text, as the folder says; 0 where it does not
  * @param prompts by name
  * @param prompt the one that is put before each text unless a program says otherwise

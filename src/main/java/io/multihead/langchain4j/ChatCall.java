@@ -53,7 +53,7 @@ record ChatCall(
      * Answers a request.
      *
      * @param listener is told of the parts of the answer
-     * @param canceled whether the answer is to end
+     * @param cancelled whether the answer is to end
      *
      * @throws LangChain4jException if the request is wrong or cannot be done, or takes too long, or there is no room for it
      */
