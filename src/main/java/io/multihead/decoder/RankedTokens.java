@@ -16,7 +16,8 @@ final class RankedTokens {
     /** Of the next token's probability, that of the tokens which are sorted together with it: one pass each over all of them. */
     private static final float SHARE = 1 / 16f;
 
-    private static final int DIGIT = 11;
+    /** Two of them hold the bits of a {@link #SHARE}. */
+    private static final int DIGIT = 13;
 
     private final float[] probabilities;
     private final float[] maxima;
@@ -26,10 +27,14 @@ final class RankedTokens {
     private final float[] left;
 
     private int[] found = new int[FIRST_LENGTH];
-    private int count;
-    /** Of {@link #takeMany}: tokens on their way, and how many have a digit. */
-    private int[] moved = {};
+    /** Their probabilities, so that no rank is looked up in the vocabulary. */
+    private float[] values = new float[FIRST_LENGTH];
 
+    private int count;
+    /** Of {@link #takeMany}: how much less probable than the first one, and behind it the id; a copy on its way; how many have a digit. */
+    private long[] keys = {};
+
+    private long[] moved = {};
     private int[] digits = {};
 
     /**
@@ -62,7 +67,7 @@ final class RankedTokens {
     /** Makes the probabilities what they were. */
     void end() {
         for (int rank = 0; rank < count; rank++) {
-            probabilities[found[rank]] = -probabilities[found[rank]];
+            probabilities[found[rank]] = values[rank];
         }
         count = 0;
     }
@@ -89,13 +94,11 @@ final class RankedTokens {
         int first = count;
         for (int block = 0; block < left.length; block++) {
             if (left[block] >= least) {
-                takeFrom(block, least);
+                reserve(VocabularyOps.BLOCK);
+                count = VocabularyOps.select(probabilities, probabilities.length, block, least, found, count);
             }
         }
-        sort(first, Float.floatToRawIntBits(most), Float.floatToRawIntBits(least));
-        for (int rank = first; rank < count; rank++) {
-            probabilities[found[rank]] = -probabilities[found[rank]];
-        }
+        rank(first, Float.floatToRawIntBits(most), Float.floatToRawIntBits(least));
         for (int block = 0; block < left.length; block++) {
             if (left[block] >= least) {
                 left[block] = VocabularyOps.largest(probabilities, probabilities.length, block);
@@ -104,48 +107,67 @@ final class RankedTokens {
         heapify();
     }
 
-    /** Adds the tokens of a block that are probable enough, in order of their ids. */
-    private void takeFrom(int block, float least) {
-        if (found.length - count <= VocabularyOps.BLOCK) {
-            found = Arrays.copyOf(found, 2 * found.length + VocabularyOps.BLOCK);
+    /** Lets so many more tokens be found. */
+    private void reserve(int more) {
+        if (found.length - count < more) {
+            found = Arrays.copyOf(found, 2 * found.length + more);
+            values = Arrays.copyOf(values, found.length);
         }
-        count = VocabularyOps.select(probabilities, probabilities.length, block, least, found, count);
     }
 
-    /** Sorts the tokens that were found last by their probability, by radix: those of equal probability stay in order of their ids. */
-    private void sort(int first, int most, int least) {
+    /** Brings the tokens that were found last, which are in order of their ids, into that of their ranks. */
+    private void rank(int first, int most, int least) {
+        int length = count - first;
+        if (keys.length < length) {
+            keys = new long[found.length];
+            moved = new long[found.length];
+        }
+        for (int i = 0; i < length; i++) {
+            int id = found[first + i];
+            // positive numbers are in the order of their bits
+            keys[i] = (long) (most - Float.floatToRawIntBits(probabilities[id])) << Integer.SIZE | id;
+            probabilities[id] = -probabilities[id];
+        }
+        sort(length, most - least);
+        for (int i = 0; i < length; i++) {
+            found[first + i] = (int) keys[i];
+            values[first + i] = Float.intBitsToFloat(most - (int) (keys[i] >>> Integer.SIZE));
+        }
+    }
+
+    /** Sorts keys by their upper halves, by radix: equal ones stay in order of their ids. */
+    private void sort(int length, int range) {
         if (digits.length == 0) {
             digits = new int[1 << DIGIT];
         }
-        moved = moved.length < count ? new int[found.length] : moved;
-        for (int shift = 0; shift < Integer.SIZE && most - least >>> shift > 0; shift += DIGIT) {
+        for (int shift = 0; shift < Integer.SIZE && range >>> shift > 0; shift += DIGIT) {
             Arrays.fill(digits, 0);
-            for (int rank = first; rank < count; rank++) {
-                digits[digit(found[rank], most, shift)]++;
+            for (int i = 0; i < length; i++) {
+                digits[digit(keys[i], shift)]++;
             }
-            int start = first;
+            int start = 0;
             for (int digit = 0; digit < digits.length; digit++) {
                 int those = digits[digit];
                 digits[digit] = start;
                 start += those;
             }
-            for (int rank = first; rank < count; rank++) {
-                moved[digits[digit(found[rank], most, shift)]++] = found[rank];
+            for (int i = 0; i < length; i++) {
+                moved[digits[digit(keys[i], shift)]++] = keys[i];
             }
-            System.arraycopy(moved, first, found, first, count - first);
+            long[] sorted = moved;
+            moved = keys;
+            keys = sorted;
         }
     }
 
-    /** Positive numbers are in the order of their bits. */
-    private int digit(int id, int most, int shift) {
-        return most - Float.floatToRawIntBits(probabilities[id]) >>> shift & (1 << DIGIT) - 1;
+    private static int digit(long key, int shift) {
+        return (int) (key >>> Integer.SIZE + shift) & (1 << DIGIT) - 1;
     }
 
     private void take(int block) {
         int id = VocabularyOps.first(probabilities, probabilities.length, block, left[block]);
-        if (count == found.length) {
-            found = Arrays.copyOf(found, 2 * count);
-        }
+        reserve(1);
+        values[count] = probabilities[id];
         found[count++] = id;
         probabilities[id] = -probabilities[id];
         left[block] = VocabularyOps.largest(probabilities, probabilities.length, block);
@@ -158,7 +180,7 @@ final class RankedTokens {
 
     /** Returns the probability of a rank; 0 if there are fewer tokens. */
     double probability(int rank) {
-        return has(rank) ? -probabilities[found[rank]] : 0;
+        return has(rank) ? values[rank] : 0;
     }
 
     /** Returns the sum of the probabilities of the most probable tokens, in order of their ranks. */
