@@ -14,11 +14,7 @@ public interface SequenceCache {
     /** {@return the number of layers that keep something} */
     int layers();
 
-    /**
-     * Returns the caches of one kind, each with memory of its own.
-     *
-     * @return this alone, unless it is made of several
-     */
+    /** {@return the caches of one kind, each with memory of its own; this alone, unless it is made of several} */
     default List<? extends SequenceCache> parts() {
         return List.of(this);
     }
@@ -129,9 +125,7 @@ public interface SequenceCache {
      */
     void snapshot(int sequence);
 
-    /**
-     * {@return whether sequences can lose their first tokens, by {@link #slide}}
-     */
+    /** {@return whether sequences can lose their first tokens, by {@link #slide}} */
     boolean slides();
 
     /**

@@ -71,7 +71,6 @@ record SessionParts(List<? extends SequenceCache> parts, List<Integer> layers) {
         }
     }
 
-    /** Returns the tensors of sequences, and adds their metadata. */
     Map<String, LazyTensor> save(Compute cpu, Map<String, String> metadata, int[] sequences) {
         requireAccess(cpu);
         Map<String, LazyTensor> tensors = new LinkedHashMap<>();

@@ -158,7 +158,6 @@ record DecoderConfig(
     enum Values {
         /** One in the file; without it it is malformed. */
         OWN,
-        /** That of the keys. */
         KEYS,
         /** One in the file, or else that of the keys. */
         ANY
@@ -172,7 +171,7 @@ record DecoderConfig(
      * @param normalised whether the factors of those that are chosen are divided by their sum
      * @param dense layers that have one feed-forward layer and no experts
      * @param clamp limits of gates and ups, or null
-     * @param beside what computes each token besides
+     * @param beside the network that computes each token besides
      */
     record ExpertRule(
             int count,
@@ -189,13 +188,12 @@ record DecoderConfig(
             this(count, used, normalised, dense, null, Beside.NOTHING);
         }
 
-        /** Returns these with what computes each token besides. */
         ExpertRule with(Beside newBeside) {
             return new ExpertRule(count, used, normalised, dense, clamp, newBeside);
         }
     }
 
-    /** What computes each token beside the experts that a router chooses. */
+    /** The network that computes each token beside the experts that a router chooses. */
     enum Beside {
         NOTHING,
         /** A network. */

@@ -80,7 +80,7 @@ final class FileTemplates {
         return known;
     }
 
-    /** Returns the template of chats, which is another one where there are tools and the file has it, or fails saying what there is instead. */
+    /** Returns the template of chats, which is another one where there are tools and the file has it, or fails naming the others. */
     ChatTemplate template() {
         ChatTemplate known = parsed;
         if (known == null && standard != null) {

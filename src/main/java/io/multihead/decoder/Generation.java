@@ -230,7 +230,7 @@ final class Generation extends SessionTask {
         return id;
     }
 
-    /** Returns what a token adds to the text: its bytes, or its name if it is a control token that is shown. */
+    /** Returns the bytes that a token adds to the text, or its name if it is a control token that is shown. */
     private String show(int id, TextStream to) {
         return isShown(id) ? to.end() + tokenizer.token(id) : to.append(id);
     }

@@ -15,7 +15,7 @@ import java.util.stream.IntStream;
  * Mamba-2 are of this family, too.
  */
 final class GraniteHybridFamily implements Family {
-    /** What settings are that a {@code config.json} does not say. */
+    /** Defaults of settings that {@code config.json} leaves out. */
     private static final int EXPERTS = 8;
 
     private static final int USED_EXPERTS = 2;

@@ -245,9 +245,7 @@ public final class LanguageModel implements AutoCloseable {
         }
     }
 
-    /**
-     * {@return the tokens of {@link #tokenizer} as constraints read them}. Made at the first call, and kept.
-     */
+    /** {@return the tokens of {@link #tokenizer} as constraints read them}. Made at the first call, and kept. */
     public synchronized TokenVocabulary tokenVocabulary() {
         TokenVocabulary made = tokens;
         if (made == null) {

@@ -6,7 +6,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The notes of a saved session: of which model it is, and its tokens. What a file says is checked before anything is taken from it.
+ * The notes of a saved session: of which model it is, and its tokens. A file is checked before anything is taken from it.
  *
  * @param model whose keys and values they are
  * @param frequencies by which keys are rotated, where that depends on the longest text of a session

@@ -64,7 +64,7 @@ final class RankedTokens {
         }
     }
 
-    /** Makes the probabilities what they were. */
+    /** Restores the probabilities. */
     void end() {
         for (int rank = 0; rank < count; rank++) {
             probabilities[found[rank]] = values[rank];

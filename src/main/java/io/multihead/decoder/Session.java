@@ -271,7 +271,7 @@ public final class Session implements AutoCloseable {
         }
         while (state.computed < length()
                 || !state.cache.save(state.sequence, length(), file, files.write(state.tokens))) {
-            compute(); // also what had to make room for others
+            compute(); // also tokens whose memory others had taken
         }
     }
 

@@ -41,7 +41,7 @@ final class SessionCache {
     final boolean isRecurrent;
     /** Whether sequences can lose their first tokens. */
     final boolean slides;
-    /** What may have made room. */
+    /** Calls that may have freed memory. */
     final Changes changes = new Changes();
 
     final SamplerPool samplers;

@@ -101,11 +101,10 @@ public enum ToolCallFormat {
     }
 
     /**
-     * Returns a template that also writes calls, which it leaves out itself: behind the text of an answer, as models of this format write them.
-     * Templates of Granite 3, Nemotron-Mini and LFM2 are such.
+     * {@return a template that also writes calls, which it leaves out itself: behind the text of an answer, as models of this format write
+     * them}. Templates of Granite 3, Nemotron-Mini and LFM2 are such.
      *
      * @param template writes tools, their results, and the text of answers as it is
-     * @return the template
      * @throws IllegalArgumentException if this format is not one of objects or of Python: {@link #HERMES}, {@link #MISTRAL},
      *     {@link #PHI_4_MINI}, {@link #GRANITE_3}, {@link #FIREFUNCTION}, {@link #NEMOTRON}, {@link #NEMOTRON_MINI}, {@link #LFM_2} and
      *     {@link #COGITO} are
@@ -199,7 +198,7 @@ public enum ToolCallFormat {
         }
     }
 
-    /** Returns whether a template writes the text of an answer, too, behind what is before the call of a chat. */
+    /** Returns whether a template writes the text of an answer, too, behind the text before the call of a chat. */
     private static boolean beginsAnswer(ChatTemplate template, ChatPrompt chat, String begin) {
         String answer = "probed_answer";
         ChatPrompt other = chat.withMessages(List.of(ChatMessage.user(QUESTION), ChatMessage.assistant(answer)));

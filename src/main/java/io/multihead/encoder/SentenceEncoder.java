@@ -153,9 +153,9 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Loads a model from an ONNX file that PyTorch exported, as in langchain4j's model jars, and a {@code tokenizer.json}. Such files have no
-     * pooling, prompts and length of texts: vectors are normalized, there are no prompts, and texts may
-     * have as many tokens as the model has positions. Threads are used as by {@link #load}.
+     * Loads a model from an ONNX file that PyTorch exported, as in langchain4j's model jars, and a {@code tokenizer.json}. Such files have
+     * no pooling, prompts and length of texts: vectors are normalized, there are no prompts, and texts may have as many tokens as the model
+     * has positions. Threads are used as by {@link #load}.
      *
      * @param cpu threads of this and every call; stays the caller's
      * @param onnx the model in f32; read to its end on the calling thread, and not closed
@@ -354,9 +354,7 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
         return core.model.weights.bytes(false) + loaded.dense().bytes(false);
     }
 
-    /**
-     * {@return the bytes of weights that are read from a mapped file, whose memory all processes share; 0 for an ONNX file or an archive}
-     */
+    /** {@return the bytes of weights that are read from a mapped file, whose memory all processes share; 0 for an ONNX file or an archive} */
     public long mappedBytes() {
         return core.model.weights.bytes(true) + loaded.dense().bytes(true);
     }

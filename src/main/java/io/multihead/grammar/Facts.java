@@ -23,7 +23,7 @@ final class Facts {
     private final @Nullable List<@Nullable Object> named;
     /** {@link JsonType#key} of each of them. */
     private final Set<Object> keys;
-    /** What limits a string beyond its length, once it was asked for: an automaton, or none. */
+    /** The limits of a string beyond its length, once asked for: an automaton, or none. */
     private @Nullable Optional<Dfa> pattern;
 
     Facts(Set<SchemaNode> nodes) {

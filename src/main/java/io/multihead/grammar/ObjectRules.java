@@ -10,7 +10,7 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Objects: the named properties in the order of the schema, then others. What was counted so far is part of a state where the number of
+ * Objects: the named properties in the order of the schema, then others. The count so far is part of a state where the number of
  * properties is limited.
  */
 final class ObjectRules {

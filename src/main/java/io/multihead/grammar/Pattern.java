@@ -79,7 +79,7 @@ final class Pattern {
         moves.get(from).add(new Move(null, Condition.END, to));
     }
 
-    /** Copies the states from {@code first} to before {@code last}, whose moves stay among them; returns what a state's number grows by. */
+    /** Copies the states from {@code first} to before {@code last}, whose moves stay among them; returns the shift of a state's number. */
     int copy(int first, int last) {
         int shift = moves.size() - first;
         for (int from = first; from < last; from++) {

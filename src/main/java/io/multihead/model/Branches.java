@@ -47,10 +47,9 @@ public final class Branches implements Part {
     }
 
     /**
-     * Returns parts side by side.
+     * {@return parts side by side}
      *
      * @param branches at least one, without norms of sums, which belong to the states
-     * @return the part
      * @throws IllegalArgumentException if there is none, states differ in size, or one has a norm of sums
      */
     public static Branches of(Sublayer... branches) {
@@ -71,9 +70,7 @@ public final class Branches implements Part {
         return new Branches(all);
     }
 
-    /**
-     * {@return the parts with their norms, in the order in which they compute}
-     */
+    /** {@return the parts with their norms, in the order in which they compute} */
     public List<Sublayer> branches() {
         return branches;
     }

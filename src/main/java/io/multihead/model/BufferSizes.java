@@ -14,7 +14,6 @@ record BufferSizes(int dim, int scratch, boolean results, int layerWidth) {
         this(dim, scratch, results, 0);
     }
 
-    /** Returns sizes for both. */
     BufferSizes with(BufferSizes other) {
         return new BufferSizes(
                 dim,

@@ -100,11 +100,10 @@ public final class Experts implements Part {
     }
 
     /**
-     * Returns this mixture with experts that read normalized states; the router ({@link Router#withNorm}) and a shared part read them as they
-     * are.
+     * {@return this mixture with experts that read normalized states; the router ({@link Router#withNorm}) and a shared part read them as
+     * they are}
      *
      * @param input of as many elements as a state; null for none
-     * @return the changed part
      * @throws IllegalArgumentException if it has another number of elements
      */
     public Experts withNorm(@Nullable Norm input) {

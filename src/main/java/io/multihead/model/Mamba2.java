@@ -83,10 +83,9 @@ public final class Mamba2 implements Part {
     }
 
     /**
-     * Returns this layer with biases of its convolution.
+     * {@return this layer with biases of its convolution}
      *
      * @param bias a number that is added to each channel's sum, {@code [heads headDim + 2 groups stateDim]}, any strides and floating type, copied
-     * @return the changed layer
      * @throws IllegalArgumentException if there are not as many as channels
      */
     public Mamba2 withConvolutionBias(Tensor bias) {
@@ -94,10 +93,9 @@ public final class Mamba2 implements Part {
     }
 
     /**
-     * Returns this layer with skips.
+     * {@return this layer with skips}
      *
      * @param factors d, the factor of x in the results of each head, {@code [heads]}, any strides and floating type, copied
-     * @return the changed layer
      * @throws IllegalArgumentException if there are not as many as heads
      */
     public Mamba2 withSkip(Tensor factors) {
@@ -109,11 +107,10 @@ public final class Mamba2 implements Part {
     }
 
     /**
-     * Returns this layer with results that are normalised in equal parts, each by its own elements alone: one for each group in files of GGUF and
-     * the authors' models; those of transformers have one in all.
+     * {@return this layer with results that are normalised in equal parts, each by its own elements alone: one for each group in files of
+     * GGUF and the authors' models; those of transformers have one in all}
      *
      * @param parts how many, a divisor of {@code heads headDim}
-     * @return the changed layer
      * @throws IllegalArgumentException if the elements cannot be divided
      */
     public Mamba2 withNormParts(int parts) {
@@ -124,23 +121,17 @@ public final class Mamba2 implements Part {
         return new Mamba2(projections, convolution, rules.withNormParts(parts), output);
     }
 
-    /**
-     * {@return numbers and sizes of heads}
-     */
+    /** {@return numbers and sizes of heads} */
     public Mamba2Heads heads() {
         return rules.layout().of();
     }
 
-    /**
-     * {@return the three projections}
-     */
+    /** {@return the three projections} */
     public LinearGroup projections() {
         return projections;
     }
 
-    /**
-     * {@return the output projection}
-     */
+    /** {@return the output projection} */
     public PackedLinear output() {
         return output;
     }

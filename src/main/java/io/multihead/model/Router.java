@@ -20,9 +20,9 @@ public final class Router {
     private final Additions additions;
 
     /**
-     * What some families have besides.
+     * Further settings of some families.
      *
-     * @param norm of what the logits are computed of, or null
+     * @param norm the norm of the logits' input, or null
      * @param bias for the choice, or null
      * @param scales factors of each expert's factor, or null
      */
@@ -95,10 +95,9 @@ public final class Router {
     }
 
     /**
-     * Returns this router with factors that are multiplied with a number of their expert, as Gemma 4.
+     * {@return this router with factors that are multiplied with a number of their expert, as Gemma 4}
      *
      * @param factors {@code [experts]}, any element type, copied as f32; null for none
-     * @return the changed router
      * @throws IllegalArgumentException if the shape does not fit
      */
     public Router withExpertScales(@Nullable Tensor factors) {
@@ -107,10 +106,9 @@ public final class Router {
     }
 
     /**
-     * Returns this router with logits of the normalized states, as Gemma 4; experts read the states as they are.
+     * {@return this router with logits of the normalized states, as Gemma 4; experts read the states as they are}
      *
      * @param norm of as many elements as the linear layer has inputs; null for none
-     * @return the changed router
      * @throws IllegalArgumentException if it has another number of elements
      */
     public Router withNorm(@Nullable Norm norm) {
@@ -131,7 +129,7 @@ public final class Router {
         return numbers == null ? null : numbers.toArray();
     }
 
-    /** Returns the norm of what the logits are computed of; null for none. */
+    /** Returns the norm of the logits' input; null for none. */
     @Nullable
     Norm norm() {
         return additions.norm;

@@ -41,7 +41,6 @@ interface StateRows {
         return panels(columns());
     }
 
-    /** Returns the floats of a panel. */
     default int panel() {
         return depth() * PANEL;
     }

@@ -52,12 +52,11 @@ public final class GatedLinear extends ComposedLayer {
     }
 
     /**
-     * Returns the gated layer of two layers, such as linear ones with adapters.
+     * {@return the gated layer of two layers, such as linear ones with adapters}
      *
      * @param gate the layer of the gate
      * @param function applied to the gate: a layer without parameters that keeps the shape
      * @param up the other layer, whose outputs have the shape of the gate's
-     * @return the layer
      * @throws IllegalArgumentException if the function has parameters
      */
     public static GatedLinear of(Layer gate, Layer function, Layer up) {

@@ -13,7 +13,7 @@ import java.util.List;
  * @param biases a number for each channel, added to its sums
  * @param heads numbers of heads
  * @param norms of equal parts of a token's gated results, one behind the other
- * @param output what follows
+ * @param output the output projection
  */
 @SuppressWarnings("ArrayRecordComponent")
 public record ReferenceMamba2(

@@ -67,13 +67,13 @@ public final class Tolerance {
     }
 
     /**
-     * Returns the bound of one element of a product with quantized blocks. A chain has the L elements that share a scale. It begins at
-     * the sum of elements of A times an offset, which is off by L roundings, and adds L products, of which each partial sum is at most
-     * {@code sum |a|} times the offset or the largest q, whichever is more: 2 L roundings of {@code spread}. The sum of a block of 512
-     * rows adds a chain times its scale, then a minimum times its sum of A, in one rounding each, and the sum of blocks adds that; partial
-     * sums are no larger than {@code product}. The sums of A for minima are of at most 32 elements, as many as share one. Elements of A are divided by powers of two up to
-     * {@code 2^28}, so that each is off by up to {@code 2^-122}, times a field of at most 8 bits and the scale; of 2 bits, by up to
-     * {@code 2^30}.
+     * Returns the bound of one element of a product with quantized blocks. A chain has the L elements that share a scale. It begins at the
+     * sum of elements of A times an offset, which is off by L roundings, and adds L products, of which each partial sum is at most {@code
+     * sum |a|} times the offset or the largest q, whichever is more: 2 L roundings of {@code spread}. The sum of a block of 512 rows adds a
+     * chain times its scale, then a minimum times its sum of A, in one rounding each, and the sum of blocks adds that; partial sums are no
+     * larger than {@code product}. The sums of A for minima are of at most 32 elements, as many as share one. Elements of A are divided by
+     * powers of two up to {@code 2^28}, so that each is off by up to {@code 2^-122}, times a field of at most 8 bits and the scale; of 2
+     * bits, by up to {@code 2^30}.
      *
      * @param depth K
      * @param chain L

@@ -45,9 +45,7 @@ public interface EncoderTokenizer {
     /** {@return how many tokens are put around every text: {@link #firstToken} and {@link #lastToken}, or none; 2 or 0} */
     int specialTokenCount();
 
-    /**
-     * {@return the id of the token that begins every text, such as {@code [CLS]}, or {@link SpecialIds#NONE} without tokens around texts}
-     */
+    /** {@return the id of the token that begins every text, such as {@code [CLS]}, or {@link SpecialIds#NONE} without tokens around texts} */
     int firstToken();
 
     /** {@return the id of the token that ends every text, such as {@code [SEP]}, or {@link SpecialIds#NONE} without tokens around texts} */

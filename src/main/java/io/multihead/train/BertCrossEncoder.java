@@ -112,9 +112,8 @@ public final class BertCrossEncoder {
     }
 
     /**
-     * Returns the parameters: {@link BertLayers#parameters}, then {@code pooler.dense.*} and {@code classifier.*}.
-     *
-     * @return an unmodifiable map of f32 tensors, which an optimizer may change
+     * {@return the parameters: {@link BertLayers#parameters}, then {@code pooler.dense.*} and {@code classifier.*}; an unmodifiable map of
+     * f32 tensors, which an optimizer may change}
      */
     public Map<String, Tensor> parameters() {
         return parameters;
@@ -287,12 +286,11 @@ public final class BertCrossEncoder {
         }
 
         /**
-         * Returns pairs.
+         * {@return pairs}
          *
          * @param first texts, one or more
          * @param second as many texts
          * @param labels as many: 1 where both belong together, 0 where not, or a probability between
-         * @return the pairs
          * @throws IllegalArgumentException if the lists differ in size or are empty, or a label is not 0 to 1
          */
         public static Pairs of(List<String> first, List<String> second, float[] labels) {

@@ -37,7 +37,7 @@ record BertFolder(BertSizes sizes, EncoderTokenizer tokenizer, int mostTokens) {
     private static final Set<String> WEIGHTS =
             Set.of(".safetensors", ".bin", ".h5", ".onnx", ".msgpack", ".ot", ".index.json", ".gguf");
 
-    /** What names of a tokenizer's files begin with. */
+    /** The prefix of a tokenizer's files. */
     private static final List<String> TOKENIZER = List.of("tokenizer", "vocab", "special_tokens_map", "added_tokens");
 
     static BertFolder read(Path folder) throws IOException {

@@ -130,18 +130,14 @@ public final class BertMaskedModel {
         return new BertMaskedModel(encoder.withDropout(rate), head);
     }
 
-    /**
-     * {@return the encoder, which shares the parameters}
-     */
+    /** {@return the encoder, which shares the parameters} */
     public BertLayers encoder() {
         return encoder;
     }
 
     /**
-     * Returns the parameters: {@link BertLayers#parameters}, then the parameters of the head by transformers' names. The last layer's matrix is
-     * the table of words.
-     *
-     * @return an unmodifiable map of f32 tensors, which an optimizer may change
+     * {@return the parameters: {@link BertLayers#parameters}, then the parameters of the head by transformers' names; an unmodifiable map
+     * of f32 tensors, which an optimizer may change}. The last layer's matrix is the table of words.
      */
     public Map<String, Tensor> parameters() {
         return parameters;

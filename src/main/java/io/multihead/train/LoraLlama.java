@@ -90,17 +90,14 @@ public final class LoraLlama {
     }
 
     /**
-     * Returns the model as one layer, from ids {@code [batch, tokens]} in f32 to logits {@code [batch, tokens, vocabulary]}.
-     *
-     * @return the very layers whose adapters an optimizer trains
+     * {@return the model as one layer, from ids {@code [batch, tokens]} in f32 to logits {@code [batch, tokens, vocabulary]}; the very
+     * layers whose adapters an optimizer trains}
      */
     public Sequence layers() {
         return layers;
     }
 
-    /**
-     * {@return A and B of all modules by the names that they have in {@link #layers()}, in an unmodifiable map, for an optimizer}
-     */
+    /** {@return A and B of all modules by the names that they have in {@link #layers()}, in an unmodifiable map, for an optimizer} */
     public Map<String, Tensor> adapters() {
         return adapters;
     }
@@ -117,9 +114,7 @@ public final class LoraLlama {
         return Collections.unmodifiableMap(zeros);
     }
 
-    /**
-     * {@return the bytes of the panels of all frozen matrices, of which there is no other copy}
-     */
+    /** {@return the bytes of the panels of all frozen matrices, of which there is no other copy} */
     public long frozenBytes() {
         return frozenBytes;
     }

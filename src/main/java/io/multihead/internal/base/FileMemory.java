@@ -74,7 +74,7 @@ public final class FileMemory {
 
     /**
      * Reads the rest of a file of which {@code head} has been read. The size is the archive's claim: no more memory than {@link #GROWTH}
-     * times what was there is taken for it.
+     * times the present memory is taken for it.
      */
     static MemorySegment read(InputStream in, long size, MemorySegment head, Arena arena) throws IOException {
         long length = Math.min(size, Math.max(FIRST, GROWTH * head.byteSize()));

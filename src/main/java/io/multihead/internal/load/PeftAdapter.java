@@ -134,7 +134,7 @@ public final class PeftAdapter {
             StoredWeight own = weights.get(name, expected);
             Pair pair = pairs.get(name);
             if (pair == null || !own.isFloating()) {
-                return own; // what is not floating is refused by those who take it
+                return own; // other types are refused by those who take it
             }
             Tensor numbers = own.plain();
             Tensor sum = numbers.copy(Arena.ofAuto(), numbers.dtype());

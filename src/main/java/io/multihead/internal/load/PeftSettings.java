@@ -8,7 +8,7 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What {@code adapter_config.json} of PEFT says of low-rank adapters (Hu et al. 2022, "LoRA").
+ * Settings of low-rank adapters in PEFT's {@code adapter_config.json} (Hu et al. 2022, "LoRA").
  *
  * @param rank rows of A, where no pattern says another number
  * @param alpha the factor of B A times the rank, where no pattern says another number
@@ -24,13 +24,13 @@ public record PeftSettings(
     /** The name of the file with the adapters. */
     public static final String WEIGHTS = "adapter_model.safetensors";
 
-    /** What names of adapters begin with. */
+    /** The prefix of names of adapters. */
     public static final String PREFIX = "base_model.model.";
 
-    /** What names of A end with. */
+    /** The suffix of names of A. */
     public static final String A = ".lora_A.weight";
 
-    /** What names of B end with. */
+    /** The suffix of names of B. */
     public static final String B = ".lora_B.weight";
 
     /** The largest rank. */
@@ -59,7 +59,7 @@ public record PeftSettings(
     /** How adapters were drawn, of ways that leave the model's own weights as they are. */
     private static final Set<Object> DRAWN = Set.of(true, false, "gaussian", "eva", "orthogonal");
 
-    /** Reads the settings; what would make other numbers is refused by name. */
+    /** Reads the settings; those that would make other numbers are refused by name. */
     public static PeftSettings read(JsonObject json) {
         json.text("peft_type");
         EXPECTED.forEach(json::require);
@@ -105,7 +105,6 @@ public record PeftSettings(
         return byName;
     }
 
-    /** Returns the rank of a module. */
     public int rankOf(String module) {
         return of(ranks, module, rank);
     }

@@ -7,7 +7,6 @@ final class Items {
     /** Its name in Python. */
     enum Kind {
         LIST,
-        /** A tuple. */
         TUPLE,
         /** A range, or the keys, values or items of a dictionary: it has a length. */
         VIEW,

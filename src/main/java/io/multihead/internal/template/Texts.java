@@ -149,7 +149,7 @@ final class Texts {
         return upper(text.substring(0, first)).plus(lower(text.substring(first, text.length())));
     }
 
-    /** Returns a text whose words begin with large letters; words are runs of what {@code continues} is not 0 for. */
+    /** Returns a text whose words begin with large letters; words are runs of characters for which {@code continues} is not 0. */
     static PromptText title(PromptText text, IntUnaryOperator continues) {
         PromptText.Builder result = new PromptText.Builder();
         boolean inWord = false;

@@ -5,7 +5,6 @@ public interface AnswerSink {
     /** Takes text for the user. */
     void text(String part);
 
-    /** Takes a part of the reasoning. */
     void reasoning(String part);
 
     /** Takes more of a call's arguments; the first part of a call may be empty. */

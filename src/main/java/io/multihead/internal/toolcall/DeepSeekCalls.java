@@ -15,7 +15,7 @@ public final class DeepSeekCalls extends CallSyntax {
 
     /** Whether a call says that it is one of a function, with its arguments as a block of code: until DeepSeek V3.1. */
     private final boolean fenced;
-    /** What is between the marks of a call: a name and arguments. */
+    /** The text between the marks of a call: a name and arguments. */
     private final Pattern body;
 
     private DeepSeekCalls(boolean fenced) {

@@ -19,7 +19,6 @@ public final class GemmaCalls extends CallSyntax {
         this.escape = escape;
     }
 
-    /** Returns the syntax of FunctionGemma. */
     public static GemmaCalls functionGemma() {
         return new GemmaCalls("<start_function_call>", "<end_function_call>", "<escape>");
     }

@@ -121,13 +121,12 @@ public final class ListCalls extends CallSyntax {
                 : Reading.text(LIST.length());
     }
 
-    /** Returns the length of the mark without what it has of the list. */
+    /** Returns the length of the mark without its part of the list. */
     private int markLength(String text) {
         String mark = marks().stream().filter(text::startsWith).findFirst().orElseThrow();
         return mark.length() - listOf(mark).length();
     }
 
-    /** Returns what a mark has of the list. */
     private String listOf(String mark) {
         return isBare() ? mark : mark.endsWith(LIST) ? LIST : "";
     }

@@ -20,7 +20,6 @@ final class PythonCalls {
         this.text = text;
     }
 
-    /** Returns a call as it is read. */
     static String write(Call call) {
         Map<String, @Nullable Object> arguments =
                 Json.object("arguments", call.arguments().getBytes(StandardCharsets.UTF_8));
@@ -180,7 +179,7 @@ final class PythonCalls {
         return characters.toString();
     }
 
-    /** Reads what is behind a backslash; as in Python, one before any other character stands for itself. */
+    /** Reads the character behind a backslash; as in Python, one before any other character stands for itself. */
     private void escaped(StringBuilder to) {
         char c = text.charAt(at);
         at++;

@@ -2,7 +2,7 @@ package io.multihead.internal.toolcall;
 
 import java.util.List;
 
-/** Marks around what a model thinks before it answers. */
+/** Marks around a model's reasoning before its answer. */
 public final class Thoughts {
     /** Marks with which thoughts begin and end. */
     record Marks(String begin, String end) {}

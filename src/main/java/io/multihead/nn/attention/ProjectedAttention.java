@@ -58,14 +58,13 @@ public final class ProjectedAttention implements Layer {
     }
 
     /**
-     * Returns attention between layers.
+     * {@return attention between layers}
      *
      * @param config heads, their sizes, positions and options; biases, and sizes of inputs and of the output, come from the layers instead
      * @param query gives queryHeads x headDim features
      * @param key gives keyValueHeads x headDim features
      * @param value gives keyValueHeads x valueDim features
      * @param output takes queryHeads x valueDim features
-     * @return the layer
      * @throws IllegalArgumentException if the configuration has unsupported options: biases of keys and values, a key of zeros, norms of
      *     heads, other axes, scores without a derivative; or the layers' names are several tensors
      */

@@ -43,7 +43,6 @@ public class LinearAttentionBench extends ThreadedComparison {
     @Param({"Q8_0", "Q4_K"})
     public String format;
 
-    /** Tokens of a call. */
     @Param({"1", "2048"})
     public int tokens;
 

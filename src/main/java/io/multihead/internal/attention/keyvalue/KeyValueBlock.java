@@ -57,7 +57,6 @@ public final class KeyValueBlock {
     private int count;
     private int mostHeads;
     private int spanKeys;
-    /** Whether the spans are read in place. */
     private boolean inPlace;
     /** Whether no value of the spans is infinite or NaN. */
     private boolean finite;

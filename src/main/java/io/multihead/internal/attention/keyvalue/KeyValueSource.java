@@ -16,7 +16,6 @@ public interface KeyValueSource {
     /** Returns the elements of a key. */
     int headDim();
 
-    /** Returns the elements of a value. */
     int valueDim();
 
     /** Returns the number of keys of a sequence, those before {@link #firstKey} included: the position of its next token. */

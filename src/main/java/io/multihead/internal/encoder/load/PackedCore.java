@@ -27,7 +27,7 @@ public final class PackedCore {
     /** Reads the other parts of a kind of encoder. */
     @FunctionalInterface
     public interface Reading<T> {
-        /** Takes its options, and what names of weights begin with that are others than the encoder's, from the file. */
+        /** Takes its options, and the prefixes of weights that are not the encoder's, from the file. */
         T read(PackedFile file, Loading loading, JsonObject options) throws IOException;
     }
 

@@ -95,7 +95,6 @@ public final class WordPieceJson {
         return id;
     }
 
-    /** Returns the steps of a BertNormalizer. */
     public static BertSteps normalization(JsonObject normalizer) {
         normalizer.requireType("BertNormalizer");
         boolean lowercase = normalizer.flag("lowercase", true);
