@@ -29,12 +29,14 @@ final class LinearAttentionBound {
         mixed = new Bounded[tokens];
         contexts = new Bounded[tokens];
         int width = heads.valueHeads() * heads.valueDim();
+        Bounded[] rows = new Bounded[tokens];
         for (int token = 0; token < tokens; token++) {
             Bounded row = Bounded.exact(Arrays.copyOfRange(x, token * inputs, (token + 1) * inputs));
             projected[token] = of.projections().stream()
                     .map(each -> row.linear(each.weight()))
                     .toArray(Bounded[]::new);
-            mixed[token] = convolution(token).silu();
+            rows[token] = projected[token][0];
+            mixed[token] = Bounded.convolution(rows, token, of.taps()).silu();
             contexts[token] = new Bounded(new double[width], new double[width]);
         }
         for (int head = 0; head < heads.valueHeads(); head++) {
@@ -55,23 +57,6 @@ final class LinearAttentionBound {
                 Arrays.stream(rows)
                         .flatMapToDouble(row -> DoubleStream.of(row.errors()))
                         .toArray());
-    }
-
-    private Bounded convolution(int token) {
-        int channels = of.projections().get(0).outputs();
-        int taps = of.taps().length / channels;
-        double[] sums = new double[channels];
-        double[] errors = new double[channels];
-        for (int k = Math.max(0, taps - 1 - token); k < taps; k++) {
-            Bounded row = projected[token - taps + 1 + k][0];
-            for (int i = 0; i < channels; i++) {
-                double weight = of.taps()[i * taps + k];
-                double error = row.errors()[i];
-                sums[i] += weight * row.values()[i];
-                errors[i] += Math.abs(weight) * (error + (taps + 1) * U * (Math.abs(row.values()[i]) + error));
-            }
-        }
-        return new Bounded(sums, errors);
     }
 
     private void head(int head) {

@@ -9,9 +9,9 @@ import io.multihead.cache.RecurrentCache;
 import io.multihead.compute.Compute;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.reference.ReferenceMamba2;
+import io.multihead.support.Bounded;
 import io.multihead.support.WarmCalls;
 import io.multihead.tensor.Tensor;
-import java.util.Arrays;
 import java.util.SplittableRandom;
 import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;
@@ -22,29 +22,12 @@ import org.junit.jupiter.api.Tag;
 /** Mamba-2 beside its specification, and in any division into calls, batches and threads. */
 @Tag("lanes")
 class Mamba2Properties {
-    private static final double U = 0x1p-24;
     private static final Compute SERIAL = Compute.serial();
     private static final int DIM = 48;
 
-    /**
-     * Terms of all sums that a number passes: a product of dim terms, and the taps; the steps of each token, and a sum of stateDim terms; a norm and a
-     * product of the width. A rate that is off by some part puts a state off by that part, however long the sequence is, as what
-     * decays faster is also written more. Parts of sums are larger than their results, by about the root of their terms.
-     */
-    private static double bound(Mamba2Case c, int tokens, double... expected) {
-        Mamba2Heads heads = c.heads;
-        int width = heads.heads() * heads.headDim();
-        double terms = Math.sqrt(DIM) * (DIM + 8)
-                + 4.0 * tokens
-                + Math.sqrt(heads.stateDim()) * heads.stateDim()
-                + 2.0 * width;
-        double largest = Arrays.stream(expected).map(Math::abs).max().orElseThrow();
-        return terms * U * largest;
-    }
-
     private static Mamba2Heads heads(SplittableRandom random) {
         int groups = random.nextInt(1, 4);
-        return new Mamba2Heads(groups * random.nextInt(1, 4), random.nextInt(8, 70), groups, random.nextInt(4, 40));
+        return new Mamba2Heads(groups * random.nextInt(1, 4), random.nextInt(1, 70), groups, random.nextInt(4, 40));
     }
 
     private static Mamba2Case any(SplittableRandom random, int taps, long seed) {
@@ -61,9 +44,10 @@ class Mamba2Properties {
         Tensor x = c.gaussian(0.1, 1, tokens, DIM);
         double[] expected = c.reference.of(Mamba2Case.wide(x));
         float[] actual = RecurrentCalls.whole(SERIAL, c.part, x);
-        double most = bound(c, tokens, expected);
+        Bounded bound = Mamba2Bound.of(c, Mamba2Case.wide(x));
         for (int i = 0; i < expected.length; i++) {
-            assertEquals(expected[i], actual[i], most, "element " + i + " of " + c.heads);
+            assertEquals(expected[i], bound.values()[i], 1e-9 * (1 + Math.abs(expected[i])), "formulas of the bound");
+            assertEquals(expected[i], actual[i], bound.errors()[i], "element " + i + " of " + c.heads);
         }
     }
 
@@ -95,7 +79,8 @@ class Mamba2Properties {
         for (int i = 0; i < right.length; i++) {
             farthest = Math.max(farthest, Math.abs(right[i] - wrong[i]));
         }
-        assertTrue(farthest > 20 * bound(c, 30, right), farthest + " against " + bound(c, 30, right));
+        double bound = Mamba2Bound.of(c, x).error();
+        assertTrue(farthest > 20 * bound, farthest + " against " + bound);
     }
 
     @Property(tries = 40)

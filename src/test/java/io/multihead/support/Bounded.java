@@ -41,6 +41,28 @@ public record Bounded(double[] values, double[] errors) {
         return new Bounded(sums, bounds);
     }
 
+    /**
+     * Returns a token of a causal convolution, each channel alone.
+     *
+     * @param rows of the token and those before it
+     * @param taps {@code [channels, taps]}, the factor of the token itself last
+     */
+    public static Bounded convolution(Bounded[] rows, int token, double... taps) {
+        int channels = rows[token].values.length;
+        int count = taps.length / channels;
+        double[] sums = new double[channels];
+        double[] errors = new double[channels];
+        for (int k = Math.max(0, count - 1 - token); k < count; k++) {
+            Bounded row = rows[token - count + 1 + k];
+            for (int i = 0; i < channels; i++) {
+                double weight = taps[i * count + k];
+                sums[i] += weight * row.values[i];
+                errors[i] += Math.abs(weight) * (row.errors[i] + (count + 1) * U * row.size(i));
+            }
+        }
+        return new Bounded(sums, errors);
+    }
+
     /** Returns {@code x / sqrt(mean(x^2) + epsilon) * weight}; a root of a mean square is off by half of what its sum is. */
     public Bounded rms(double[] weight, double epsilon) {
         double square = 0;
