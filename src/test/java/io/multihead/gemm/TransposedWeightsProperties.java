@@ -17,6 +17,7 @@ import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.util.Arrays;
+import java.util.List;
 import java.util.SplittableRandom;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
@@ -34,6 +35,20 @@ import org.junit.jupiter.api.Test;
 class TransposedWeightsProperties {
     private static final Compute SERIAL = Compute.serial();
     private static final Compute THREADS = Compute.threads(2);
+
+    /** The types of the hash, in its order. */
+    private static final List<BlockType> HASHED = List.of(
+            BlockType.Q8_0,
+            BlockType.Q4_0,
+            BlockType.Q4_1,
+            BlockType.Q5_0,
+            BlockType.Q5_1,
+            BlockType.Q4_K,
+            BlockType.Q5_K,
+            BlockType.Q6_K,
+            BlockType.MXFP4,
+            BlockType.IQ4_NL,
+            BlockType.IQ4_XS);
 
     record Case(WeightFormat format, int m, int outputs, int inputs, Layout layout, DType result, long seed) {}
 
@@ -138,7 +153,7 @@ class TransposedWeightsProperties {
     void resultsAreTheSameAtEveryLaneWidth() {
         SplittableRandom random = new SplittableRandom(11);
         int hash = 0;
-        for (BlockType type : BlockType.values()) {
+        for (BlockType type : HASHED) {
             PackedWeights packed = PackedWeights.ofOutputRows(Arena.ofAuto(), Blocks.random(type, 600, 256, random));
             Tensor a = Numbers.gaussian(Tensor.of(new float[30 * 600], 30, 600), random, 1, 1);
             Tensor c = Tensor.of(new float[30 * 256], 30, 256);
