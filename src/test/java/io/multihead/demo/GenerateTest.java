@@ -204,6 +204,8 @@ class GenerateTest {
         assertEquals(1, run("--model", folder.resolve("none.gguf").toString(), "--prompt", "a"));
         assertEquals(1, err.toString().lines().count(), err.toString());
         assertTrue(err.toString().startsWith("generate: NoSuchFileException: "), err.toString());
+        assertTrue(
+                err.toString().contains("; get one by: hf download OWNER/NAME none.gguf --local-dir "), err.toString());
         err.getBuffer().setLength(0);
         Path text = Files.writeString(folder.resolve("text.gguf"), "This text is no model, and longer than a header.");
         assertEquals(1, run("--model", text.toString(), "--prompt", "a"));
