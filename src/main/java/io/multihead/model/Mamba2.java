@@ -11,7 +11,7 @@ import java.util.List;
  *
  * <p>A projection makes gates z, inputs x, b, c and one number of each head. x, b and c pass a causal convolution over a few tokens with SiLU. Each
  * head has a state S, {@code [stateDim, headDim]}: {@code S = a S + b (r x)^T} and {@code y = S^T c + d x}, where the rate r is the softplus of the
- * head's number and its bias, and the decay a that of {@link LinearDecay}. The results are multiplied with {@code silu(z)}, normalised and
+ * head's number and its bias, and {@link LinearDecay} computes the decay a. The results are multiplied with {@code silu(z)}, normalized and
  * projected.
  *
  * <p>Tokens are computed one after the other, heads and columns of states side by side, so that the bits do not depend on the division of a
@@ -39,7 +39,7 @@ public final class Mamba2 implements Part {
      *
      * @param heads numbers and sizes of heads
      * @param projections three of the states, as one ({@link LinearGroup#concatenated}) or apart: the gates z, {@code heads headDim} outputs; x,
-     *     all b and all c, {@code heads headDim + 2 groups stateDim}; and what the rates are made of, {@code heads}
+     *     all b and all c, {@code heads headDim + 2 groups stateDim}; and the inputs of the rates, {@code heads}
      * @param taps {@code [heads headDim + 2 groups stateDim, taps]}, any strides and floating type, copied; at least two, the factor of the token
      *     itself last, as {@code torch.nn.Conv1d} stores them
      * @param decay of {@code heads} heads
@@ -107,8 +107,8 @@ public final class Mamba2 implements Part {
     }
 
     /**
-     * {@return this layer with results that are normalised in equal parts, each by its own elements alone: one for each group in files of
-     * GGUF and the authors' models; those of transformers have one in all}
+     * {@return this layer with results that are normalized in equal parts, each by its own elements alone: one part for each group in GGUF files and
+     * the authors' models, and one part in all in models of transformers}
      *
      * @param parts how many, a divisor of {@code heads headDim}
      * @throws IllegalArgumentException if the elements cannot be divided

@@ -8,11 +8,11 @@ import java.util.List;
  * Mamba-2 as plain loops in {@code double}, for one sequence (Dao, Gu 2024): one projection, a causal convolution with SiLU,
  * {@link ReferenceStateSpace}, the norms of {@code y silu(z)}, and the output projection.
  *
- * @param projection the gates z, x of all heads, b of all groups, c of all groups, and what the rates of heads are made of
+ * @param projection the gates z, x of all heads, b of all groups, c of all groups, and the inputs of the heads' rates
  * @param taps {@code [channels, taps]} of the convolution of x, b and c
  * @param biases a number for each channel, added to its sums
  * @param heads numbers of heads
- * @param norms of equal parts of a token's gated results, one behind the other
+ * @param norms of equal parts of a token's gated results, one after another
  * @param output the output projection
  */
 @SuppressWarnings("ArrayRecordComponent")
@@ -28,7 +28,7 @@ public record ReferenceMamba2(
     /**
      * Numbers of heads.
      *
-     * @param groups of heads, each with a b and a c of its own
+     * @param groups of heads, each with its own b and c
      * @param slopes of the decays, {@code -exp(A_log)}, one for each head
      * @param biases of the rates, one for each head
      * @param skips factors of x in the results, one for each head
