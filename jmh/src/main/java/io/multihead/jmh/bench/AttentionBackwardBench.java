@@ -5,18 +5,14 @@ import io.multihead.attention.AttentionGradients;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.AttentionPass;
-import io.multihead.compute.Compute;
 import io.multihead.jmh.data.Data;
-import io.multihead.jmh.peer.Peer;
 import io.multihead.jmh.peer.Torch;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.nio.FloatBuffer;
-import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Setup;
 
 /** Self-attention {@code [1, 8, tokens, 64]}, forward and backward in one call: what a training step asks for. */
 public class AttentionBackwardBench extends ThreadedComparison {
@@ -41,8 +37,8 @@ public class AttentionBackwardBench extends ThreadedComparison {
         return Work.operations(3.5 * Work.attention(HEADS, tokens, DIM, causal));
     }
 
-    @Setup(Level.Trial)
-    public void open() {
+    @Override
+    void open() {
         sizes = new long[] {1, HEADS, tokens, DIM};
         int length = (int) Shape.of(sizes).elements();
         FloatBuffer[] inputs = new FloatBuffer[4];
@@ -53,13 +49,12 @@ public class AttentionBackwardBench extends ThreadedComparison {
         for (int i = 0; i < 3; i++) {
             expected[i] = Data.zeros(length);
         }
-        cpu = Compute.threads(threads);
         Runnable ours = ours(inputs, expected);
         ours.run();
-        call = Peer.load(impl, () -> switch (impl) {
+        load(impl, () -> switch (impl) {
             case "multihead" -> ours;
             case "pytorch" -> torch(inputs, expected);
-            default -> throw Peer.unknown(impl);
+            default -> throw unknown(impl);
         });
     }
 

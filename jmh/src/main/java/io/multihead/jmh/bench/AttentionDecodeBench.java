@@ -6,19 +6,15 @@ import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.KeyValueView;
 import io.multihead.cache.CacheFormat;
 import io.multihead.cache.KeyValueCache;
-import io.multihead.compute.Compute;
 import io.multihead.jmh.data.Data;
 import io.multihead.jmh.peer.Onnx;
-import io.multihead.jmh.peer.Peer;
 import io.multihead.jmh.peer.Torch;
 import io.multihead.jmh.rival.JavaDecode;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
-import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Setup;
 
 /** One new token with 32 query heads of 128 over what a cache holds; the peers have their keys and values as they want them. */
 public class AttentionDecodeBench extends ThreadedComparison {
@@ -47,14 +43,13 @@ public class AttentionDecodeBench extends ThreadedComparison {
         return Work.bytes(2.0 * keys * keyValueHeads * DIM * elementSize);
     }
 
-    @Setup(Level.Trial)
-    public void open() {
+    @Override
+    void open() {
         FloatBuffer q = Data.gaussian(HEADS * DIM, 1);
         FloatBuffer k = Data.gaussian(keyValueHeads * keys * DIM, 2);
         FloatBuffer v = Data.gaussian(keyValueHeads * keys * DIM, 3);
         FloatBuffer out = Data.zeros(HEADS * DIM);
         FloatBuffer expected = Data.zeros(HEADS * DIM);
-        cpu = Compute.threads(threads);
         plain(q, k, v, expected).run();
         load(impl, () -> make(q, k, v, out));
         // narrow keys move scores by their own rounding: 2^-8 for bf16 and about that for i8, times scores of about 4
@@ -81,7 +76,7 @@ public class AttentionDecodeBench extends ThreadedComparison {
             case "pytorch" -> torch(q, k, v, out);
             case "scalar", "reducelanes" ->
                 new JavaDecode(impl, new int[] {HEADS, keyValueHeads, keys, DIM}, threads).on(q, k, v, out);
-            default -> throw Peer.unknown(impl);
+            default -> throw unknown(impl);
         };
     }
 

@@ -2,11 +2,9 @@ package io.multihead.jmh.bench;
 
 import io.multihead.attention.Attention;
 import io.multihead.attention.AttentionOptions;
-import io.multihead.compute.Compute;
 import io.multihead.jmh.data.Data;
 import io.multihead.jmh.peer.GemmAttention;
 import io.multihead.jmh.peer.Onnx;
-import io.multihead.jmh.peer.Peer;
 import io.multihead.jmh.peer.Torch;
 import io.multihead.jmh.rival.JavaAttention;
 import io.multihead.jmh.rival.Materialising;
@@ -14,9 +12,7 @@ import io.multihead.tensor.Tensor;
 import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
 import java.util.Arrays;
-import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Setup;
 
 /** Self-attention, every tensor {@code (batch, tokens, heads, dim)} in native memory, as the peers want it. */
 public class AttentionForwardBench extends ThreadedComparison {
@@ -41,8 +37,8 @@ public class AttentionForwardBench extends ThreadedComparison {
         return Work.operations(Work.attention((double) sizes[0] * sizes[1], sizes[2], sizes[3], causal));
     }
 
-    @Setup(Level.Trial)
-    public void open() {
+    @Override
+    void open() {
         prepare();
         int length = batch * heads * tokens * dim;
         FloatBuffer q = Data.gaussian(length, 1);
@@ -56,14 +52,13 @@ public class AttentionForwardBench extends ThreadedComparison {
         Data.requireClose(impl, expected, out, 1e-5);
     }
 
-    /** Reads the parameters and starts the threads. */
+    /** Reads the sizes. */
     void prepare() {
         int[] sizes = Data.sizes(shape);
         batch = sizes[0];
         heads = sizes[1];
         tokens = sizes[2];
         dim = sizes[3];
-        cpu = Compute.threads(threads);
     }
 
     /** Makes the call of the impl; PyTorch's writes its result when it is made, the others when they run. */
@@ -87,7 +82,7 @@ public class AttentionForwardBench extends ThreadedComparison {
             case "pytorch" -> torch(q, k, v, out);
             case "reducelanes" -> java(threads).on(q, k, v, out);
             case "scalar" -> java(1).on(q, k, v, out); // a service's loops know no threads
-            default -> throw Peer.unknown(impl);
+            default -> throw unknown(impl);
         };
     }
 
@@ -95,7 +90,7 @@ public class AttentionForwardBench extends ThreadedComparison {
     private Runnable grouped(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out, long[] flat)
             throws Exception {
         if (!causal) {
-            throw Peer.absent(impl, "is causal always");
+            throw absent(impl, "is causal always");
         }
         long[] cache = {batch, heads, tokens, dim};
         int[] last = new int[batch];

@@ -7,17 +7,13 @@ import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.AttentionPass;
 import io.multihead.attention.Mask;
 import io.multihead.attention.ScoreOptions;
-import io.multihead.compute.Compute;
 import io.multihead.jmh.data.Data;
-import io.multihead.jmh.peer.Peer;
 import io.multihead.position.Alibi;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
-import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Setup;
 
 /** The cost of score options, and the gain of a window, in the backward of causal self-attention {@code [1, 8, 2048, 64]}. */
 public class BackwardOptionsBench extends Comparison {
@@ -29,9 +25,8 @@ public class BackwardOptionsBench extends Comparison {
     @Param({"plain", "window", "blocks", "softcap", "alibi", "sinks"})
     public String impl;
 
-    @Setup(Level.Trial)
-    public void open() {
-        cpu = Compute.serial();
+    @Override
+    void open() {
         Arena arena = Arena.ofAuto();
         Tensor query = tensor(1);
         Tensor key = tensor(2);
@@ -57,7 +52,7 @@ public class BackwardOptionsBench extends Comparison {
             case "softcap" -> causal.withScores(ScoreOptions.NONE.withSoftCap(50));
             case "alibi" -> causal.withScores(ScoreOptions.NONE.withSlopes(Alibi.slopes(HEADS)));
             case "sinks" -> causal.withScores(ScoreOptions.NONE.withSinks(new float[HEADS]));
-            default -> throw Peer.unknown(impl);
+            default -> throw unknown(impl);
         };
     }
 

@@ -5,7 +5,6 @@ import io.multihead.decoder.LoadOptions;
 import io.multihead.decoder.Session;
 import io.multihead.decoder.SessionOptions;
 import io.multihead.decoder.Sessions;
-import io.multihead.jmh.peer.Peer;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -60,7 +59,7 @@ public class ChatTurnBench extends ModelComparison {
                 Sessions sessions = sessions(file, LoadOptions.DEFAULT, room.withKeptPrefixes(false));
                 yield () -> first(sessions, chat);
             }
-            default -> throw Peer.unknown(impl);
+            default -> throw unknown(impl);
         };
     }
 

@@ -2,10 +2,17 @@ package io.multihead.jmh.bench;
 
 import io.multihead.compute.Compute;
 import io.multihead.jmh.peer.Peer;
+import java.io.IOException;
 import java.lang.reflect.Field;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.TearDown;
 
 /** How every impl of a benchmark is timed, and the call that is timed. */
@@ -16,16 +23,59 @@ public abstract class Comparison extends Timed {
     /** The timed code. */
     Runnable call;
 
+    private final List<AutoCloseable> kept = new ArrayList<>();
+
     /** Runs the call of the impl. */
     @Benchmark
     public void time() {
         call.run();
     }
 
+    @Setup
+    public void setUp() throws Exception {
+        cpu = Compute.threads(threads());
+        open();
+    }
+
+    /** Makes the call, for which the threads have been started. */
+    abstract void open() throws Exception;
+
+    int threads() {
+        return 1;
+    }
+
     /** Makes the call and runs it once, so that its result can be compared. */
     final void load(String impl, Peer.Maker maker) {
         call = Peer.load(impl, maker);
         call.run();
+    }
+
+    static IllegalStateException unknown(String impl) {
+        return Peer.unknown(impl);
+    }
+
+    static IllegalStateException absent(String impl, String reason) {
+        return Peer.absent(impl, reason);
+    }
+
+    /** Returns an object that is closed with this benchmark, before those that were kept earlier. */
+    final <T extends AutoCloseable> T kept(T closeable) {
+        kept.add(closeable);
+        return closeable;
+    }
+
+    /** Returns a new folder for files, which is deleted when this benchmark is closed. */
+    final Path temporary(String name) throws IOException {
+        Path folder = Files.createTempDirectory(name);
+        kept.add(() -> {
+            try (Stream<Path> files = Files.list(folder)) {
+                for (Path file : files.toList()) {
+                    Files.delete(file);
+                }
+            }
+            Files.delete(folder);
+        });
+        return folder;
     }
 
     /** Returns the least that one call has to do with the parameters of this object, which need not be set up. */
@@ -63,7 +113,10 @@ public abstract class Comparison extends Timed {
     }
 
     @TearDown
-    public void close() {
+    public void close() throws Exception {
+        for (AutoCloseable each : kept.reversed()) {
+            each.close();
+        }
         cpu.close();
     }
 }

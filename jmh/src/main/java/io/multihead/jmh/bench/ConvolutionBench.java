@@ -1,13 +1,9 @@
 package io.multihead.jmh.bench;
 
-import io.multihead.compute.Compute;
 import io.multihead.internal.kernel.CausalConvolution;
 import io.multihead.jmh.data.Data;
-import io.multihead.jmh.peer.Peer;
 import java.nio.FloatBuffer;
-import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Setup;
 
 /** A causal convolution of three taps over 256 channels, token after token, in one thread, beside the same sums as scalar loops. */
 public class ConvolutionBench extends Comparison {
@@ -28,9 +24,8 @@ public class ConvolutionBench extends Comparison {
         return Work.operations(2.0 * TAPS * tokens * CHANNELS);
     }
 
-    @Setup(Level.Trial)
-    public void open() {
-        cpu = Compute.serial();
+    @Override
+    void open() {
         rows = Data.array(Data.gaussian((tokens + TAPS - 1) * CHANNELS, 1));
         taps = Data.array(Data.gaussian(TAPS * CHANNELS, 2));
         float[] expected = new float[tokens * CHANNELS];
@@ -64,7 +59,7 @@ public class ConvolutionBench extends Comparison {
                     }
                 };
             case "scalar" -> () -> scalar(buffer);
-            default -> throw Peer.unknown(impl);
+            default -> throw unknown(impl);
         };
     }
 

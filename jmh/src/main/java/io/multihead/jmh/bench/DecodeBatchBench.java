@@ -6,14 +6,10 @@ import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.KeyValueView;
 import io.multihead.attention.Mask;
 import io.multihead.cache.KeyValueCache;
-import io.multihead.compute.Compute;
 import io.multihead.jmh.data.Data;
-import io.multihead.jmh.peer.Peer;
 import io.multihead.tensor.Tensor;
 import java.util.Set;
-import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Setup;
 
 /** Decode steps with 32 query heads on 8 key heads of 128: a batch of unequal lengths, and a window beside as many keys. */
 public class DecodeBatchBench extends ThreadedComparison {
@@ -26,12 +22,11 @@ public class DecodeBatchBench extends ThreadedComparison {
     @Param({"batch16", "window1024", "keys1024"})
     public String impl;
 
-    @Setup(Level.Trial)
-    public void open() {
+    @Override
+    void open() {
         if (!Set.of("batch16", "window1024", "keys1024").contains(impl)) {
-            throw Peer.unknown(impl);
+            throw unknown(impl);
         }
-        cpu = Compute.threads(threads);
         KeyValueCache cache = KeyValueCache.paged(KeyValueCache.Config.of(1, KEY_HEADS, DIM), 1L << 30);
         boolean batch = impl.equals("batch16");
         int[] sequences = new int[batch ? SEQUENCES : 1];

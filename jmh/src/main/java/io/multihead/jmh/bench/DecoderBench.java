@@ -6,7 +6,6 @@ import io.multihead.decoder.Session;
 import io.multihead.decoder.SessionOptions;
 import io.multihead.decoder.Sessions;
 import io.multihead.it.llamacpp.LlamaCpp;
-import io.multihead.jmh.peer.Peer;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
@@ -43,7 +42,7 @@ public class DecoderBench extends ModelComparison {
             case "multihead-8bit" -> own(file, ids, 1, rounded());
             case "multihead-batch8" -> own(file, ids, BATCH, LoadOptions.DEFAULT);
             case "llamacpp" -> llamaCpp(file, ids);
-            default -> throw Peer.unknown(impl);
+            default -> throw unknown(impl);
         };
     }
 

@@ -3,12 +3,10 @@ package io.multihead.jmh.bench;
 import dev.langchain4j.data.segment.TextSegment;
 import dev.langchain4j.model.embedding.EmbeddingModel;
 import dev.langchain4j.model.embedding.onnx.allminilml6v2.AllMiniLmL6V2EmbeddingModel;
-import io.multihead.compute.Compute;
 import io.multihead.encoder.SentenceEncoder;
 import io.multihead.jmh.data.Data;
 import io.multihead.jmh.data.Texts;
 import io.multihead.jmh.peer.OnnxEncoder;
-import io.multihead.jmh.peer.Peer;
 import io.multihead.model.Pooling;
 import java.io.IOException;
 import java.io.InputStream;
@@ -17,25 +15,15 @@ import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import org.openjdk.jmh.annotations.Fork;
-import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Setup;
-import org.openjdk.jmh.annotations.TearDown;
 
 /**
  * Vectors of texts by all-MiniLM-L6-v2, end to end. All impls but {@code multiheadids} tokenize, all but {@code langchain4j} with the same
  * tokenizer, so that only the encoders differ. Reports have no ratio of {@code multiheadids}, which does less, nor of {@code onnxint8},
  * which has another model.
  */
-// ONNX Runtime overflows a stack of 1 MB while it reads the exported graph
-@Fork(
-        value = 5,
-        jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED", "-Xss8m"})
-public class EmbeddingsBench extends ThreadedComparison {
-    private static final String MODEL = "/all-minilm-l6-v2.onnx";
+public class EmbeddingsBench extends MiniLmComparison {
     private static final String INT8_MODEL = "/all-minilm-l6-v2-q.onnx";
-    private static final String TOKENIZER = "/all-minilm-l6-v2-tokenizer.json";
     /**
      * {@code multiheadids} begins with token ids. {@code onnxpadded} runs one batch with padding to the longest text, {@code onnxsingle}
      * text after text. {@code langchain4j} is langchain4j's class, which does that too, with a tokenizer of its own, and whose ONNX Runtime
@@ -50,15 +38,12 @@ public class EmbeddingsBench extends ThreadedComparison {
     public String texts;
 
     private SentenceEncoder encoder;
-    private OnnxEncoder peer;
-    private ExecutorService executor;
 
-    @Setup(Level.Trial)
-    public void open() throws IOException {
-        cpu = Compute.threads(threads);
+    @Override
+    void open() throws IOException {
         try (InputStream model = resource(MODEL);
                 InputStream tokenizer = resource(TOKENIZER)) {
-            encoder = SentenceEncoder.ofOnnx(cpu, model, tokenizer, Pooling.MEAN);
+            encoder = kept(SentenceEncoder.ofOnnx(cpu, model, tokenizer, Pooling.MEAN));
         }
         List<String> all = Texts.random(texts, 8, 2);
         FloatBuffer expected = Data.zeros(all.size() * encoder.dimension());
@@ -70,17 +55,6 @@ public class EmbeddingsBench extends ThreadedComparison {
         } else {
             // the sums of two f32 encoders, rounded in another order: 3e-7 for elements of vectors of length 1
             Data.requireClose(impl, expected, out, 1e-5);
-        }
-    }
-
-    @TearDown
-    public void closeModels() {
-        encoder.close();
-        if (peer != null) {
-            peer.close();
-        }
-        if (executor != null) {
-            executor.shutdown();
         }
     }
 
@@ -96,16 +70,15 @@ public class EmbeddingsBench extends ThreadedComparison {
                 return () -> put(encoder.embedTokens(ids), out);
             }
             case "onnxpadded", "onnxsingle", "onnxint8" -> {
-                try (InputStream model = resource(impl.equals("onnxint8") ? INT8_MODEL : MODEL)) {
-                    peer = new OnnxEncoder(model.readAllBytes(), encoder.tokenizer(), threads);
-                }
+                String name = impl.equals("onnxint8") ? INT8_MODEL : MODEL;
+                OnnxEncoder peer = onnxEncoder(name, encoder.tokenizer());
                 boolean padded = !impl.equals("onnxsingle");
                 return () -> put(padded ? peer.embedPadded(all) : peer.embedSingly(all), out);
             }
             case "langchain4j" -> {
                 return langchain4j(all, out);
             }
-            default -> throw Peer.unknown(impl);
+            default -> throw unknown(impl);
         }
     }
 
@@ -114,7 +87,7 @@ public class EmbeddingsBench extends ThreadedComparison {
             throw new IllegalArgumentException(
                     "threads: " + threads + "; expected as many as there are processors for langchain4j");
         }
-        executor = Executors.newFixedThreadPool(threads);
+        ExecutorService executor = kept(Executors.newFixedThreadPool(threads));
         EmbeddingModel model = new AllMiniLmL6V2EmbeddingModel(executor);
         List<TextSegment> segments = all.stream().map(TextSegment::from).toList();
         return () -> {
@@ -150,9 +123,5 @@ public class EmbeddingsBench extends ThreadedComparison {
             to.put(vector);
         }
         to.rewind();
-    }
-
-    private static InputStream resource(String name) {
-        return EmbeddingsBench.class.getResourceAsStream(name);
     }
 }

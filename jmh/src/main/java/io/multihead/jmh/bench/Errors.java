@@ -1,6 +1,7 @@
 package io.multihead.jmh.bench;
 
 import ai.onnxruntime.OrtEnvironment;
+import io.multihead.compute.Compute;
 import io.multihead.jmh.data.Data;
 import io.multihead.jmh.report.Machine;
 import io.multihead.reference.ReferenceAttention;
@@ -8,7 +9,6 @@ import io.multihead.reference.ScoreRule;
 import io.multihead.reference.Tolerance;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
-import java.io.IOException;
 import java.nio.FloatBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -51,9 +51,8 @@ public final class Errors {
      * Prints everything to standard output.
      *
      * @param arguments none
-     * @throws IOException if the machine's description cannot be read
      */
-    public static void main(String[] arguments) throws IOException {
+    public static void main(String[] arguments) throws Exception {
         System.out.println(Machine.description() + ", JDK " + Runtime.version());
         System.out.println(String.join(", ", List.of(jar(OrtEnvironment.class), jar(torch.class), jar(openblas.class)))
                 + ", OPENBLAS_CORETYPE=" + System.getenv("OPENBLAS_CORETYPE"));
@@ -115,11 +114,12 @@ public final class Errors {
     }
 
     /** The errors of each impl on the same inputs. */
-    private static List<Deviation> errors(Inputs inputs) {
+    private static List<Deviation> errors(Inputs inputs) throws Exception {
         AttentionForwardBench bench = new AttentionForwardBench();
         bench.shape = inputs.shape;
         bench.causal = inputs.causal;
         bench.threads = 1;
+        bench.cpu = Compute.serial();
         bench.prepare();
         int[] sizes = Data.sizes(inputs.shape);
         int length = sizes[0] * sizes[1] * sizes[2] * sizes[3];

@@ -1,11 +1,9 @@
 package io.multihead.jmh.bench;
 
-import io.multihead.compute.Compute;
 import io.multihead.gemm.Activation;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.gemm.WeightFormat;
 import io.multihead.jmh.data.Data;
-import io.multihead.jmh.peer.Peer;
 import io.multihead.model.Buffers;
 import io.multihead.model.Experts;
 import io.multihead.model.FeedForward;
@@ -17,9 +15,7 @@ import java.lang.foreign.Arena;
 import java.nio.FloatBuffer;
 import java.util.ArrayList;
 import java.util.List;
-import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Setup;
 
 /**
  * A layer of experts of the sizes of Qwen3-30B-A3B. {@code loops} computes each row as a call of its own: no weights are read for several
@@ -47,11 +43,10 @@ public class ExpertsBench extends ThreadedComparison {
         return Work.operations(6.0 * rows * used * DIM * INNER);
     }
 
-    @Setup(Level.Trial)
-    public void open() {
-        cpu = Compute.threads(threads);
+    @Override
+    void open() {
         Experts experts = experts();
-        Tensor x = Data.tensor(Data.gaussian(rows * DIM, 1), rows, DIM);
+        Tensor x = Data.tensor(1, rows, DIM);
         FloatBuffer expected = Data.zeros(rows * DIM);
         FloatBuffer actual = Data.zeros(rows * DIM);
         experts.forward(cpu, x, Data.tensor(expected, rows, DIM), experts.buffers(rows));
@@ -64,7 +59,7 @@ public class ExpertsBench extends ThreadedComparison {
         return switch (impl) {
             case "multihead" -> () -> experts.forward(cpu, x, y, buffers);
             case "loops" -> () -> oneByOne(experts, x, y, buffers);
-            default -> throw Peer.unknown(impl);
+            default -> throw unknown(impl);
         };
     }
 
@@ -81,12 +76,12 @@ public class ExpertsBench extends ThreadedComparison {
             LinearGroup gateAndUp = LinearGroup.of(linear(DIM, INNER, 3 * expert), linear(DIM, INNER, 3 * expert + 1));
             all.add(FeedForward.gated(Activation.SILU, gateAndUp, linear(INNER, DIM, 3 * expert + 2)));
         }
-        Tensor logits = Data.tensor(Data.gaussian(DIM * COUNT, -1), DIM, COUNT);
+        Tensor logits = Data.tensor(-1, DIM, COUNT);
         return Experts.of(Router.of(PackedLinear.of(PackedWeights.ofInputRows(logits)), used), all);
     }
 
     private PackedLinear linear(int inputs, int outputs, int seed) {
-        Tensor matrix = Data.tensor(Data.gaussian(inputs * outputs, seed), outputs, inputs);
+        Tensor matrix = Data.tensor(seed, outputs, inputs);
         return PackedLinear.of(PackedWeights.ofOutputRows(Arena.ofAuto(), matrix, WeightFormat.valueOf(format)));
     }
 }

@@ -1,16 +1,12 @@
 package io.multihead.jmh.bench;
 
-import io.multihead.compute.Compute;
 import io.multihead.internal.kernel.Exp;
 import io.multihead.jmh.data.Data;
-import io.multihead.jmh.peer.Peer;
 import java.nio.FloatBuffer;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorOperators;
 import jdk.incubator.vector.VectorSpecies;
-import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Setup;
 
 /** The exponential inside the softmax: of a million scores in rows of 256, which stay in L1, and their sum. */
 public class ExponentialBench extends Comparison {
@@ -25,9 +21,8 @@ public class ExponentialBench extends Comparison {
     private final float[] row = new float[COLUMNS];
     private final float[] sums = new float[COLUMNS];
 
-    @Setup(Level.Trial)
-    public void open() {
-        cpu = Compute.serial();
+    @Override
+    void open() {
         FloatBuffer gaussian = Data.gaussian(COLUMNS, 1);
         for (int i = 0; i < COLUMNS; i++) {
             scores[i] = -4 * Math.abs(gaussian.get(i));
@@ -46,7 +41,7 @@ public class ExponentialBench extends Comparison {
             case "multihead" -> () -> repeat(() -> Exp.shifted(row, 0, COLUMNS, 1f, 0f, sums, 0, 0f));
             case "vectorops" -> () -> repeat(this::vectors);
             case "scalar" -> () -> repeat(this::scalar);
-            default -> throw Peer.unknown(impl);
+            default -> throw unknown(impl);
         };
     }
 

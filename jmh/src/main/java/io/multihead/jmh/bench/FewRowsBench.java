@@ -1,17 +1,13 @@
 package io.multihead.jmh.bench;
 
-import io.multihead.compute.Compute;
 import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.jmh.data.Data;
-import io.multihead.jmh.peer.Peer;
 import io.multihead.jmh.rival.JavaMatrixRow;
 import io.multihead.tensor.Tensor;
 import java.nio.FloatBuffer;
-import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Setup;
 
 /** A few rows times a square matrix that is not packed, in both orders, beside packed weights and plain loops. */
 public class FewRowsBench extends Comparison {
@@ -32,17 +28,21 @@ public class FewRowsBench extends Comparison {
     public int threads;
 
     @Override
+    int threads() {
+        return threads;
+    }
+
+    @Override
     public Work work() {
         return Work.bytes(Float.BYTES * (double) features * features);
     }
 
-    @Setup(Level.Trial)
-    public void open() {
+    @Override
+    void open() {
         FloatBuffer x = Data.gaussian(rows * features, 1);
         FloatBuffer weight = Data.gaussian(features * features, 2);
         FloatBuffer y = Data.zeros(rows * features);
         FloatBuffer expected = Data.zeros(rows * features);
-        cpu = Compute.threads(threads);
         Tensor matrix = view(weight, features);
         PackedWeights packed = PackedWeights.ofInputRows(transposed ? matrix.permute(1, 0) : matrix);
         Gemm.multiply(cpu, view(x, rows), packed, view(expected, rows), GemmOptions.DEFAULT);
@@ -62,7 +62,7 @@ public class FewRowsBench extends Comparison {
             }
             case "packed" -> () -> Gemm.multiply(cpu, input, packed, output, GemmOptions.DEFAULT);
             case "scalar" -> loops(Data.array(x), Data.array(weight), y);
-            default -> throw Peer.unknown(impl);
+            default -> throw unknown(impl);
         };
     }
 

@@ -1,9 +1,7 @@
 package io.multihead.jmh.bench;
 
-import io.multihead.compute.Compute;
 import io.multihead.format.Safetensors;
 import io.multihead.jmh.data.Data;
-import io.multihead.jmh.peer.Peer;
 import io.multihead.jmh.peer.Torch;
 import io.multihead.jmh.peer.TorchBlocks;
 import io.multihead.nn.Embedding;
@@ -32,10 +30,7 @@ import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.ScalarOptional;
 import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.TransformerEncoderLayerImpl;
-import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Setup;
-import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
@@ -58,8 +53,6 @@ public class FinetuneBench extends ThreadedComparison {
     @Param({"multihead", "pytorch"})
     public String impl;
 
-    private Path folder;
-
     @Override
     public Work work() {
         double tokens = 2.0 * PAIRS * TOKENS;
@@ -68,26 +61,18 @@ public class FinetuneBench extends ThreadedComparison {
         return Work.operations(LAYERS * 2 * tokens * (3 * weights + 3.5 * attention));
     }
 
-    @Setup(Level.Trial)
-    public void open() throws IOException {
-        cpu = Compute.threads(threads);
-        folder = write(Files.createTempDirectory("finetune"));
+    @Override
+    void open() throws IOException {
+        Path folder = temporary("finetune");
+        write(folder);
         BertLayers encoder = BertLayers.load(Arena.ofAuto(), folder);
         List<String> left = texts(1);
         List<String> right = texts(2);
-        call = Peer.load(impl, () -> switch (impl) {
+        load(impl, () -> switch (impl) {
             case "multihead" -> ours(encoder, left, right);
             case "pytorch" -> torch(encoder, left, right);
-            default -> throw Peer.unknown(impl);
+            default -> throw unknown(impl);
         });
-    }
-
-    @TearDown(Level.Trial)
-    public void delete() throws IOException {
-        for (String name : List.of("config.json", "vocab.txt", "model.safetensors")) {
-            Files.deleteIfExists(folder.resolve(name));
-        }
-        Files.deleteIfExists(folder);
     }
 
     /** Words of a text, which [CLS] and [SEP] make one of 64 tokens. */
@@ -107,7 +92,7 @@ public class FinetuneBench extends ThreadedComparison {
         AdamW optimizer = AdamW.of(encoder.parameters(), AdamW.Options.DEFAULT);
         Tensor ofLeft = Tensor.of(new float[PAIRS * DIM], PAIRS, DIM);
         Tensor ofRight = Tensor.of(new float[PAIRS * DIM], PAIRS, DIM);
-        Runnable made = () -> {
+        return () -> {
             Gradients.clear(gradients);
             try (BertPass first = encoder.record(cpu, left, 0);
                     BertPass second = encoder.record(cpu, right, 1)) {
@@ -118,8 +103,6 @@ public class FinetuneBench extends ThreadedComparison {
             optimizer.step(cpu, gradients, RATE);
             encoder.parametersChanged();
         };
-        made.run();
-        return made;
     }
 
     private Runnable torch(BertLayers encoder, List<String> left, List<String> right) {
@@ -213,7 +196,7 @@ public class FinetuneBench extends ThreadedComparison {
         }
     }
 
-    private static Path write(Path folder) throws IOException {
+    private static void write(Path folder) throws IOException {
         Files.writeString(folder.resolve("config.json"), """
                 {"model_type": "bert", "hidden_act": "gelu", "hidden_size": 384, "num_hidden_layers": 6,
                  "num_attention_heads": 12, "intermediate_size": 1536, "vocab_size": 1004, "max_position_embeddings": 512,
@@ -240,7 +223,6 @@ public class FinetuneBench extends ThreadedComparison {
             norm(weights, at + "output.LayerNorm.");
         }
         Safetensors.write(folder.resolve("model.safetensors"), weights, Map.of());
-        return folder;
     }
 
     private static void norm(Map<String, Tensor> weights, String at) {

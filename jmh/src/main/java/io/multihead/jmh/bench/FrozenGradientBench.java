@@ -1,20 +1,16 @@
 package io.multihead.jmh.bench;
 
-import io.multihead.compute.Compute;
 import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.gemm.WeightFormat;
 import io.multihead.jmh.data.Data;
-import io.multihead.jmh.peer.Peer;
 import io.multihead.jmh.peer.Torch;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.nio.FloatBuffer;
-import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Setup;
 
 /** The gradient of the input of a frozen layer: rows times the transpose of packed weights; {@code tensor} and PyTorch have them in f32. */
 public class FrozenGradientBench extends ThreadedComparison {
@@ -35,9 +31,8 @@ public class FrozenGradientBench extends ThreadedComparison {
         return Work.operations(2.0 * rows * size * size);
     }
 
-    @Setup(Level.Trial)
-    public void open() {
-        cpu = Compute.threads(threads);
+    @Override
+    void open() {
         FloatBuffer dy = Data.gaussian(rows * size, 1);
         FloatBuffer dx = Data.zeros(rows * size);
         FloatBuffer expected = Data.zeros(rows * size);
@@ -57,7 +52,7 @@ public class FrozenGradientBench extends ThreadedComparison {
                         Data.zeros(size * size).put(weight.toArray()).flip();
                 yield Torch.multiply(new int[] {rows, size, size}, threads, dy, values, dx);
             }
-            default -> throw Peer.unknown(impl);
+            default -> throw unknown(impl);
         });
         Data.requireClose(impl, expected, dx, 1e-5);
     }

@@ -1,8 +1,6 @@
 package io.multihead.jmh.bench;
 
-import io.multihead.compute.Compute;
 import io.multihead.jmh.data.Data;
-import io.multihead.jmh.peer.Peer;
 import io.multihead.jmh.rival.ScalarLayers;
 import io.multihead.nn.Gelu;
 import io.multihead.nn.Layer;
@@ -13,9 +11,7 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.nio.FloatBuffer;
 import java.util.Map;
-import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Setup;
 
 /** Layer normalisation, GELU and SiLU of 1024 x 1024 numbers, both directions; backward with the parameters' gradients. */
 public class LayersBench extends ThreadedComparison {
@@ -34,27 +30,19 @@ public class LayersBench extends ThreadedComparison {
     private final FloatBuffer weight = Data.gaussian(SIZE, 2);
     private final FloatBuffer bias = Data.gaussian(SIZE, 3);
     private final FloatBuffer dy = Data.gaussian(SIZE * SIZE, 4);
-    private Pass pass;
 
-    @Setup(Level.Trial)
-    public void open() {
-        cpu = Compute.threads(threads);
+    @Override
+    void open() {
         FloatBuffer expected = Data.zeros(SIZE * SIZE);
         FloatBuffer result = Data.zeros(SIZE * SIZE);
         multihead(expected).run();
         load(impl, () -> switch (impl) {
             case "multihead" -> multihead(result);
             case "scalar" -> scalar(result);
-            default -> throw Peer.unknown(impl);
+            default -> throw unknown(impl);
         });
         // f32 sums of 1024 numbers in two orders, and the error of the scalar error function
         Data.requireClose(impl, expected, result, 1e-5);
-    }
-
-    @Override
-    public void close() {
-        pass.close();
-        super.close();
     }
 
     private Runnable multihead(FloatBuffer result) {
@@ -67,11 +55,10 @@ public class LayersBench extends ThreadedComparison {
                 };
         Tensor input = matrix(x);
         Tensor to = matrix(result);
-        pass = made.record(cpu, input, matrix(Data.zeros(SIZE * SIZE)));
         if (direction.equals("forward")) {
             return () -> made.forward(cpu, input, to);
         }
-        Pass recorded = pass;
+        Pass recorded = kept(made.record(cpu, input, matrix(Data.zeros(SIZE * SIZE))));
         Tensor given = matrix(dy);
         Map<String, Tensor> gradients = Map.of("weight", row(Data.zeros(SIZE)), "bias", row(Data.zeros(SIZE)));
         return () -> recorded.backward(given, to, gradients);

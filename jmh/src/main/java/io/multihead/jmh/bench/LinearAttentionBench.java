@@ -1,11 +1,9 @@
 package io.multihead.jmh.bench;
 
 import io.multihead.cache.RecurrentCache;
-import io.multihead.compute.Compute;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.gemm.WeightFormat;
 import io.multihead.jmh.data.Data;
-import io.multihead.jmh.peer.Peer;
 import io.multihead.model.Buffers;
 import io.multihead.model.GatedLinearAttention;
 import io.multihead.model.LinearDecay;
@@ -21,9 +19,7 @@ import io.multihead.model.TokenBatch;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.nio.FloatBuffer;
-import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Setup;
 
 /**
  * A layer of linear attention of the sizes of Qwen3.5-0.8B, or of Mamba-2 of those of Granite 4 H Micro: {@code multihead} for the next tokens of a
@@ -60,22 +56,21 @@ public class LinearAttentionBench extends ThreadedComparison {
         return Work.operations(2 * tokens * weights);
     }
 
-    @Setup(Level.Trial)
-    public void open() {
-        cpu = Compute.threads(threads);
+    @Override
+    void open() {
         Layer all =
                 switch (layer) {
                     case "deltaRule" -> deltaRule();
                     case "mamba2" -> mamba();
-                    default -> throw Peer.unknown(layer);
+                    default -> throw unknown(layer);
                 };
         int dim = all.part.dim();
-        Tensor x = Data.tensor(Data.gaussian(tokens * dim, 1), tokens, dim);
+        Tensor x = Data.tensor(1, tokens, dim);
         Tensor y = Data.tensor(Data.zeros(tokens * dim), tokens, dim);
         load(impl, () -> switch (impl) {
             case "multihead" -> next(all.part, x, y);
             case "products" -> products(all, x, y);
-            default -> throw Peer.unknown(impl);
+            default -> throw unknown(impl);
         });
     }
 
@@ -86,7 +81,7 @@ public class LinearAttentionBench extends ThreadedComparison {
                 .toArray());
         int sequence = cache.open();
         Buffers buffers = part.buffers(Math.max(tokens, PART));
-        Tensor rows = Data.tensor(Data.gaussian(PART * dim, 2), PART, dim);
+        Tensor rows = Data.tensor(2, PART, dim);
         Tensor room = Data.tensor(Data.zeros(PART * dim), PART, dim);
         for (int done = 0; done < context; done += PART) {
             int count = Math.min(PART, context - done);
@@ -109,7 +104,7 @@ public class LinearAttentionBench extends ThreadedComparison {
         int outputs = of.projections.width();
         int width = of.output.inputs();
         Tensor all = Data.tensor(Data.zeros(tokens * outputs), tokens, outputs);
-        Tensor context = Data.tensor(Data.gaussian(tokens * width, 3), tokens, width);
+        Tensor context = Data.tensor(3, tokens, width);
         return () -> {
             of.projections.forward(cpu, x, all);
             of.output.forward(cpu, context, y);
@@ -122,7 +117,7 @@ public class LinearAttentionBench extends ThreadedComparison {
         LinearGroup projections = LinearGroup.of(
                 linear(dim, 3 * width, 1), linear(dim, width, 2), linear(dim, 16, 3), linear(dim, 16, 4));
         PackedLinear output = linear(width, dim, 8);
-        Tensor taps = Data.tensor(Data.gaussian(3 * width * 4, 6), 3 * width, 4);
+        Tensor taps = Data.tensor(6, 3 * width, 4);
         return new Layer(
                 GatedLinearAttention.of(HEADS, projections, taps, decay(16), norm(128), output), projections, output);
     }
@@ -133,7 +128,7 @@ public class LinearAttentionBench extends ThreadedComparison {
         int channels = width + 2 * 128;
         LinearGroup projections = LinearGroup.concatenated(linear(dim, width + channels + 64, 1), width, channels, 64);
         PackedLinear output = linear(width, dim, 8);
-        Tensor taps = Data.tensor(Data.gaussian(channels * 4, 6), channels, 4);
+        Tensor taps = Data.tensor(6, channels, 4);
         Mamba2 part = Mamba2.of(MAMBA_HEADS, projections, taps, decay(64), norm(width), output)
                 .withSkip(row(Data.gaussian(64, 9)))
                 .withConvolutionBias(row(Data.gaussian(channels, 10)));
@@ -161,7 +156,7 @@ public class LinearAttentionBench extends ThreadedComparison {
     }
 
     private PackedLinear linear(int inputs, int outputs, int seed) {
-        Tensor matrix = Data.tensor(Data.gaussian(inputs * outputs, seed), outputs, inputs);
+        Tensor matrix = Data.tensor(seed, outputs, inputs);
         return PackedLinear.of(PackedWeights.ofOutputRows(Arena.ofAuto(), matrix, WeightFormat.valueOf(format)));
     }
 }

@@ -1,6 +1,5 @@
 package io.multihead.jmh.bench;
 
-import io.multihead.compute.Compute;
 import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
@@ -8,13 +7,10 @@ import io.multihead.jmh.data.Data;
 import io.multihead.jmh.peer.OneDnn;
 import io.multihead.jmh.peer.Onnx;
 import io.multihead.jmh.peer.OpenBlas;
-import io.multihead.jmh.peer.Peer;
 import io.multihead.jmh.peer.Torch;
 import io.multihead.tensor.Tensor;
 import java.nio.FloatBuffer;
-import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Setup;
 
 /** A few rows times a constant square weight, which this library and ONNX Runtime pack once. */
 public class LinearBench extends ThreadedComparison {
@@ -34,13 +30,12 @@ public class LinearBench extends ThreadedComparison {
         return rows == 1 ? Work.bytes(Float.BYTES * weights) : Work.operations(2 * rows * weights);
     }
 
-    @Setup(Level.Trial)
-    public void open() {
+    @Override
+    void open() {
         FloatBuffer x = Data.gaussian(rows * features, 1);
         FloatBuffer weight = Data.gaussian(features * features, 2);
         FloatBuffer y = Data.zeros(rows * features);
         FloatBuffer expected = Data.zeros(rows * features);
-        cpu = Compute.threads(threads);
         Gemm.multiply(cpu, view(x, rows), view(weight, features), view(expected, rows), GemmOptions.DEFAULT);
         load(impl, () -> make(x, weight, y));
         // n roundings of 2^-24 each, of which random signs leave about the square root
@@ -64,7 +59,7 @@ public class LinearBench extends ThreadedComparison {
             case "openblas" -> OpenBlas.multiply(new int[] {rows, features, features}, threads, x, weight, y);
             case "onednn" -> OneDnn.multiply(new int[] {rows, features, features}, threads, x, weight, y);
             case "pytorch" -> Torch.multiply(new int[] {rows, features, features}, threads, x, weight, y);
-            default -> throw Peer.unknown(impl);
+            default -> throw unknown(impl);
         };
     }
 

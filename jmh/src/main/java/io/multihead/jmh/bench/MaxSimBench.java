@@ -1,17 +1,13 @@
 package io.multihead.jmh.bench;
 
-import io.multihead.compute.Compute;
 import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.MaxSim;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.jmh.data.Data;
-import io.multihead.jmh.peer.Peer;
 import io.multihead.tensor.Tensor;
 import java.nio.FloatBuffer;
-import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Setup;
 
 /** Late interaction of a query of 32 tokens with passages of 300, vectors of 128 elements, beside the products that it is made of. */
 public class MaxSimBench extends ThreadedComparison {
@@ -31,13 +27,12 @@ public class MaxSimBench extends ThreadedComparison {
         return Work.operations(2.0 * QUERY * TOKENS * DIM * passages);
     }
 
-    @Setup(Level.Trial)
-    public void open() {
+    @Override
+    void open() {
         FloatBuffer query = Data.gaussian(QUERY * DIM, 1);
         FloatBuffer tokens = Data.gaussian(passages * TOKENS * DIM, 2);
         FloatBuffer expected = Data.zeros(passages);
         FloatBuffer scores = Data.zeros(passages);
-        cpu = Compute.threads(threads);
         ours(query, tokens, expected).run();
         load(impl, () -> make(query, tokens, scores));
         if (!impl.equals("packed")) {
@@ -60,7 +55,7 @@ public class MaxSimBench extends ThreadedComparison {
                 float[] right = Data.array(tokens);
                 yield () -> loops(left, right, scores);
             }
-            default -> throw Peer.unknown(impl);
+            default -> throw unknown(impl);
         };
     }
 

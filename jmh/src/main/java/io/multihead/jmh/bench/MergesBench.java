@@ -1,8 +1,6 @@
 package io.multihead.jmh.bench;
 
 import ai.djl.huggingface.tokenizers.HuggingFaceTokenizer;
-import io.multihead.compute.Compute;
-import io.multihead.jmh.peer.Peer;
 import io.multihead.text.Tokenizer;
 import io.multihead.text.Tokenizers;
 import java.io.IOException;
@@ -10,9 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
-import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Setup;
 
 /**
  * The ids of a language model's or XLM-R's tokenizer for the lines of {@code docs/architecture.md}, on one core. The files are those that
@@ -30,9 +26,8 @@ public class MergesBench extends Comparison {
 
     private long[] last = {};
 
-    @Setup(Level.Trial)
-    public void open() throws IOException {
-        cpu = Compute.serial();
+    @Override
+    void open() throws IOException {
         Path folder = MODELS.resolve(model);
         Tokenizer tokenizer = Tokenizers.load(folder);
         List<String> lines = Files.readAllLines(Path.of("docs", "architecture.md"));
@@ -59,7 +54,7 @@ public class MergesBench extends Comparison {
                 return () -> lines.forEach(
                         line -> last = crate.encode(line, false, false).getIds());
             }
-            default -> throw Peer.unknown(impl);
+            default -> throw unknown(impl);
         }
     }
 

@@ -1,15 +1,12 @@
 package io.multihead.jmh.bench;
 
 import com.sun.management.ThreadMXBean;
-import io.multihead.compute.Compute;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
-import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Setup;
 
 /**
  * One call in a JVM that has made all others before, in a random order, on the heap and in native memory and with all types of caches, as
@@ -43,9 +40,8 @@ public class MixedBench extends Comparison {
     })
     public String timed;
 
-    @Setup(Level.Trial)
-    public void open() {
-        cpu = Compute.threads(1);
+    @Override
+    void open() {
         boolean mixed = impl.equals("mixed");
         if (mixed) {
             // a new order in every fork, and so in every round
@@ -59,7 +55,7 @@ public class MixedBench extends Comparison {
 
     /** Checks what the call, compiled by now, allocates, then closes. */
     @Override
-    public void close() {
+    public void close() throws Exception {
         try {
             requireFewAllocations();
         } finally {

@@ -1,6 +1,5 @@
 package io.multihead.jmh.bench;
 
-import io.multihead.compute.Compute;
 import io.multihead.decoder.LanguageModel;
 import io.multihead.decoder.LoadOptions;
 import io.multihead.decoder.SessionOptions;
@@ -8,16 +7,10 @@ import io.multihead.decoder.Sessions;
 import io.multihead.it.llamacpp.LlamaCpp;
 import io.multihead.jmh.data.RandomDecoder;
 import io.multihead.jmh.peer.LlamaProduct;
-import io.multihead.jmh.peer.Peer;
 import java.io.IOException;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.SplittableRandom;
-import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Setup;
-import org.openjdk.jmh.annotations.TearDown;
 
 /** Language models with random weights, of one file, in this library and in llama.cpp, where all of them get the same tokens. */
 public abstract class ModelComparison extends ThreadedComparison {
@@ -29,11 +22,8 @@ public abstract class ModelComparison extends ThreadedComparison {
     @Param({"Q8_0", "Q4_0", "Q4_K", "Q6_K", "F16"})
     public String format;
 
-    private final List<AutoCloseable> open = new ArrayList<>();
-
-    @Setup(Level.Trial)
-    public void openModels() {
-        cpu = Compute.threads(threads);
+    @Override
+    void open() {
         load(impl(), () -> make(RandomDecoder.file(FILES, RandomDecoder.Model.valueOf(model), format)));
     }
 
@@ -42,13 +32,6 @@ public abstract class ModelComparison extends ThreadedComparison {
     /** Returns the call of the impl, by the model of a file. */
     abstract Runnable make(Path file) throws IOException;
 
-    @TearDown(Level.Trial)
-    public void closeModels() throws Exception {
-        for (AutoCloseable each : open.reversed()) {
-            each.close();
-        }
-    }
-
     final Sessions sessions(Path file, LoadOptions loading, SessionOptions options) throws IOException {
         return kept(kept(LanguageModel.load(cpu, file, loading)).sessions(options));
     }
@@ -56,7 +39,7 @@ public abstract class ModelComparison extends ThreadedComparison {
     /** Returns options with inputs in 8 bits. */
     final LoadOptions rounded() {
         if (!format.startsWith("Q4")) {
-            throw Peer.absent(impl(), "is for weights of 4 bits");
+            throw absent(impl(), "is for weights of 4 bits");
         }
         return LoadOptions.DEFAULT.withEightBitInputs(true);
     }
@@ -68,10 +51,5 @@ public abstract class ModelComparison extends ThreadedComparison {
     /** Returns the ids of a random text. */
     static int[] ids(int count) {
         return new SplittableRandom(1).ints(count, 300, 31_000).toArray();
-    }
-
-    final <T extends AutoCloseable> T kept(T closeable) {
-        open.add(closeable);
-        return closeable;
     }
 }

@@ -1,11 +1,9 @@
 package io.multihead.jmh.bench;
 
-import io.multihead.compute.Compute;
 import io.multihead.jmh.data.Data;
 import io.multihead.jmh.data.LayerWeights;
 import io.multihead.jmh.peer.GemmLayer;
 import io.multihead.jmh.peer.Onnx;
-import io.multihead.jmh.peer.Peer;
 import io.multihead.jmh.peer.Torch;
 import io.multihead.nn.attention.MultiHeadAttention;
 import io.multihead.nn.attention.MultiHeadConfig;
@@ -15,9 +13,7 @@ import java.util.function.Supplier;
 import org.bytedeco.pytorch.TensorOptional;
 import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.global.torch;
-import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Setup;
 
 /** A layer of self-attention with constant weights and biases: projections in, attention, projection out. */
 public class MultiHeadAttentionLayerBench extends ThreadedComparison {
@@ -42,8 +38,8 @@ public class MultiHeadAttentionLayerBench extends ThreadedComparison {
         return Work.operations(projections + Work.attention((double) sizes[2] * sizes[1], sizes[3], perHead, false));
     }
 
-    @Setup(Level.Trial)
-    public void open() {
+    @Override
+    void open() {
         int[] sizes = Data.sizes(shape);
         features = sizes[0];
         heads = sizes[1];
@@ -54,7 +50,6 @@ public class MultiHeadAttentionLayerBench extends ThreadedComparison {
         FloatBuffer x = Data.gaussian(length, 1);
         FloatBuffer y = Data.zeros(length);
         FloatBuffer expected = Data.zeros(length);
-        cpu = Compute.threads(threads);
         ours(weights, x, expected).run();
         load(impl, () -> make(weights, x, y));
         // three sums of some hundred roundings one after the other
@@ -69,7 +64,7 @@ public class MultiHeadAttentionLayerBench extends ThreadedComparison {
                 new GemmLayer(batch * tokens, weights, threads)
                         .on(new int[] {batch, heads, tokens, features / heads}, cpu, x, y);
             case "pytorch" -> torch(weights, x, y);
-            default -> throw Peer.unknown(impl);
+            default -> throw unknown(impl);
         };
     }
 

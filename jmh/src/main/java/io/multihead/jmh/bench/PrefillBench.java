@@ -5,7 +5,6 @@ import io.multihead.decoder.Session;
 import io.multihead.decoder.SessionOptions;
 import io.multihead.decoder.Sessions;
 import io.multihead.it.llamacpp.LlamaCpp;
-import io.multihead.jmh.peer.Peer;
 import java.io.IOException;
 import java.nio.file.Path;
 import org.openjdk.jmh.annotations.Param;
@@ -36,7 +35,7 @@ public class PrefillBench extends ModelComparison {
                     loaded.decode(ids);
                 };
             }
-            default -> throw Peer.unknown(impl);
+            default -> throw unknown(impl);
         };
     }
 

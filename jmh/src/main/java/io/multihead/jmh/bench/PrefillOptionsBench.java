@@ -9,16 +9,12 @@ import io.multihead.attention.ScoreOptions;
 import io.multihead.attention.ScoreStage;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.cache.NewTokens;
-import io.multihead.compute.Compute;
 import io.multihead.jmh.data.Data;
-import io.multihead.jmh.peer.Peer;
 import io.multihead.position.Alibi;
 import io.multihead.position.Rope;
 import io.multihead.tensor.Tensor;
 import java.util.stream.LongStream;
-import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Setup;
 
 /** The cost of options in a causal prefill of 2048 tokens, 8 query heads on 2 key heads of 128. */
 public class PrefillOptionsBench extends Comparison {
@@ -61,9 +57,8 @@ public class PrefillOptionsBench extends Comparison {
     private Tensor output;
     private AttentionOptions options;
 
-    @Setup(Level.Trial)
-    public void open() {
-        cpu = Compute.serial();
+    @Override
+    void open() {
         query = tensor(HEADS, 1);
         key = tensor(KEY_HEADS, 2);
         value = tensor(KEY_HEADS, 3);
@@ -81,7 +76,7 @@ public class PrefillOptionsBench extends Comparison {
                     case "modifier" -> ScoreOptions.NONE.withModifier((b, h, q, k, score) -> score);
                     case "plain", "cache", "rope", "positions", "keylengths", "queryoffset", "weights", "scores" ->
                         ScoreOptions.NONE;
-                    default -> throw Peer.unknown(impl);
+                    default -> throw unknown(impl);
                 };
         Mask mask =
                 switch (impl) {

@@ -1,13 +1,11 @@
 package io.multihead.jmh.bench;
 
-import io.multihead.compute.Compute;
 import io.multihead.encoder.Reranker;
 import io.multihead.format.OnnxWeights;
 import io.multihead.format.Safetensors;
 import io.multihead.jmh.data.Data;
 import io.multihead.jmh.data.Texts;
 import io.multihead.jmh.peer.OnnxEncoder;
-import io.multihead.jmh.peer.Peer;
 import io.multihead.tensor.Tensor;
 import io.multihead.text.EncoderTokenizer;
 import java.io.IOException;
@@ -15,29 +13,17 @@ import java.io.InputStream;
 import java.nio.FloatBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import java.util.stream.Stream;
-import org.openjdk.jmh.annotations.Fork;
-import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Setup;
-import org.openjdk.jmh.annotations.TearDown;
 
 /**
  * Scores of passages for a query by all-MiniLM-L6-v2 with a head of random weights, end to end, with the same tokenizer. ONNX Runtime runs the
  * encoder as exported, and the head is plain loops after it, 0.5 % of its time.
  */
-// ONNX Runtime overflows a stack of 1 MB while it reads the exported graph
-@Fork(
-        value = 5,
-        jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED", "-Xss8m"})
-public class RerankBench extends ThreadedComparison {
-    private static final String MODEL = "/all-minilm-l6-v2.onnx";
-    private static final String TOKENIZER = "/all-minilm-l6-v2-tokenizer.json";
+public class RerankBench extends MiniLmComparison {
     private static final int DIM = 384;
     private static final String QUERY = Texts.NINE;
 
@@ -57,15 +43,13 @@ public class RerankBench extends ThreadedComparison {
     public String passages;
 
     private final Map<String, Tensor> head = new LinkedHashMap<>();
-    private Path folder;
     private Reranker reranker;
-    private OnnxEncoder peer;
 
-    @Setup(Level.Trial)
-    public void open() throws IOException {
-        cpu = Compute.threads(threads);
-        write();
-        reranker = Reranker.load(cpu, folder);
+    @Override
+    void open() throws IOException {
+        Path folder = temporary("rerank");
+        write(folder);
+        reranker = kept(Reranker.load(cpu, folder));
         List<String> texts = Texts.random(passages, 24, 12);
         FloatBuffer expected = Data.zeros(texts.size());
         put(reranker.score(QUERY, texts), expected);
@@ -75,25 +59,11 @@ public class RerankBench extends ThreadedComparison {
         Data.requireClose(impl, expected, out, 1e-4);
     }
 
-    @TearDown
-    public void closeModels() throws IOException {
-        reranker.close();
-        if (peer != null) {
-            peer.close();
-        }
-        try (Stream<Path> files = Files.walk(folder)) {
-            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-                Files.delete(file);
-            }
-        }
-    }
-
-    private void write() throws IOException {
+    private void write(Path folder) throws IOException {
         head.put("pooler.dense.weight", random(DIM * DIM, 1 / Math.sqrt(DIM), 1, DIM, DIM));
         head.put("pooler.dense.bias", random(DIM, 0.1, 2, DIM));
         head.put("classifier.weight", random(DIM, 0.2, 3, 1, DIM));
         head.put("classifier.bias", random(1, 0.1, 4, 1));
-        folder = Files.createTempDirectory("rerank");
         Files.writeString(folder.resolve("config.json"), CONFIG);
         try (InputStream model = resource(MODEL);
                 InputStream tokenizer = resource(TOKENIZER)) {
@@ -119,12 +89,10 @@ public class RerankBench extends ThreadedComparison {
             return () -> put(reranker.score(QUERY, texts), out);
         }
         if (!impl.equals("onnxpadded") && !impl.equals("onnxsingle")) {
-            throw Peer.unknown(impl);
+            throw unknown(impl);
         }
         EncoderTokenizer tokenizer = reranker.tokenizer();
-        try (InputStream model = resource(MODEL)) {
-            peer = new OnnxEncoder(model.readAllBytes(), tokenizer, threads);
-        }
+        OnnxEncoder peer = onnxEncoder(MODEL, tokenizer);
         float[] dense = head.get("pooler.dense.weight").toArray();
         float[] denseBias = head.get("pooler.dense.bias").toArray();
         float[] classifier = head.get("classifier.weight").toArray();
@@ -133,7 +101,7 @@ public class RerankBench extends ThreadedComparison {
         return () -> {
             out.rewind();
             for (int from = 0; from < texts.size(); from += step) {
-                for (float[] state : states(tokenizer, texts.subList(from, from + step))) {
+                for (float[] state : states(peer, tokenizer, texts.subList(from, from + step))) {
                     out.put(output(state, dense, denseBias, classifier, bias));
                 }
             }
@@ -141,7 +109,7 @@ public class RerankBench extends ThreadedComparison {
         };
     }
 
-    private float[][] states(EncoderTokenizer tokenizer, List<String> texts) {
+    private static float[][] states(OnnxEncoder peer, EncoderTokenizer tokenizer, List<String> texts) {
         int[] query = tokenizer.encodeWithSpecialTokens(QUERY);
         int[][] pairs = new int[texts.size()][];
         for (int i = 0; i < pairs.length; i++) {
@@ -171,9 +139,5 @@ public class RerankBench extends ThreadedComparison {
             to.put((float) score);
         }
         to.rewind();
-    }
-
-    private static InputStream resource(String name) {
-        return RerankBench.class.getResourceAsStream(name);
     }
 }

@@ -1,6 +1,5 @@
 package io.multihead.jmh.bench;
 
-import io.multihead.compute.Compute;
 import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.jmh.data.Data;
@@ -8,14 +7,11 @@ import io.multihead.jmh.peer.Jlama;
 import io.multihead.jmh.peer.OneDnn;
 import io.multihead.jmh.peer.Onnx;
 import io.multihead.jmh.peer.OpenBlas;
-import io.multihead.jmh.peer.Peer;
 import io.multihead.jmh.peer.Torch;
 import io.multihead.jmh.rival.JavaMatrixRow;
 import io.multihead.tensor.Tensor;
 import java.nio.FloatBuffer;
-import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Setup;
 
 /** Square matrices, {@code C = A B}, all operands row-major in native memory. */
 public class SgemmBench extends ThreadedComparison {
@@ -30,13 +26,12 @@ public class SgemmBench extends ThreadedComparison {
         return Work.operations(2 * Math.pow(size, 3));
     }
 
-    @Setup(Level.Trial)
-    public void open() {
+    @Override
+    void open() {
         FloatBuffer a = Data.gaussian(size * size, 1);
         FloatBuffer b = Data.gaussian(size * size, 2);
         FloatBuffer c = Data.zeros(size * size);
         FloatBuffer expected = Data.zeros(size * size);
-        cpu = Compute.threads(threads);
         Gemm.multiply(cpu, matrix(a), matrix(b), matrix(expected), GemmOptions.DEFAULT);
         load(impl, () -> make(a, b, c));
         // n roundings of 2^-24 each, of which random signs leave about the square root
@@ -62,7 +57,7 @@ public class SgemmBench extends ThreadedComparison {
             case "pytorch" -> Torch.multiply(new int[] {size, size, size}, threads, a, b, c);
             case "jlama" -> Jlama.multiply(new int[] {size, size, size}, threads, a, b, c);
             case "scalar" -> scalar(a, b, c);
-            default -> throw Peer.unknown(impl);
+            default -> throw unknown(impl);
         };
     }
 

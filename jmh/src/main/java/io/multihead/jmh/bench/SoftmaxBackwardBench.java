@@ -2,34 +2,29 @@ package io.multihead.jmh.bench;
 
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.Softmax;
-import io.multihead.compute.Compute;
 import io.multihead.jmh.data.Data;
-import io.multihead.jmh.peer.Peer;
 import io.multihead.tensor.Tensor;
 import java.nio.FloatBuffer;
-import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Setup;
 
 /** The gradient of the softmax of 512 rows of scores. */
 public class SoftmaxBackwardBench extends SoftmaxRows {
     @Param({"multihead", "scalar"})
     public String impl;
 
-    @Setup(Level.Trial)
-    public void open() {
+    @Override
+    void open() {
         FloatBuffer scores = Data.gaussian(ROWS * columns, 1);
         FloatBuffer softmax = Data.zeros(ROWS * columns);
         FloatBuffer upstream = Data.gaussian(ROWS * columns, 2);
         FloatBuffer out = Data.zeros(ROWS * columns);
         FloatBuffer expected = Data.zeros(ROWS * columns);
-        cpu = Compute.threads(threads);
         Softmax.forward(cpu, view(scores), view(softmax), null, AttentionOptions.DEFAULT);
         ours(softmax, upstream, expected).run();
         load(impl, () -> switch (impl) {
             case "multihead" -> ours(softmax, upstream, out);
             case "scalar" -> scalar(softmax, upstream, out);
-            default -> throw Peer.unknown(impl);
+            default -> throw unknown(impl);
         });
         // two f32 sums of the same products
         Data.requireClose(impl, expected, out, 2e-6);

@@ -1,30 +1,25 @@
 package io.multihead.jmh.bench;
 
 import io.multihead.attention.AttentionOptions;
-import io.multihead.compute.Compute;
 import io.multihead.jmh.data.Data;
 import io.multihead.jmh.peer.Onnx;
-import io.multihead.jmh.peer.Peer;
 import io.multihead.jmh.peer.Torch;
 import io.multihead.jmh.rival.JavaSoftmax;
 import io.multihead.tensor.Tensor;
 import java.nio.FloatBuffer;
 import org.bytedeco.pytorch.global.torch;
-import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Setup;
 
 /** The softmax of 512 rows of scores. */
 public class SoftmaxBench extends SoftmaxRows {
     @Param({"multihead", "scalar", "vectorops", "onnxruntime", "pytorch"})
     public String impl;
 
-    @Setup(Level.Trial)
-    public void open() {
+    @Override
+    void open() {
         FloatBuffer scores = Data.gaussian(ROWS * columns, 1);
         FloatBuffer out = Data.zeros(ROWS * columns);
         FloatBuffer expected = Data.zeros(ROWS * columns);
-        cpu = Compute.threads(threads);
         ours(scores, expected).run();
         load(impl, () -> make(scores, out));
         // two f32 sums of the same row, and two exponentials
@@ -41,7 +36,7 @@ public class SoftmaxBench extends SoftmaxRows {
                         .open(threads);
             case "pytorch" -> torch(scores, out);
             case "scalar", "vectorops" -> java(scores, out);
-            default -> throw Peer.unknown(impl);
+            default -> throw unknown(impl);
         };
     }
 

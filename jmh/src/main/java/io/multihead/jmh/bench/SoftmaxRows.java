@@ -16,6 +16,11 @@ public abstract class SoftmaxRows extends Comparison {
     @Param({"1"})
     public int threads;
 
+    @Override
+    int threads() {
+        return threads;
+    }
+
     Tensor view(FloatBuffer buffer) {
         return Data.tensor(buffer, ROWS, columns);
     }

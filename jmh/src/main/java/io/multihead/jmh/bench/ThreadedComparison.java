@@ -6,4 +6,9 @@ import org.openjdk.jmh.annotations.Param;
 public abstract class ThreadedComparison extends Comparison {
     @Param({"1", "2"})
     public int threads;
+
+    @Override
+    final int threads() {
+        return threads;
+    }
 }

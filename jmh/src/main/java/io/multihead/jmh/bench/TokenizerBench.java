@@ -3,8 +3,6 @@ package io.multihead.jmh.bench;
 import ai.djl.huggingface.tokenizers.HuggingFaceTokenizer;
 import ai.djl.modality.nlp.DefaultVocabulary;
 import ai.djl.modality.nlp.bert.BertFullTokenizer;
-import io.multihead.compute.Compute;
-import io.multihead.jmh.peer.Peer;
 import io.multihead.text.EncoderTokenizer;
 import io.multihead.text.TokenBuffer;
 import io.multihead.text.Tokenizers;
@@ -14,9 +12,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Setup;
 
 /**
  * The ids of 10,000 tokens of English text, in texts of about 100 tokens, on one core: tokens per second are 10 million over the
@@ -40,9 +36,8 @@ public class TokenizerBench extends Comparison {
 
     private long[] last = {};
 
-    @Setup(Level.Trial)
-    public void open() throws IOException {
-        cpu = Compute.serial();
+    @Override
+    void open() throws IOException {
         byte[] json;
         try (InputStream in = TokenizerBench.class.getResourceAsStream(RESOURCE)) {
             json = in.readAllBytes();
@@ -88,7 +83,7 @@ public class TokenizerBench extends Comparison {
                         .mapToLong(vocabulary::getIndex)
                         .toArray());
             }
-            default -> throw Peer.unknown(impl);
+            default -> throw unknown(impl);
         }
     }
 

@@ -1,9 +1,7 @@
 package io.multihead.jmh.bench;
 
-import io.multihead.compute.Compute;
 import io.multihead.gemm.Activation;
 import io.multihead.jmh.data.Data;
-import io.multihead.jmh.peer.Peer;
 import io.multihead.jmh.peer.Torch;
 import io.multihead.jmh.peer.TorchBlocks;
 import io.multihead.nn.Gradients;
@@ -19,9 +17,7 @@ import java.util.List;
 import java.util.Map;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.TransformerEncoderLayerImpl;
-import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.Warmup;
 
 /** Forward and backward of a stack of post-norm blocks with GELU, all gradients, without an optimiser. */
@@ -48,13 +44,12 @@ public class TrainingStepBench extends ThreadedComparison {
         return Work.operations(blocks * 2 * tokens * (3 * weights + 3.5 * attention));
     }
 
-    @Setup(Level.Trial)
-    public void open() {
+    @Override
+    void open() {
         int length = BATCH * TOKENS * EMBED_DIM;
         FloatBuffer x = Data.gaussian(length, 1);
         FloatBuffer upstream = Data.gaussian(length, 2);
         FloatBuffer gradient = Data.zeros(length);
-        cpu = Compute.threads(threads);
         List<TransformerBlock> stack = new ArrayList<>();
         for (int i = 0; i < blocks; i++) {
             TransformerBlock.Config config =
@@ -63,10 +58,10 @@ public class TrainingStepBench extends ThreadedComparison {
         }
         Runnable ours = ours(stack, x, upstream, gradient);
         ours.run();
-        call = Peer.load(impl, () -> switch (impl) {
+        load(impl, () -> switch (impl) {
             case "multihead" -> ours;
             case "pytorch" -> torch(stack, x, upstream, gradient);
-            default -> throw Peer.unknown(impl);
+            default -> throw unknown(impl);
         });
     }
 

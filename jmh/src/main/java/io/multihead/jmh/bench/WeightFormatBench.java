@@ -1,6 +1,5 @@
 package io.multihead.jmh.bench;
 
-import io.multihead.compute.Compute;
 import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
@@ -11,7 +10,6 @@ import io.multihead.jmh.data.Data;
 import io.multihead.jmh.peer.LlamaProduct;
 import io.multihead.jmh.peer.Onnx;
 import io.multihead.jmh.peer.OnnxBlocks;
-import io.multihead.jmh.peer.Peer;
 import io.multihead.jmh.rival.JavaBlocks;
 import io.multihead.tensor.BlockTensor;
 import io.multihead.tensor.BlockType;
@@ -22,9 +20,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
 import java.util.Arrays;
 import java.util.stream.IntStream;
-import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Setup;
 
 /**
  * Rows times quantised or 16-bit weights, of which so many copies take turns that they come from memory. {@code multihead-8bit} rounds the
@@ -73,13 +69,12 @@ public class WeightFormatBench extends ThreadedComparison {
         return (double) type.bytes() / type.elements();
     }
 
-    @Setup(Level.Trial)
-    public void open() {
+    @Override
+    void open() {
         FloatBuffer x = Data.gaussian(rows * inputs, 1);
         FloatBuffer weight = Data.gaussian(inputs * outputs, 2);
         FloatBuffer y = Data.zeros(rows * outputs);
         FloatBuffer expected = Data.zeros(rows * outputs);
-        cpu = Compute.threads(threads);
         Tensor matrix = Data.tensor(weight, outputs, inputs);
         PackedWeights wide = PackedWeights.ofOutputRows(widened(matrix));
         Gemm.multiply(
@@ -101,8 +96,7 @@ public class WeightFormatBench extends ThreadedComparison {
             }
             case "onnxruntime", "onnxruntime-8bit" -> {
                 if (threads > 1) {
-                    throw Peer.absent(
-                            impl, "has threads for each session, which wait actively and disturb those of others");
+                    throw absent(impl, "has threads for each session, which wait actively and disturb those of others");
                 }
                 requireFormat(BlockType.Q8_0, BlockType.Q4_0);
                 yield onnxRuntime(x, blocks(matrix), y);
@@ -112,13 +106,13 @@ public class WeightFormatBench extends ThreadedComparison {
                 requireFormat(BlockType.Q8_0, BlockType.Q4_0);
                 yield loops(x, blocks(matrix), y);
             }
-            default -> throw Peer.unknown(impl);
+            default -> throw unknown(impl);
         };
     }
 
     private void requireFormat(BlockType... types) {
         if (Arrays.stream(types).noneMatch(type -> type.name().equals(format))) {
-            throw Peer.absent(impl, "is for " + Arrays.toString(types));
+            throw absent(impl, "is for " + Arrays.toString(types));
         }
     }
 
