@@ -22,7 +22,6 @@ public class AttentionBackwardBench extends ThreadedComparison {
     @Param({"multihead", "pytorch"})
     public String impl;
 
-    /** Of one sequence with eight heads of 64. */
     @Param({"1024"})
     public int tokens;
 

@@ -75,7 +75,7 @@ public class AttentionDecodeBench extends ThreadedComparison {
             case "onnxruntime" -> onnx(q, k, v, out);
             case "pytorch" -> torch(q, k, v, out);
             case "scalar", "reducelanes" ->
-                new JavaDecode(impl, new int[] {HEADS, keyValueHeads, keys, DIM}, threads).on(q, k, v, out);
+                new JavaDecode(impl, HEADS, keyValueHeads, keys, DIM, threads).on(q, k, v, out);
             default -> throw unknown(impl);
         };
     }

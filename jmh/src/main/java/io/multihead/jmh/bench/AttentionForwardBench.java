@@ -52,7 +52,6 @@ public class AttentionForwardBench extends ThreadedComparison {
         Data.requireClose(impl, expected, out, 1e-5);
     }
 
-    /** Reads the sizes. */
     void prepare() {
         int[] sizes = Data.sizes(shape);
         batch = sizes[0];

@@ -20,12 +20,10 @@ public abstract class Comparison extends Timed {
     /** Threads and scratch of this library. */
     Compute cpu;
 
-    /** The timed code. */
     Runnable call;
 
     private final List<AutoCloseable> kept = new ArrayList<>();
 
-    /** Runs the call of the impl. */
     @Benchmark
     public void time() {
         call.run();

@@ -47,11 +47,7 @@ public final class Errors {
         }
     }
 
-    /**
-     * Prints everything to standard output.
-     *
-     * @param arguments none
-     */
+    /** Prints everything to standard output; takes no arguments. */
     public static void main(String[] arguments) throws Exception {
         System.out.println(Machine.description() + ", JDK " + Runtime.version());
         System.out.println(String.join(", ", List.of(jar(OrtEnvironment.class), jar(torch.class), jar(openblas.class)))
@@ -113,7 +109,6 @@ public final class Errors {
         return cases;
     }
 
-    /** The errors of each impl on the same inputs. */
     private static List<Deviation> errors(Inputs inputs) throws Exception {
         AttentionForwardBench bench = new AttentionForwardBench();
         bench.shape = inputs.shape;
@@ -169,7 +164,6 @@ public final class Errors {
                 Tolerance.ratio(actual, expected, exact.errorScale(), DType.F32), Math.sqrt(squares / actual.length));
     }
 
-    /** Returns the name of the jar of a class, which has the version. */
     private static String jar(Class<?> of) {
         String path = of.getProtectionDomain().getCodeSource().getLocation().getPath();
         return path.substring(path.lastIndexOf('/') + 1).replace(".jar", "");

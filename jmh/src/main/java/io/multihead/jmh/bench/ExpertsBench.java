@@ -63,7 +63,6 @@ public class ExpertsBench extends ThreadedComparison {
         };
     }
 
-    /** Each row as a call of its own. */
     private void oneByOne(Experts experts, Tensor x, Tensor y, Buffers buffers) {
         for (int row = 0; row < rows; row++) {
             experts.forward(cpu, x.slice(0, row, row + 1L), y.slice(0, row, row + 1L), buffers);

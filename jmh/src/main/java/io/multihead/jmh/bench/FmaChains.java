@@ -21,7 +21,6 @@ final class FmaChains {
 
     private FmaChains() {}
 
-    /** Runs {@link #VECTORS} multiply-adds. */
     static float run() {
         FloatVector x = FloatVector.broadcast(SPECIES, FACTORS[0]);
         FloatVector y = FloatVector.broadcast(SPECIES, FACTORS[1]);

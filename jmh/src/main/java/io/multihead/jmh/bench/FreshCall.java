@@ -36,11 +36,7 @@ public final class FreshCall {
 
     private FreshCall() {}
 
-    /**
-     * Prints {@link Fresh#COLUMNS} numbers.
-     *
-     * @param arguments {@code attention} or {@code layer}
-     */
+    /** Prints {@link Fresh#COLUMNS} numbers; the argument is {@code attention} or {@code layer}. */
     public static void main(String[] arguments) {
         Tensor a = gaussian(5, 1024, 1024);
         Tensor c = gaussian(6, 1024, 1024);

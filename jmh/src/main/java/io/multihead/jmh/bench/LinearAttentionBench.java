@@ -46,7 +46,6 @@ public class LinearAttentionBench extends ThreadedComparison {
     @Param({"0", "128", "32768"})
     public int context;
 
-    /** A layer, and its products. */
     private record Layer(Part part, LinearGroup projections, PackedLinear output) {}
 
     @Override

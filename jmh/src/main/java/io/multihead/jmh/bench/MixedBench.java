@@ -20,11 +20,9 @@ public class MixedBench extends Comparison {
     private static final int CHECKED_CALLS = 100;
     private static final long PATIENCE_SECONDS = 20;
 
-    /** Whether the JVM has made other calls before. */
     @Param({"alone", "mixed"})
     public String impl;
 
-    /** The call that is timed. */
     @Param({
         "attention",
         "causal",

@@ -46,7 +46,6 @@ enum MixedCall {
      */
     private static final long LAYER_BYTES = 32 << 10;
 
-    /** Returns the call of a name as parameters have it. */
     static MixedCall of(String name) {
         return valueOf(name.toUpperCase(Locale.ROOT));
     }
@@ -56,7 +55,6 @@ enum MixedCall {
         return this == LAYER ? LAYER_BYTES : 0;
     }
 
-    /** Returns the call over new tensors. */
     Runnable make(Compute cpu, boolean nativeMemory) {
         return switch (this) {
             case ATTENTION -> attention(cpu, nativeMemory, AttentionOptions.DEFAULT, 1, HEADS, 256, DIM);

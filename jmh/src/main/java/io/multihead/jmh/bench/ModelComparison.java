@@ -36,7 +36,6 @@ public abstract class ModelComparison extends ThreadedComparison {
         return kept(kept(LanguageModel.load(cpu, file, loading)).sessions(options));
     }
 
-    /** Returns options with inputs in 8 bits. */
     final LoadOptions rounded() {
         if (!format.startsWith("Q4")) {
             throw absent(impl(), "is for weights of 4 bits");

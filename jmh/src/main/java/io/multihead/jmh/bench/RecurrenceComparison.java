@@ -57,7 +57,6 @@ public abstract class RecurrenceComparison extends Comparison {
         };
     }
 
-    /** Returns the factor of rows of variance 1. */
     abstract double scale();
 
     /** Runs the kernel, which replaces values by outputs. */

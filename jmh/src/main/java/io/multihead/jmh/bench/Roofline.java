@@ -55,7 +55,6 @@ public class Roofline extends Timed {
         return 2.0 * FmaChains.VECTORS * lanes;
     }
 
-    /** Independent chains of fused multiply-adds in registers. */
     @Benchmark
     public float fmaPeak() {
         return FmaChains.run();
@@ -68,7 +67,6 @@ public class Roofline extends Timed {
         return FmaChains.run();
     }
 
-    /** A sum over all of the memory. */
     @Benchmark
     public float readBandwidth(Memory memory) {
         return Reads.sum(memory.segment, memory.streams);

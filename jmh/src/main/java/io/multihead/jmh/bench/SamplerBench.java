@@ -30,7 +30,6 @@ public class SamplerBench extends Timed {
     private Sampling options = Sampling.GREEDY;
     private long index;
 
-    /** Draws logits. */
     @Setup(Level.Trial)
     public void open() {
         Random random = new Random(1);
@@ -51,13 +50,11 @@ public class SamplerBench extends Timed {
         };
     }
 
-    /** Chooses a token. */
     @Benchmark
     public int multihead() {
         return sampler.choose(logits, options, index++);
     }
 
-    /** Copies the logits. */
     @Benchmark
     public float[] control() {
         System.arraycopy(logits, 0, copy, 0, vocabulary);

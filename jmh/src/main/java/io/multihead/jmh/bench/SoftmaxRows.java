@@ -9,7 +9,6 @@ import org.openjdk.jmh.annotations.Param;
 public abstract class SoftmaxRows extends Comparison {
     static final int ROWS = 512;
 
-    /** Scores in a row. */
     @Param({"256", "2048"})
     public int columns;
 

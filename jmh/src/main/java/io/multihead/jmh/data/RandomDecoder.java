@@ -30,51 +30,35 @@ public final class RandomDecoder {
 
     private static final int BYTE = 6;
 
-    private final Model model;
+    private final Sizes model;
     private final String format;
 
     /** A published shape. */
     public enum Model {
         /** SmolLM2-135M. */
-        SMOLLM2_135M(30, 576, 9, 3, 64, 1536),
+        SMOLLM2_135M(new Sizes(30, 576, 9, 3, 64, 1536, 0, 0)),
         /** Qwen3-0.6B, without its normalisation of heads. */
-        QWEN3_0_6B(28, 1024, 16, 8, 128, 3072),
+        QWEN3_0_6B(new Sizes(28, 1024, 16, 8, 128, 3072, 0, 0)),
         /** Llama-3.2-1B. */
-        LLAMA3_1B(16, 2048, 32, 8, 64, 8192),
+        LLAMA3_1B(new Sizes(16, 2048, 32, 8, 64, 8192, 0, 0)),
         /** Eight of the 48 layers of Qwen3-30B-A3B. */
-        QWEN3_30B_A3B(8, 2048, 32, 4, 128, 768, 128, 8);
+        QWEN3_30B_A3B(new Sizes(8, 2048, 32, 4, 128, 768, 128, 8));
 
-        private final int layers;
-        private final int dim;
-        private final int heads;
-        private final int keyHeads;
-        private final int headDim;
-        private final int inner;
-        private final int experts;
-        /** Experts of a token. */
-        private final int used;
+        private final Sizes sizes;
 
-        Model(int layers, int dim, int heads, int keyHeads, int headDim, int inner) {
-            this(layers, dim, heads, keyHeads, headDim, inner, 0, 0);
+        Model(Sizes sizes) {
+            this.sizes = sizes;
         }
+    }
 
-        Model(int layers, int dim, int heads, int keyHeads, int headDim, int inner, int experts, int used) {
-            this.layers = layers;
-            this.dim = dim;
-            this.heads = heads;
-            this.keyHeads = keyHeads;
-            this.headDim = headDim;
-            this.inner = inner;
-            this.experts = experts;
-            this.used = used;
-        }
-
-        private String architecture() {
+    /** Sizes of a model, of which {@code used} of the experts compute a token; none where the layers have a feed-forward network. */
+    private record Sizes(int layers, int dim, int heads, int keyHeads, int headDim, int inner, int experts, int used) {
+        String architecture() {
             return experts == 0 ? "llama" : "qwen3moe";
         }
     }
 
-    private RandomDecoder(Model model, String format) {
+    private RandomDecoder(Sizes model, String format) {
         this.model = model;
         this.format = format;
     }
@@ -90,41 +74,41 @@ public final class RandomDecoder {
         Path file = folder.resolve(model + "." + format + ".gguf");
         if (!Files.exists(file)) {
             Files.createDirectories(folder);
-            new RandomDecoder(model, format).write(file);
+            new RandomDecoder(model.sizes, format).write(file);
         }
         return file;
     }
 
     private void write(Path file) throws IOException {
         GgufWriter writer = metadata();
-        matrix(writer, "token_embd.weight", VOCABULARY, model.dim);
-        for (int layer = 0; layer < model.layers; layer++) {
+        matrix(writer, "token_embd.weight", VOCABULARY, model.dim());
+        for (int layer = 0; layer < model.layers(); layer++) {
             String at = "blk." + layer + ".";
-            ones(writer, at + "attn_norm.weight", model.dim);
-            matrix(writer, at + "attn_q.weight", model.heads * model.headDim, model.dim);
-            matrix(writer, at + "attn_k.weight", model.keyHeads * model.headDim, model.dim);
-            matrix(writer, at + "attn_v.weight", model.keyHeads * model.headDim, model.dim);
-            matrix(writer, at + "attn_output.weight", model.dim, model.heads * model.headDim);
-            ones(writer, at + "ffn_norm.weight", model.dim);
-            if (model.experts > 0) {
+            ones(writer, at + "attn_norm.weight", model.dim());
+            matrix(writer, at + "attn_q.weight", model.heads() * model.headDim(), model.dim());
+            matrix(writer, at + "attn_k.weight", model.keyHeads() * model.headDim(), model.dim());
+            matrix(writer, at + "attn_v.weight", model.keyHeads() * model.headDim(), model.dim());
+            matrix(writer, at + "attn_output.weight", model.dim(), model.heads() * model.headDim());
+            ones(writer, at + "ffn_norm.weight", model.dim());
+            if (model.experts() > 0) {
                 experts(writer, at);
                 continue;
             }
-            matrix(writer, at + "ffn_gate.weight", model.inner, model.dim);
-            matrix(writer, at + "ffn_up.weight", model.inner, model.dim);
-            matrix(writer, at + "ffn_down.weight", model.dim, model.inner);
+            matrix(writer, at + "ffn_gate.weight", model.inner(), model.dim());
+            matrix(writer, at + "ffn_up.weight", model.inner(), model.dim());
+            matrix(writer, at + "ffn_down.weight", model.dim(), model.inner());
         }
-        ones(writer, "output_norm.weight", model.dim);
+        ones(writer, "output_norm.weight", model.dim());
         writer.write(file);
     }
 
     private void experts(GgufWriter writer, String at) {
-        ones(writer, at + "attn_q_norm.weight", model.headDim);
-        ones(writer, at + "attn_k_norm.weight", model.headDim);
-        writer.tensor(at + "ffn_gate_inp.weight", drawn(at, model.experts, model.dim));
-        matrix(writer, at + "ffn_gate_exps.weight", model.experts, model.inner, model.dim);
-        matrix(writer, at + "ffn_up_exps.weight", model.experts, model.inner, model.dim);
-        matrix(writer, at + "ffn_down_exps.weight", model.experts, model.dim, model.inner);
+        ones(writer, at + "attn_q_norm.weight", model.headDim());
+        ones(writer, at + "attn_k_norm.weight", model.headDim());
+        writer.tensor(at + "ffn_gate_inp.weight", drawn(at, model.experts(), model.dim()));
+        matrix(writer, at + "ffn_gate_exps.weight", model.experts(), model.inner(), model.dim());
+        matrix(writer, at + "ffn_up_exps.weight", model.experts(), model.inner(), model.dim());
+        matrix(writer, at + "ffn_down_exps.weight", model.experts(), model.dim(), model.inner());
     }
 
     private GgufWriter metadata() {
@@ -143,23 +127,23 @@ public final class RandomDecoder {
         }
         String at = model.architecture() + ".";
         GgufWriter writer = new GgufWriter();
-        if (model.experts > 0) {
-            writer.put(at + "expert_count", number(model.experts))
-                    .put(at + "expert_used_count", number(model.used))
-                    .put(at + "expert_feed_forward_length", number(model.inner));
+        if (model.experts() > 0) {
+            writer.put(at + "expert_count", number(model.experts()))
+                    .put(at + "expert_used_count", number(model.used()))
+                    .put(at + "expert_feed_forward_length", number(model.inner()));
         }
         return writer.put("general.architecture", GgufValue.ofString(model.architecture()))
                 .put(at + "context_length", number(32_768))
-                .put(at + "embedding_length", number(model.dim))
-                .put(at + "block_count", number(model.layers))
-                .put(at + "feed_forward_length", number(model.inner))
-                .put(at + "attention.head_count", number(model.heads))
-                .put(at + "attention.head_count_kv", number(model.keyHeads))
-                .put(at + "attention.key_length", number(model.headDim))
-                .put(at + "attention.value_length", number(model.headDim))
+                .put(at + "embedding_length", number(model.dim()))
+                .put(at + "block_count", number(model.layers()))
+                .put(at + "feed_forward_length", number(model.inner()))
+                .put(at + "attention.head_count", number(model.heads()))
+                .put(at + "attention.head_count_kv", number(model.keyHeads()))
+                .put(at + "attention.key_length", number(model.headDim()))
+                .put(at + "attention.value_length", number(model.headDim()))
                 .put(at + "attention.layer_norm_rms_epsilon", GgufValue.ofF32(1e-5f))
                 .put(at + "rope.freq_base", GgufValue.ofF32(500_000))
-                .put(at + "rope.dimension_count", number(model.headDim))
+                .put(at + "rope.dimension_count", number(model.headDim()))
                 .put(at + "vocab_size", number(VOCABULARY))
                 .put("tokenizer.ggml.model", GgufValue.ofString("llama"))
                 .put("tokenizer.ggml.tokens", GgufValue.ofStrings(tokens))

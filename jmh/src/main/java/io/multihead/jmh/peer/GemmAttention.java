@@ -10,19 +10,11 @@ import org.bytedeco.javacpp.FloatPointer;
 import org.bytedeco.openblas.global.openblas;
 
 /** Attention as two multiplications of OpenBLAS per head, with this library's softmax between. */
-public final class GemmAttention {
-    private final int[] sizes;
-    private final AttentionOptions options;
-    private final Compute cpu;
-
-    public GemmAttention(int[] sizes, boolean causal, Compute cpu, int threads) {
-        this.sizes = sizes;
-        this.options = (causal ? AttentionOptions.CAUSAL : AttentionOptions.DEFAULT).withScale(1 / Math.sqrt(sizes[3]));
-        this.cpu = cpu;
-        openblas.blas_set_num_threads(threads);
-    }
-
+public record GemmAttention(int[] sizes, boolean causal, Compute cpu, int threads) {
     public Runnable on(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) {
+        openblas.blas_set_num_threads(threads);
+        AttentionOptions options =
+                (causal ? AttentionOptions.CAUSAL : AttentionOptions.DEFAULT).withScale(1 / Math.sqrt(sizes[3]));
         int tokens = sizes[2];
         FloatBuffer memory = Data.zeros(tokens * tokens);
         Tensor scores = Data.tensor(memory, tokens, tokens);

@@ -6,25 +6,14 @@ import io.multihead.jmh.data.LayerWeights;
 import java.nio.FloatBuffer;
 
 /** An attention layer on OpenBLAS: a multiplication per projection, onto its bias, and {@link GemmAttention}. */
-public final class GemmLayer {
-    private final int rows;
-    private final int features;
-    private final int threads;
-    private final LayerWeights weights;
-
-    public GemmLayer(int rows, LayerWeights weights, int threads) {
-        this.rows = rows;
-        this.features = weights.features();
-        this.threads = threads;
-        this.weights = weights;
-    }
-
+public record GemmLayer(int rows, LayerWeights weights, int threads) {
     /** The layer for heads of {@code sizes}: batch, heads, tokens, head dim. */
     public Runnable on(int[] sizes, Compute cpu, FloatBuffer x, FloatBuffer y) {
-        FloatBuffer q = Data.zeros(rows * features);
-        FloatBuffer k = Data.zeros(rows * features);
-        FloatBuffer v = Data.zeros(rows * features);
-        FloatBuffer heads = Data.zeros(rows * features);
+        int length = rows * weights.features();
+        FloatBuffer q = Data.zeros(length);
+        FloatBuffer k = Data.zeros(length);
+        FloatBuffer v = Data.zeros(length);
+        FloatBuffer heads = Data.zeros(length);
         Runnable query = projection(0, x, q);
         Runnable key = projection(1, x, k);
         Runnable value = projection(2, x, v);
@@ -40,6 +29,7 @@ public final class GemmLayer {
     }
 
     private Runnable projection(int part, FloatBuffer from, FloatBuffer to) {
+        int features = weights.features();
         FloatBuffer bias = weights.bias(part);
         Runnable product =
                 OpenBlas.add(new int[] {rows, features, features}, threads, from, weights.transposed(part), to);

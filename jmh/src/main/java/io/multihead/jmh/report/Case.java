@@ -26,7 +26,6 @@ record Case(String benchmark, Map<String, String> parameters) implements Compara
         return NUMBER.matcher(value).matches() ? Double.parseDouble(value) : Double.NaN;
     }
 
-    /** The same case with another number of threads. */
     Case withThreads(int threads) {
         Map<String, String> others = new TreeMap<>(parameters);
         others.put("threads", String.valueOf(threads));
@@ -40,7 +39,6 @@ record Case(String benchmark, Map<String, String> parameters) implements Compara
         return others + (others.isEmpty() || threads.isEmpty() ? "" : ", ") + threads;
     }
 
-    /** Parameters but threads. */
     String labelWithoutThreads() {
         return parameters.entrySet().stream()
                 .filter(e -> !e.getKey().equals("threads"))

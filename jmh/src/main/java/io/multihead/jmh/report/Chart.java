@@ -92,7 +92,6 @@ record Chart(String title, List<Group> groups, double limit, DoubleFunction<Stri
                 numbers.apply(value));
     }
 
-    /** Returns the line of the limit, which stands below the numbers. */
     private String limit(double x, int bottom) {
         return Double.isNaN(limit)
                 ? ""

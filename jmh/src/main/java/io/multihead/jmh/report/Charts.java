@@ -22,15 +22,14 @@ final class Charts {
     /** The charts of one benchmark; none where no work is known, or of a single case, of which a table says as much. */
     static List<Picture> of(Limits limits, Map<Case, Map<String, Result>> cases) {
         Map<String, List<Case>> charts = new TreeMap<>();
-        for (Map.Entry<Case, Map<String, Result>> entry : cases.entrySet()) {
-            Work work = work(entry.getValue());
+        cases.forEach((of, impls) -> {
+            Work work = work(impls);
             if (work.known()) {
-                Case of = entry.getKey();
                 String memory = work.unit() == Work.Unit.BYTES ? "-memory" : "";
                 charts.computeIfAbsent(of.benchmark() + "-" + of.threads() + memory, key -> new ArrayList<>())
                         .add(of);
             }
-        }
+        });
         List<Picture> pictures = new ArrayList<>();
         charts.forEach((name, group) -> {
             int parts = (group.size() + CASES - 1) / CASES;

@@ -2,6 +2,7 @@ package io.multihead.jmh.report;
 
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -13,6 +14,7 @@ import java.util.stream.Collectors;
 /** How this library stands beside the best peer: a line for each benchmark, and one for each of its cases. */
 final class Claims {
     private static final String OURS = "multihead";
+    private static final String BEST_PEERS = "best peers";
 
     /** What the names of benchmarks mean. */
     private static final Map<String, String> NAMES = Map.ofEntries(
@@ -44,29 +46,25 @@ final class Claims {
 
     /** Returns a table with a line for each benchmark that has a verdict, and a column for each processor. */
     static String ofAll(Map<String, Study> studies, String folder) {
-        List<String> columns = new ArrayList<>(List.of("speed over that of the best peer", "best peers"));
-        studies.values().forEach(study -> columns.add(study.name()));
-        Set<String> benchmarks = new TreeSet<>();
-        studies.values()
-                .forEach(study -> benchmarks.addAll(study.results().benchmarks.keySet()));
-        List<List<String>> rows = new ArrayList<>();
-        for (String benchmark : benchmarks) {
-            Set<String> peers = new TreeSet<>(Impls.order());
-            List<String> cells = new ArrayList<>();
-            studies.forEach((key, study) -> {
-                Map<Case, Map<String, Result>> cases =
-                        study.results().benchmarks.getOrDefault(benchmark, Map.of());
-                String summary = summary(cases);
-                cells.add(summary.isEmpty() ? "" : "[%s](%s/%s/%s.md)".formatted(summary, folder, key, benchmark));
-                peers.addAll(summary.isEmpty() ? Set.of() : bestPeers(cases.values()));
-            });
-            if (!peers.isEmpty()) {
-                List<String> row = new ArrayList<>(List.of(name(benchmark), String.join(", ", peers)));
-                row.addAll(cells);
-                rows.add(row);
+        Map<String, Map<String, String>> cells = new TreeMap<>();
+        Map<String, Set<String>> peers = new TreeMap<>();
+        studies.forEach((key, study) -> study.results().benchmarks.forEach((benchmark, cases) -> {
+            String summary = summary(cases);
+            if (!summary.isEmpty()) {
+                cells.computeIfAbsent(benchmark, name -> new TreeMap<>())
+                        .put(study.name(), "[%s](%s/%s/%s.md)".formatted(summary, folder, key, benchmark));
+                peers.computeIfAbsent(benchmark, name -> new TreeSet<>(Impls.order()))
+                        .addAll(bestPeers(cases.values()));
             }
-        }
-        return Tables.markdown(columns, rows)
+        }));
+        Map<String, Map<String, String>> rows = new LinkedHashMap<>();
+        cells.forEach((benchmark, row) -> {
+            row.put(BEST_PEERS, String.join(", ", peers.get(benchmark)));
+            rows.put(name(benchmark), row);
+        });
+        List<String> columns = new ArrayList<>(List.of(BEST_PEERS));
+        studies.values().forEach(study -> columns.add(study.name()));
+        return Tables.grid("speed over that of the best peer", columns, rows)
                 + "\nProcessors: "
                 + studies.entrySet().stream()
                         .map(study ->

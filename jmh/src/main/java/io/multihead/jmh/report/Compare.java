@@ -14,11 +14,7 @@ public final class Compare {
 
     private Compare() {}
 
-    /**
-     * Prints a table, then the controls.
-     *
-     * @param arguments the folder of results, and the names of the two builds, the older first
-     */
+    /** Prints a table, then the controls, of a folder of results and the names of two builds, the older first. */
     public static void main(String[] arguments) throws IOException {
         List<Path> folder = List.of(Path.of(arguments[0]));
         Results base = Results.read(folder, arguments[1]);
@@ -31,7 +27,6 @@ public final class Compare {
         System.out.println(changed.limits.controls().table());
     }
 
-    /** Returns a row for each case of the older build. */
     static String table(Results base, Results changed) {
         List<List<String>> rows = new ArrayList<>();
         base.benchmarks.forEach((benchmark, cases) -> cases.forEach((of, impls) -> impls.forEach((impl, before) -> {

@@ -1,6 +1,7 @@
 package io.multihead.jmh.report;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -23,7 +24,6 @@ final class Controls {
                 .add(speed);
     }
 
-    /** The measurements of each control, by rounds. */
     Map<String, SortedMap<Integer, List<Double>>> speeds() {
         return speeds;
     }
@@ -45,30 +45,19 @@ final class Controls {
 
     /** Returns a table with a row for each round; empty if there are none. */
     String table() {
-        SortedSet<Integer> rounds = new TreeSet<>();
-        speeds.values().forEach(own -> rounds.addAll(own.keySet()));
-        SortedSet<Integer> flagged = flagged();
-        List<String> columns = new ArrayList<>(List.of("round"));
-        columns.addAll(speeds.keySet());
+        SortedMap<Integer, Map<String, String>> rows = new TreeMap<>();
+        speeds.forEach((control, rounds) -> rounds.forEach((round, own) ->
+                rows.computeIfAbsent(round, key -> new TreeMap<>()).put(control, range(own))));
+        String mark = String.format(Locale.ROOT, "differs by more than %.0f %%", 100 * SHARE);
+        flagged().forEach(round -> rows.get(round).put("", mark));
+        List<String> columns = new ArrayList<>(speeds.keySet());
         columns.add("");
-        List<List<String>> rows = new ArrayList<>();
-        for (int round : rounds) {
-            List<String> row = new ArrayList<>(List.of(String.valueOf(round)));
-            speeds.values().forEach(own -> row.add(range(own.getOrDefault(round, List.of()))));
-            row.add(
-                    flagged.contains(round)
-                            ? String.format(Locale.ROOT, "differs by more than %.0f %%", 100 * SHARE)
-                            : "");
-            rows.add(row);
-        }
-        return rows.isEmpty() ? "" : Tables.markdown(columns, rows);
+        return rows.isEmpty() ? "" : Tables.grid("round", columns, rows);
     }
 
     private static String range(List<Double> speeds) {
-        double low = speeds.stream().mapToDouble(speed -> speed).min().orElse(Double.NaN);
-        double high = speeds.stream().mapToDouble(speed -> speed).max().orElse(Double.NaN);
-        return low == high || speeds.isEmpty()
-                ? Tables.number("%.1f", low)
-                : String.format(Locale.ROOT, "%.1f to %.1f", low, high);
+        double low = Collections.min(speeds);
+        double high = Collections.max(speeds);
+        return low == high ? Tables.number("%.1f", low) : String.format(Locale.ROOT, "%.1f to %.1f", low, high);
     }
 }

@@ -4,6 +4,7 @@ import io.multihead.jmh.bench.Roofline;
 import io.multihead.jmh.bench.Work;
 import java.util.ArrayList;
 import java.util.EnumMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -26,7 +27,6 @@ final class Limits {
     private final Map<Work.Unit, SortedMap<Integer, Double>> highest = new EnumMap<>(Work.Unit.class);
     private final Controls controls = new Controls();
 
-    /** Takes a result if it measures a limit. */
     boolean take(Result result) {
         Matcher method = METHOD.matcher(result.method());
         if (!result.benchmark().equals("Roofline") || !method.matches()) {
@@ -99,22 +99,19 @@ final class Limits {
         return exceeded;
     }
 
-    /** The limits by unit, then by threads. */
     Map<Work.Unit, SortedMap<Integer, Double>> all() {
         return highest;
     }
 
-    /** The measurements of each round. */
     Controls controls() {
         return controls;
     }
 
-    /** One line per limit. */
-    List<String> lines() {
-        List<String> lines = new ArrayList<>();
+    Map<String, String> facts() {
+        Map<String, String> facts = new LinkedHashMap<>();
         highest.forEach((unit, byThreads) -> byThreads.forEach((threads, speed) ->
-                lines.add(String.format(Locale.ROOT, "%s: %.1f %s", name(unit, threads), speed, unit.speed))));
-        return lines;
+                facts.put(name(unit, threads), String.format(Locale.ROOT, "%.1f %s", speed, unit.speed))));
+        return facts;
     }
 
     private static String name(Work.Unit unit, int threads) {

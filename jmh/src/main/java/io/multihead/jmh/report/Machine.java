@@ -5,12 +5,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Function;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import jdk.incubator.vector.FloatVector;
 
@@ -32,7 +34,6 @@ public final class Machine {
         return lanes;
     }
 
-    /** Name to value, as the first table of a processor has them. */
     static Map<String, String> facts(Study study) {
         Collection<Result> all = study.results().all();
         Map<String, String> facts = new LinkedHashMap<>();
@@ -45,23 +46,16 @@ public final class Machine {
                 "JVM flags",
                 grouped(all, result -> "`" + String.join(" ", result.run().flags()) + "`"));
         facts.put("measured", grouped(all, result -> result.run().iterations()));
-        for (String limit : study.results().limits.lines()) {
-            facts.put(limit.substring(0, limit.indexOf(':')), limit.substring(limit.indexOf(':') + 2));
-        }
+        facts.putAll(study.results().limits.facts());
         return facts;
     }
 
-    /**
-     * Returns the kind of this machine's processor, and the width of vectors.
-     *
-     * @throws IOException if the machine's description cannot be read
-     */
+    /** Returns the kind of this machine's processor, and the width of vectors. */
     public static String description() throws IOException {
         Study here = here();
         return here.name() + " (" + here.processor() + "), " + lanes(List.of()) + " f32 lanes";
     }
 
-    /** Returns the processor of this machine, with no results. */
     static Study here() throws IOException {
         Map<String, String> cpu = new LinkedHashMap<>();
         Path cpus = Path.of("/proc/cpuinfo");
@@ -89,21 +83,17 @@ public final class Machine {
 
     /** The settings that most results share; then those of others, with their benchmarks. */
     private static String grouped(Collection<Result> all, Function<Result, String> value) {
-        Map<String, List<Result>> groups = new LinkedHashMap<>();
-        all.forEach(result -> groups.computeIfAbsent(value.apply(result), v -> new ArrayList<>())
-                .add(result));
-        int most = groups.values().stream().mapToInt(List::size).max().orElse(0);
-        List<String> parts = new ArrayList<>();
-        groups.forEach((v, results) -> {
-            if (results.size() == most && parts.isEmpty()) {
-                parts.add(v);
-            }
-        });
-        groups.forEach((v, results) -> {
-            if (!v.equals(parts.getFirst())) {
+        Map<String, List<Result>> groups =
+                all.stream().collect(Collectors.groupingBy(value, LinkedHashMap::new, Collectors.toList()));
+        String most = groups.keySet().stream()
+                .max(Comparator.comparingInt(each -> groups.get(each).size()))
+                .orElse("");
+        List<String> parts = new ArrayList<>(List.of(most));
+        groups.forEach((each, results) -> {
+            if (!each.equals(most)) {
                 Set<String> names = new TreeSet<>();
                 results.forEach(result -> names.add(result.benchmark()));
-                parts.add(v + " (" + String.join(", ", names) + ")");
+                parts.add(each + " (" + String.join(", ", names) + ")");
             }
         });
         return String.join("; ", parts);

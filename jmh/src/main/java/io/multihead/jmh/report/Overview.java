@@ -44,7 +44,6 @@ final class Overview {
         return new Shown(label, new Case(benchmark, all));
     }
 
-    /** Returns the chart, if some of its cases were measured. */
     static Optional<Charts.Picture> of(Study study) {
         List<Chart.Group> groups = new ArrayList<>();
         for (Shown shown : CASES) {

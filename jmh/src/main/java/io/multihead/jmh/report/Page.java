@@ -5,7 +5,6 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -24,13 +23,11 @@ final class Page {
     private final Path file;
     private final SortedMap<String, Study> studies;
 
-    /** Begins a page with the studies that its folder has. */
     Page(Path file) throws IOException {
         this.file = file.toAbsolutePath();
         studies = StudyFile.readAll(folder());
     }
 
-    /** Returns the studies by the names of their files. */
     SortedMap<String, Study> studies() {
         return studies;
     }
@@ -93,8 +90,7 @@ final class Page {
             return List.of();
         }
         try (Stream<Path> files = Files.list(folder)) {
-            return new ArrayList<>(
-                    files.filter(name -> name.toString().endsWith(".svg")).toList());
+            return files.filter(name -> name.toString().endsWith(".svg")).toList();
         }
     }
 

@@ -35,7 +35,6 @@ final class Processors {
                 .orElse(modelName);
     }
 
-    /** Returns a name as a file can have it. */
     static String key(String name) {
         return name.toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9]+", "-").replaceAll("^-|-$", "");
     }

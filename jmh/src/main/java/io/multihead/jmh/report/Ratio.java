@@ -23,7 +23,6 @@ record Ratio(double median, double low, double high, double coverage) {
     /** An interval of less decides nothing. */
     static final double CONFIDENCE = 0.9;
 
-    /** The ratio where nothing was measured side by side. */
     static final Ratio NONE = new Ratio(Double.NaN, Double.NaN, Double.NaN, 0);
 
     /** Returns the ratio with the narrowest interval that has the confidence, or the widest if none has. */

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.function.UnaryOperator;
 
 /**
  * One entry of JMH's JSON.
@@ -137,7 +138,6 @@ record Result(
         return parameters;
     }
 
-    /** The same with one parameter more. */
     Result with(String parameter, String value) {
         Map<String, String> more = new TreeMap<>(parameters);
         more.put(parameter, value);
@@ -148,7 +148,6 @@ record Result(
         return new Case(benchmark, parameters);
     }
 
-    /** Median over rounds, in milliseconds. */
     double time() {
         return times.median();
     }
@@ -183,25 +182,17 @@ record Result(
     private static Run run(JsonNode entry, int forks) {
         List<String> flags = new ArrayList<>();
         entry.path("jvmArgs").forEach(flag -> flags.add(flag.asText()));
+        UnaryOperator<String> text = field -> entry.path(field).asText();
         String iterations = "%s × %s iterations of %s after %s of %s"
                 .formatted(
                         count(forks, "fork"),
-                        entry.path("measurementIterations").asText(),
-                        entry.path("measurementTime").asText(),
-                        entry.path("warmupIterations").asText(),
-                        entry.path("warmupTime").asText());
-        String jdk = "%s, %s %s"
-                .formatted(
-                        entry.path("jdkVersion").asText(),
-                        entry.path("vmName").asText(),
-                        entry.path("vmVersion").asText());
-        return new Run(
-                entry.path("threads").asInt(1),
-                jdk,
-                flags,
-                Machine.lanes(flags),
-                iterations,
-                entry.path("date").asText());
+                        text.apply("measurementIterations"),
+                        text.apply("measurementTime"),
+                        text.apply("warmupIterations"),
+                        text.apply("warmupTime"));
+        String jdk = text.apply("jdkVersion") + ", " + text.apply("vmName") + " " + text.apply("vmVersion");
+        int threads = entry.path("threads").asInt(1);
+        return new Run(threads, jdk, flags, Machine.lanes(flags), iterations, text.apply("date"));
     }
 
     static String count(int number, String noun) {

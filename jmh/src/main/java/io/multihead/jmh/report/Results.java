@@ -42,7 +42,6 @@ final class Results {
         }
     }
 
-    /** Returns all results in the order of the page. */
     List<Result> all() {
         return benchmarks.values().stream()
                 .flatMap(cases -> cases.values().stream())
@@ -65,11 +64,7 @@ final class Results {
         return merged;
     }
 
-    /**
-     * Reads files of JMH's JSON, or of rounds, which are merged; also folders of them.
-     *
-     * @param build the build of the library whose results are wanted
-     */
+    /** Reads files of JMH's JSON, or of rounds of a build, which are merged; also folders of them. */
     static Results read(List<Path> paths, String build) throws IOException {
         List<Path> files = files(paths);
         Map<List<Object>, SortedMap<Integer, List<JsonNode>>> entries = new LinkedHashMap<>();

@@ -1,13 +1,12 @@
 package io.multihead.jmh.report;
 
-import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.SortedSet;
 import java.util.TreeMap;
-import java.util.TreeSet;
+import java.util.function.BinaryOperator;
 import java.util.stream.Stream;
 
 /** The text of studies in Markdown: claims, how to read them, what was measured where, and pages for each kind of processor. */
@@ -23,9 +22,9 @@ final class Sections {
               of those on each side.
             - **of the limit**: GFLOP/s over the FMA peak, or GB/s over the read bandwidth, of the same number of threads: the highest that a
               fork of the probe reached; where the peak of two was not measured, it is twice that of one. GB/s count each weight, key and
-              value once; what stays in cache can be read faster than memory.
-            - Where each call was timed by itself (`Sampled`): **ms** is the median call, **p99** the 99th percentile over it, **B/call** what
-              a call allocates, including what JMH allocates for itself.
+              value once; data in the processor's caches can be read faster than memory.
+            - Where each call was timed by itself (`Sampled`): **ms** is the median call, **p99** the 99th percentile over it, **B/call** the bytes
+              that a call allocates, including JMH's own.
 
             Cases without an interval were measured before rounds were, all forks of an impl after each other.
             """;
@@ -71,7 +70,6 @@ final class Sections {
                 .toList();
     }
 
-    /** Returns everything of one study, without charts. */
     static String section(Study study) {
         StringBuilder text = new StringBuilder("## " + study.name() + "\n\n").append(facts(study));
         study.results()
@@ -119,21 +117,13 @@ final class Sections {
 
     /** Returns a table of the last day on which each benchmark was measured on each kind of processor. */
     private static String dates(Collection<Study> studies) {
-        SortedSet<String> benchmarks = new TreeSet<>();
-        studies.forEach(study -> benchmarks.addAll(study.results().benchmarks.keySet()));
-        List<String> columns = new ArrayList<>(List.of("benchmark"));
-        studies.forEach(study -> columns.add(study.name()));
-        List<List<String>> rows = new ArrayList<>();
-        for (String benchmark : benchmarks) {
-            List<String> row = new ArrayList<>(List.of(benchmark));
-            studies.forEach(
-                    study -> row.add(study.results().benchmarks.getOrDefault(benchmark, Map.of()).values().stream()
-                            .flatMap(impls -> impls.values().stream())
-                            .map(result -> result.run().date())
-                            .max(String::compareTo)
-                            .orElse("")));
-            rows.add(row);
+        Map<String, Map<String, String>> days = new TreeMap<>();
+        for (Study study : studies) {
+            for (Result result : study.results().all()) {
+                days.computeIfAbsent(result.benchmark(), key -> new TreeMap<>())
+                        .merge(study.name(), result.run().date(), BinaryOperator.maxBy(Comparator.naturalOrder()));
+            }
         }
-        return Tables.markdown(columns, rows);
+        return Tables.grid("benchmark", studies.stream().map(Study::name).toList(), days);
     }
 }

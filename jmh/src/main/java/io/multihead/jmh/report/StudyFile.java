@@ -88,7 +88,6 @@ final class StudyFile {
             List<Result.Run> runs,
             List<Entry> results) {}
 
-    /** Reads what {@link #write} wrote. */
     static Study read(JsonNode root) {
         Stored stored = JSON.convertValue(root, Stored.class);
         Limits limits = new Limits();

@@ -4,6 +4,7 @@ import io.multihead.jmh.bench.Work;
 import java.math.BigDecimal;
 import java.math.MathContext;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -15,18 +16,7 @@ import java.util.stream.IntStream;
 /** The tables of a benchmark, in Markdown: every case and impl, and what a second thread gives. */
 final class Tables {
     private static final List<String> COLUMNS = List.of(
-            "case",
-            "impl",
-            "ms",
-            "spread",
-            "speed",
-            "of the best peer",
-            "interval",
-            "verdict",
-            "of the limit",
-            "calls",
-            "p99",
-            "B/call");
+            "case,impl,ms,spread,speed,of the best peer,interval,verdict,of the limit,calls,p99,B/call".split(","));
 
     private static final int DIGITS = 4;
 
@@ -58,18 +48,7 @@ final class Tables {
                 }
             });
         });
-        if (gains.isEmpty()) {
-            return "";
-        }
-        List<String> columns = new ArrayList<>(List.of("two threads over one"));
-        columns.addAll(impls);
-        List<List<String>> rows = new ArrayList<>();
-        gains.forEach((label, byImpl) -> {
-            List<String> row = new ArrayList<>(List.of(label));
-            impls.forEach(impl -> row.add(byImpl.getOrDefault(impl, "")));
-            rows.add(row);
-        });
-        return markdown(columns, rows);
+        return gains.isEmpty() ? "" : grid("two threads over one", impls, gains);
     }
 
     private List<String> row(Case of, Result result, Map<String, Result> impls) {
@@ -100,6 +79,19 @@ final class Tables {
     private static String milliseconds(double time) {
         BigDecimal rounded = new BigDecimal(time).round(new MathContext(DIGITS));
         return rounded.setScale(rounded.scale() + DIGITS - rounded.precision()).toPlainString();
+    }
+
+    /** Returns a table of rows by name, with the cells of each by column. */
+    static String grid(String corner, Collection<String> columns, Map<?, Map<String, String>> cells) {
+        List<String> head = new ArrayList<>(List.of(corner));
+        head.addAll(columns);
+        List<List<String>> rows = new ArrayList<>();
+        cells.forEach((name, byColumn) -> {
+            List<String> row = new ArrayList<>(List.of(name.toString()));
+            columns.forEach(column -> row.add(byColumn.getOrDefault(column, "")));
+            rows.add(row);
+        });
+        return markdown(head, rows);
     }
 
     static String markdown(List<String> columns, List<List<String>> rows) {

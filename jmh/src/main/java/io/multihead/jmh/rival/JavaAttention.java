@@ -4,19 +4,7 @@ import java.nio.FloatBuffer;
 import java.util.stream.IntStream;
 
 /** Attention as Java code without a library has it, query by query, heads over threads. */
-public final class JavaAttention {
-    private final String impl;
-    private final int[] sizes;
-    private final boolean causal;
-    private final int threads;
-
-    public JavaAttention(String impl, int[] sizes, boolean causal, int threads) {
-        this.impl = impl;
-        this.sizes = sizes;
-        this.causal = causal;
-        this.threads = threads;
-    }
-
+public record JavaAttention(String impl, int[] sizes, boolean causal, int threads) {
     public Runnable on(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) {
         JavaRow row = new JavaRow(impl, sizes[3], q, k, v);
         int heads = sizes[0] * sizes[1];

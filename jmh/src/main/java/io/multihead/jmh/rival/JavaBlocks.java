@@ -15,26 +15,15 @@ import jdk.incubator.vector.VectorSpecies;
 
 /**
  * Rows by quantised blocks as Java engines multiply them: a dot product of each output's row of blocks as a file has it, whose bytes are
- * widened to floats, block by block times its scale, outputs over threads.
+ * widened to floats, block by block times its scale, outputs over threads. For blocks of Q8_0 or Q4_0.
  */
-public final class JavaBlocks {
+public record JavaBlocks(BlockType type, int inputs, int outputs) {
     private static final VectorSpecies<Float> FLOATS = FloatVector.SPECIES_PREFERRED;
     private static final VectorSpecies<Byte> BYTES =
             VectorSpecies.of(byte.class, VectorShape.forBitSize(FLOATS.vectorBitSize() / Float.BYTES));
     private static final VectorSpecies<Byte> NIBBLES = ByteVector.SPECIES_128;
 
     private static final int BLOCK = 32;
-
-    private final BlockType type;
-    private final int inputs;
-    private final int outputs;
-
-    /** For blocks of Q8_0 or Q4_0. */
-    public JavaBlocks(BlockType type, int inputs, int outputs) {
-        this.type = type;
-        this.inputs = inputs;
-        this.outputs = outputs;
-    }
 
     /** {@code y = x W} for rows of x; W has the blocks of one output after those of another. */
     public void multiply(int threads, float[] x, BlockTensor weights, FloatBuffer y) {

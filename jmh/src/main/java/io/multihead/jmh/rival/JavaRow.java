@@ -30,7 +30,6 @@ public final class JavaRow {
         output = new float[query.length];
     }
 
-    /** The sum of all rows. */
     public float[] output() {
         return output;
     }

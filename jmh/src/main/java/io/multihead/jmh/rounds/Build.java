@@ -1,13 +1,7 @@
 package io.multihead.jmh.rounds;
 
-/**
- * A build of the library, with the benchmarks compiled for it.
- *
- * @param name what results call it
- * @param classPath where both are, and all they need
- */
+/** A build of the library, by the name in results, with the benchmarks compiled for it and all they need on the class path. */
 record Build(String name, String classPath) {
-    /** Reads {@code name=classPath}. */
     static Build of(String argument) {
         int at = argument.indexOf('=');
         if (at <= 0) {

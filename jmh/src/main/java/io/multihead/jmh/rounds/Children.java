@@ -19,23 +19,14 @@ public final class Children {
         return children;
     }
 
-    /**
-     * Starts a process.
-     *
-     * @throws InterruptedException if this JVM shuts down
-     */
+    /** Starts a process; throws {@link InterruptedException} if this JVM shuts down. */
     public synchronized Process start(ProcessBuilder builder) throws IOException, InterruptedException {
         requireRunning();
         running = builder.start();
         return running;
     }
 
-    /**
-     * Waits for a process.
-     *
-     * @return its status
-     * @throws InterruptedException if this JVM shuts down, so that the process may have been ended before it was done
-     */
+    /** Returns the status of a process that ended; throws {@link InterruptedException} if this JVM shuts down, which may have ended it. */
     public int await(Process process) throws InterruptedException {
         int status = process.waitFor();
         synchronized (this) {

@@ -24,11 +24,6 @@ final class Fork {
     private final Path folder;
     private final Path log;
 
-    /**
-     * Makes a runner.
-     *
-     * @param folder where results go, a file for each fork
-     */
     Fork(Path folder) {
         this.folder = folder;
         this.log = folder.resolve("log");

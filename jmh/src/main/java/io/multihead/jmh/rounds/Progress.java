@@ -14,7 +14,6 @@ final class Progress {
     private double planned;
     private double taken;
 
-    /** Notes what a fork took. */
     void took(Schedule.Turn turn, double seconds) {
         double[] sumAndCount = measured.computeIfAbsent(turn, key -> new double[2]);
         sumAndCount[0] += seconds;
@@ -23,7 +22,6 @@ final class Progress {
         taken += seconds;
     }
 
-    /** Returns the seconds that these forks will take. */
     double left(List<Schedule.Turn> turns) {
         double beyond = planned == 0 ? 1 : taken / planned;
         return turns.stream()

@@ -11,11 +11,7 @@ final class Schedule {
     private final int rounds;
     private final int builds;
 
-    /**
-     * Sorts trials into rows; a trial that occurs twice runs once a round.
-     *
-     * @param builds how many builds of the library take turns
-     */
+    /** Sorts trials into rows for builds that take turns; a trial that occurs twice runs once a round. */
     Schedule(List<Trial> trials, int builds) {
         this.builds = builds;
         for (Trial trial : trials) {
@@ -29,10 +25,8 @@ final class Schedule {
         rounds = trials.stream().mapToInt(Trial::rounds).max().orElse(0);
     }
 
-    /** One fork: a trial with one of the builds. */
     record Turn(Trial trial, int build) {}
 
-    /** Returns how many rounds there are. */
     int rounds() {
         return rounds;
     }

@@ -22,14 +22,12 @@ record Trial(String method, SortedMap<String, String> parameters, List<String> o
     /** The trials that take turns: those that differ in their impl alone. A method is an impl where no parameter is. */
     record Row(String name, Map<String, String> parameters, List<String> options) {}
 
-    /** Returns the row this is one impl of. */
     Row row() {
         Map<String, String> others = new TreeMap<>(parameters);
         boolean hasImpl = others.remove(IMPL) != null;
         return new Row(hasImpl ? method : type(), others, options);
     }
 
-    /** Returns the class of the benchmark, with its package. */
     String type() {
         return method.substring(0, method.lastIndexOf('.'));
     }
@@ -48,7 +46,6 @@ record Trial(String method, SortedMap<String, String> parameters, List<String> o
         return arguments;
     }
 
-    /** Returns what progress and failures call it: class and method, then the parameters. */
     String label() {
         String[] path = method.split("\\.");
         StringBuilder label = new StringBuilder(path[path.length - 2] + "." + path[path.length - 1]);

@@ -31,11 +31,7 @@ final class Trials {
 
     private Trials() {}
 
-    /**
-     * Returns the trials of one invocation of JMH in the order in which JMH would run them.
-     *
-     * @param rounds rounds of each, where the arguments have no {@code -f}
-     */
+    /** Returns the trials of an invocation of JMH in its order; {@code rounds} are those of arguments without {@code -f}. */
     static List<Trial> of(int rounds, String... arguments) throws CommandLineOptionException {
         CommandLineOptions options = new CommandLineOptions(arguments);
         OutputFormat silent = OutputFormatFactory.createFormatInstance(System.err, VerboseMode.SILENT);

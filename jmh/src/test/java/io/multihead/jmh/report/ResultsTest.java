@@ -17,7 +17,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -28,11 +27,6 @@ class ResultsTest {
     private Path folder;
 
     private int files;
-
-    @BeforeEach
-    void start() {
-        files = 0;
-    }
 
     @Test
     void roundsOfOneImplAreMerged() throws IOException {
@@ -88,7 +82,7 @@ class ResultsTest {
         Ratio ratio = Compare.ratio(read("base").get("multihead"), read("this").get("multihead"));
         assertEquals(1.1, ratio.low(), 1e-12);
         assertEquals("ahead", ratio.verdict());
-        String table = Compare.table(Results.read(List.of(folder), "base"), Results.read(List.of(folder), "this"));
+        String table = Compare.table(readAll("base"), readAll("this"));
         assertTrue(table.contains("| 1.100 | 1.100 to 1.100 | ahead |"), table);
     }
 
@@ -103,9 +97,9 @@ class ResultsTest {
 
     @Test
     void incompleteFilesAndEmptyFoldersAreErrors() throws IOException {
-        assertThrows(IOException.class, () -> Results.read(List.of(folder), "this"));
+        assertThrows(IOException.class, () -> readAll("this"));
         Files.writeString(folder.resolve("half.json"), "{\"round\":1,");
-        IOException error = assertThrows(IOException.class, () -> Results.read(List.of(folder), "this"));
+        IOException error = assertThrows(IOException.class, () -> readAll("this"));
         assertTrue(error.getMessage().contains("half.json"), error.getMessage());
     }
 
@@ -114,13 +108,13 @@ class ResultsTest {
         round(1, "this", "multihead", 5);
         round(1, "this", "onednn", 6);
         control(1, 10);
-        Results older = Results.read(List.of(folder), "this");
+        Results older = readAll("this");
         Results newer =
                 new Results(List.of(older.benchmarks.get("Sgemm").get(SGEMM).get("multihead")), new Limits());
         Results merged = older.replacedBy(newer);
         assertNull(
                 merged.benchmarks.get("Sgemm").get(SGEMM).get("onednn"), "of another run, whose rounds are not these");
-        assertEquals(older.limits.lines(), merged.limits.lines());
+        assertEquals(older.limits.facts(), merged.limits.facts());
         assertEquals(
                 2, older.replacedBy(new Results(List.of(), new Limits())).all().size());
     }
@@ -132,7 +126,7 @@ class ResultsTest {
         }
         control(2, 9.9);
         round(1, "this", "multihead", 5);
-        Limits limits = Results.read(List.of(folder), "this").limits;
+        Limits limits = readAll("this").limits;
         double peak = Roofline.operations(Machine.lanes(List.of())) / 9.9 * 1e-6;
         assertEquals(peak, limits.of(Work.Unit.OPERATIONS, 1), 1e-9, "the highest of all forks");
         assertEquals(List.of(4), List.copyOf(limits.controls().flagged()));
@@ -148,7 +142,7 @@ class ResultsTest {
         double atPeak = 2 * Math.pow(256, 3) / peak * 1e-6;
         round(1, "this", "multihead", atPeak / 1.01);
         round(1, "this", "onednn", atPeak / 1.05);
-        Results results = Results.read(List.of(folder), "this");
+        Results results = readAll("this");
         List<String> exceeded = results.limits.exceeded(results);
         assertEquals(1, exceeded.size(), exceeded.toString());
         assertTrue(exceeded.getFirst().contains("onednn"), exceeded.toString());
@@ -161,7 +155,7 @@ class ResultsTest {
             round(round, "this", "multihead", 5 + round);
             round(round, "this", "onednn", 6 + round);
         }
-        Results results = Results.read(List.of(folder), "this");
+        Results results = readAll("this");
         results.limits.put(Work.Unit.BYTES, 2, 42);
         Study study = new Study("Kind", "model, 2 processors", results);
         Study read = StudyFile.read(new ObjectMapper().readTree(StudyFile.write(study)));
@@ -281,7 +275,11 @@ class ResultsTest {
     }
 
     private Map<String, Result> read(String build) throws IOException {
-        return Results.read(List.of(folder), build).benchmarks.get("Sgemm").get(SGEMM);
+        return readAll(build).benchmarks.get("Sgemm").get(SGEMM);
+    }
+
+    private Results readAll(String build) throws IOException {
+        return Results.read(List.of(folder), build);
     }
 
     private void control(int round, double milliseconds) throws IOException {
