@@ -12,6 +12,7 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.nio.FloatBuffer;
+import java.util.Arrays;
 import org.openjdk.jmh.annotations.Param;
 
 /** Self-attention {@code [1, 8, tokens, 64]}, forward and backward in one call: what a training step asks for. */
@@ -42,12 +43,8 @@ public class AttentionBackwardBench extends ThreadedComparison {
         int length = (int) Shape.of(sizes).elements();
         FloatBuffer[] inputs = new FloatBuffer[4];
         FloatBuffer[] expected = new FloatBuffer[3];
-        for (int i = 0; i < 4; i++) {
-            inputs[i] = Data.gaussian(length, i + 1);
-        }
-        for (int i = 0; i < 3; i++) {
-            expected[i] = Data.zeros(length);
-        }
+        Arrays.setAll(inputs, i -> Data.gaussian(length, i + 1));
+        Arrays.setAll(expected, i -> Data.zeros(length));
         Runnable ours = ours(inputs, expected);
         ours.run();
         load(impl, () -> switch (impl) {
@@ -59,9 +56,7 @@ public class AttentionBackwardBench extends ThreadedComparison {
 
     private Runnable torch(FloatBuffer[] inputs, FloatBuffer[] expected) {
         org.bytedeco.pytorch.Tensor[] leaves = new org.bytedeco.pytorch.Tensor[3];
-        for (int i = 0; i < 3; i++) {
-            leaves[i] = Torch.leaf(inputs[i], sizes);
-        }
+        Arrays.setAll(leaves, i -> Torch.leaf(inputs[i], sizes));
         Runnable made = Torch.attentionBackward(leaves, Torch.copy(inputs[3], sizes), causal, threads);
         made.run();
         for (int i = 0; i < 3; i++) {

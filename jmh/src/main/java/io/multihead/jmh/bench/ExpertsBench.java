@@ -2,7 +2,6 @@ package io.multihead.jmh.bench;
 
 import io.multihead.gemm.Activation;
 import io.multihead.gemm.PackedWeights;
-import io.multihead.gemm.WeightFormat;
 import io.multihead.jmh.data.Data;
 import io.multihead.model.Buffers;
 import io.multihead.model.Experts;
@@ -11,7 +10,6 @@ import io.multihead.model.LinearGroup;
 import io.multihead.model.PackedLinear;
 import io.multihead.model.Router;
 import io.multihead.tensor.Tensor;
-import java.lang.foreign.Arena;
 import java.nio.FloatBuffer;
 import java.util.ArrayList;
 import java.util.List;
@@ -72,15 +70,11 @@ public class ExpertsBench extends ThreadedComparison {
     private Experts experts() {
         List<FeedForward> all = new ArrayList<>();
         for (int expert = 0; expert < COUNT; expert++) {
-            LinearGroup gateAndUp = LinearGroup.of(linear(DIM, INNER, 3 * expert), linear(DIM, INNER, 3 * expert + 1));
-            all.add(FeedForward.gated(Activation.SILU, gateAndUp, linear(INNER, DIM, 3 * expert + 2)));
+            LinearGroup gateAndUp = LinearGroup.of(
+                    Data.linear(format, DIM, INNER, 3 * expert), Data.linear(format, DIM, INNER, 3 * expert + 1));
+            all.add(FeedForward.gated(Activation.SILU, gateAndUp, Data.linear(format, INNER, DIM, 3 * expert + 2)));
         }
         Tensor logits = Data.tensor(-1, DIM, COUNT);
         return Experts.of(Router.of(PackedLinear.of(PackedWeights.ofInputRows(logits)), used), all);
-    }
-
-    private PackedLinear linear(int inputs, int outputs, int seed) {
-        Tensor matrix = Data.tensor(seed, outputs, inputs);
-        return PackedLinear.of(PackedWeights.ofOutputRows(Arena.ofAuto(), matrix, WeightFormat.valueOf(format)));
     }
 }

@@ -117,7 +117,7 @@ public class FinetuneBench extends ThreadedComparison {
         org.bytedeco.pytorch.Tensor states = Torch.copy(states(encoder, all), 2 * PAIRS, TOKENS, DIM)
                 .transpose(0, 1)
                 .contiguous();
-        requireVectors(vectors(layers, states), encoder.embed(cpu, all));
+        requireVectors(TorchBlocks.forward(layers, states).mean(0), encoder.embed(cpu, all));
         TensorVector parameters = new TensorVector();
         for (TransformerEncoderLayerImpl layer : layers) {
             for (long i = 0; i < layer.parameters().size(); i++) {
@@ -128,7 +128,8 @@ public class FinetuneBench extends ThreadedComparison {
         Runnable made = () -> {
             try (PointerScope scope = new PointerScope()) {
                 optimizer.zero_grad();
-                org.bytedeco.pytorch.Tensor vectors = vectors(layers, states);
+                org.bytedeco.pytorch.Tensor vectors =
+                        TorchBlocks.forward(layers, states).mean(0);
                 org.bytedeco.pytorch.Tensor units =
                         vectors.div(vectors.norm(new ScalarOptional(new Scalar(2.0)), new long[] {1}, true));
                 org.bytedeco.pytorch.Tensor scores = units.narrow(0, 0, PAIRS)
@@ -140,15 +141,6 @@ public class FinetuneBench extends ThreadedComparison {
         };
         made.run();
         return made;
-    }
-
-    private static org.bytedeco.pytorch.Tensor vectors(
-            List<TransformerEncoderLayerImpl> layers, org.bytedeco.pytorch.Tensor states) {
-        org.bytedeco.pytorch.Tensor y = states;
-        for (TransformerEncoderLayerImpl layer : layers) {
-            y = layer.forward(y);
-        }
-        return y.mean(0);
     }
 
     private void requireVectors(org.bytedeco.pytorch.Tensor vectors, Tensor own) {
@@ -238,11 +230,6 @@ public class FinetuneBench extends ThreadedComparison {
     }
 
     private static Tensor draw(long seed, int rows, int columns) {
-        SplittableRandom random = new SplittableRandom(seed);
-        float[] values = new float[rows * columns];
-        for (int i = 0; i < values.length; i++) {
-            values[i] = (float) random.nextGaussian(0, 0.05);
-        }
-        return Tensor.of(values, rows, columns);
+        return Data.normal(seed, 0.05, rows, columns);
     }
 }

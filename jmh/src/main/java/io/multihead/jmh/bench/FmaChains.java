@@ -26,17 +26,9 @@ final class FmaChains {
         FloatVector y = FloatVector.broadcast(SPECIES, FACTORS[1]);
         // chains begin with different values, so that no compiler can make one of two
         FloatVector a0 = FloatVector.zero(SPECIES);
-        FloatVector a1 = a0.add(1f),
-                a2 = a0.add(2f),
-                a3 = a0.add(3f),
-                a4 = a0.add(4f),
-                a5 = a0.add(5f),
-                a6 = a0.add(6f),
-                a7 = a0.add(7f),
-                a8 = a0.add(8f),
-                a9 = a0.add(9f),
-                a10 = a0.add(10f),
-                a11 = a0.add(11f);
+        FloatVector a1 = a0.add(1f), a2 = a0.add(2f), a3 = a0.add(3f), a4 = a0.add(4f), a5 = a0.add(5f);
+        FloatVector a6 = a0.add(6f), a7 = a0.add(7f), a8 = a0.add(8f), a9 = a0.add(9f);
+        FloatVector a10 = a0.add(10f), a11 = a0.add(11f);
         for (int step = 0; step < VECTORS / 12; step++) {
             a0 = x.fma(y, a0);
             a1 = x.fma(y, a1);
@@ -51,17 +43,8 @@ final class FmaChains {
             a10 = x.fma(y, a10);
             a11 = x.fma(y, a11);
         }
-        return a0.add(a1)
-                .add(a2)
-                .add(a3)
-                .add(a4)
-                .add(a5)
-                .add(a6)
-                .add(a7)
-                .add(a8)
-                .add(a9)
-                .add(a10)
-                .add(a11)
-                .lane(0);
+        FloatVector first = a0.add(a1).add(a2).add(a3);
+        FloatVector second = a4.add(a5).add(a6).add(a7);
+        return first.add(second).add(a8).add(a9).add(a10).add(a11).lane(0);
     }
 }

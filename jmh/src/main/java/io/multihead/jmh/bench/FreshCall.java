@@ -8,7 +8,6 @@ import io.multihead.gemm.GemmOptions;
 import io.multihead.jmh.data.Data;
 import io.multihead.nn.attention.MultiHeadAttention;
 import io.multihead.nn.attention.MultiHeadConfig;
-import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
@@ -38,8 +37,8 @@ public final class FreshCall {
 
     /** Prints {@link Fresh#COLUMNS} numbers; the argument is {@code attention} or {@code layer}. */
     public static void main(String[] arguments) {
-        Tensor a = gaussian(5, 1024, 1024);
-        Tensor c = gaussian(6, 1024, 1024);
+        Tensor a = Data.normal(5, 1, 1024, 1024);
+        Tensor c = Data.normal(6, 1, 1024, 1024);
         try (Compute cpu = Compute.serial()) {
             Workload workload = arguments[0].equals("layer") ? layer(cpu) : attention(cpu);
             List<Double> ends = new ArrayList<>();
@@ -62,10 +61,10 @@ public final class FreshCall {
     }
 
     private static Workload attention(Compute cpu) {
-        Tensor query = gaussian(1, 1, 8, 512, 64);
-        Tensor key = gaussian(2, 1, 8, 512, 64);
-        Tensor value = gaussian(3, 1, 8, 512, 64);
-        Tensor output = gaussian(4, 1, 8, 512, 64);
+        Tensor query = Data.normal(1, 1, 1, 8, 512, 64);
+        Tensor key = Data.normal(2, 1, 1, 8, 512, 64);
+        Tensor value = Data.normal(3, 1, 1, 8, 512, 64);
+        Tensor output = Data.normal(4, 1, 1, 8, 512, 64);
         return new Workload(
                 () -> Attention.forward(cpu, query, key, value, output, AttentionOptions.DEFAULT),
                 Work.attention(8, 512, 64, false));
@@ -74,8 +73,8 @@ public final class FreshCall {
     private static Workload layer(Compute cpu) {
         MultiHeadAttention layer =
                 MultiHeadAttention.initialize(Arena.ofAuto(), MultiHeadConfig.of(FEATURES, HEADS), 1);
-        Tensor x = gaussian(1, 1, TOKENS, FEATURES);
-        Tensor y = gaussian(2, 1, TOKENS, FEATURES);
+        Tensor x = Data.normal(1, 1, 1, TOKENS, FEATURES);
+        Tensor y = Data.normal(2, 1, 1, TOKENS, FEATURES);
         double projections = 4.0 * 2 * TOKENS * FEATURES * FEATURES;
         return new Workload(
                 () -> layer.forward(cpu, x, y), projections + Work.attention(HEADS, TOKENS, FEATURES / HEADS, false));
@@ -106,9 +105,5 @@ public final class FreshCall {
 
     private static double median(List<Double> values) {
         return values.stream().sorted().skip(values.size() / 2).findFirst().orElseThrow();
-    }
-
-    private static Tensor gaussian(long seed, long... dims) {
-        return Tensor.of(Data.array(Data.gaussian((int) Shape.of(dims).elements(), seed)), dims);
     }
 }

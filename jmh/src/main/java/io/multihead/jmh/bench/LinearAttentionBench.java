@@ -1,8 +1,6 @@
 package io.multihead.jmh.bench;
 
 import io.multihead.cache.RecurrentCache;
-import io.multihead.gemm.PackedWeights;
-import io.multihead.gemm.WeightFormat;
 import io.multihead.jmh.data.Data;
 import io.multihead.model.Buffers;
 import io.multihead.model.GatedLinearAttention;
@@ -17,7 +15,6 @@ import io.multihead.model.Part;
 import io.multihead.model.RecurrentSizes;
 import io.multihead.model.TokenBatch;
 import io.multihead.tensor.Tensor;
-import java.lang.foreign.Arena;
 import java.nio.FloatBuffer;
 import org.openjdk.jmh.annotations.Param;
 
@@ -114,8 +111,11 @@ public class LinearAttentionBench extends ThreadedComparison {
         int dim = 1024;
         int width = 16 * 128;
         LinearGroup projections = LinearGroup.of(
-                linear(dim, 3 * width, 1), linear(dim, width, 2), linear(dim, 16, 3), linear(dim, 16, 4));
-        PackedLinear output = linear(width, dim, 8);
+                Data.linear(format, dim, 3 * width, 1),
+                Data.linear(format, dim, width, 2),
+                Data.linear(format, dim, 16, 3),
+                Data.linear(format, dim, 16, 4));
+        PackedLinear output = Data.linear(format, width, dim, 8);
         Tensor taps = Data.tensor(6, 3 * width, 4);
         return new Layer(
                 GatedLinearAttention.of(HEADS, projections, taps, decay(16), norm(128), output), projections, output);
@@ -125,8 +125,9 @@ public class LinearAttentionBench extends ThreadedComparison {
         int dim = 2048;
         int width = 64 * 64;
         int channels = width + 2 * 128;
-        LinearGroup projections = LinearGroup.concatenated(linear(dim, width + channels + 64, 1), width, channels, 64);
-        PackedLinear output = linear(width, dim, 8);
+        LinearGroup projections =
+                LinearGroup.concatenated(Data.linear(format, dim, width + channels + 64, 1), width, channels, 64);
+        PackedLinear output = Data.linear(format, width, dim, 8);
         Tensor taps = Data.tensor(6, channels, 4);
         Mamba2 part = Mamba2.of(MAMBA_HEADS, projections, taps, decay(64), norm(width), output)
                 .withSkip(row(Data.gaussian(64, 9)))
@@ -152,10 +153,5 @@ public class LinearAttentionBench extends ThreadedComparison {
 
     private static Tensor row(FloatBuffer buffer) {
         return Data.tensor(buffer, buffer.capacity());
-    }
-
-    private PackedLinear linear(int inputs, int outputs, int seed) {
-        Tensor matrix = Data.tensor(seed, outputs, inputs);
-        return PackedLinear.of(PackedWeights.ofOutputRows(Arena.ofAuto(), matrix, WeightFormat.valueOf(format)));
     }
 }

@@ -16,7 +16,6 @@ import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Random;
 import org.openjdk.jmh.annotations.Param;
 
 /**
@@ -60,10 +59,10 @@ public class RerankBench extends MiniLmComparison {
     }
 
     private void write(Path folder) throws IOException {
-        head.put("pooler.dense.weight", random(DIM * DIM, 1 / Math.sqrt(DIM), 1, DIM, DIM));
-        head.put("pooler.dense.bias", random(DIM, 0.1, 2, DIM));
-        head.put("classifier.weight", random(DIM, 0.2, 3, 1, DIM));
-        head.put("classifier.bias", random(1, 0.1, 4, 1));
+        head.put("pooler.dense.weight", Data.normal(1, 1 / Math.sqrt(DIM), DIM, DIM));
+        head.put("pooler.dense.bias", Data.normal(2, 0.1, DIM));
+        head.put("classifier.weight", Data.normal(3, 0.2, 1, DIM));
+        head.put("classifier.bias", Data.normal(4, 0.1, 1));
         Files.writeString(folder.resolve("config.json"), CONFIG);
         try (InputStream model = resource(MODEL);
                 InputStream tokenizer = resource(TOKENIZER)) {
@@ -73,15 +72,6 @@ public class RerankBench extends MiniLmComparison {
             encoder.names().forEach(name -> weights.put(name, encoder.get(name)));
             Safetensors.write(folder.resolve("model.safetensors"), weights, Map.of("format", "pt"));
         }
-    }
-
-    private static Tensor random(int elements, double deviation, long seed, long... dims) {
-        Random random = new Random(seed);
-        float[] values = new float[elements];
-        for (int i = 0; i < elements; i++) {
-            values[i] = (float) (deviation * random.nextGaussian());
-        }
-        return Tensor.of(values, dims);
     }
 
     private Runnable make(List<String> texts, FloatBuffer out) throws Exception {

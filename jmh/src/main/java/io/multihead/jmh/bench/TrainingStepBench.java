@@ -99,11 +99,7 @@ public class TrainingStepBench extends ThreadedComparison {
                 if (leaf.grad().defined()) {
                     leaf.mutable_grad().reset();
                 }
-                org.bytedeco.pytorch.Tensor y = leaf;
-                for (TransformerEncoderLayerImpl layer : layers) {
-                    y = layer.forward(y);
-                }
-                Torch.backward(y, top);
+                Torch.backward(TorchBlocks.forward(layers, leaf), top);
             }
         };
         made.run();

@@ -180,15 +180,11 @@ public class WeightFormatBench extends ThreadedComparison {
     /** Returns the values that the format has after rounding. */
     private Tensor widened(Tensor matrix) {
         Arena arena = Arena.ofAuto();
-        Tensor wide = Tensor.allocate(arena, DType.F32, matrix.shape());
-        switch (format) {
-            case "BF16", "F16" -> {
-                Tensor narrow = Tensor.allocate(arena, DType.valueOf(format), matrix.shape());
-                matrix.copyTo(narrow);
-                narrow.copyTo(wide);
-            }
-            default -> blocks(matrix).dequantize(wide);
+        if (format.endsWith("F16")) {
+            return matrix.copy(arena, DType.valueOf(format)).copy(arena, DType.F32);
         }
+        Tensor wide = Tensor.allocate(arena, DType.F32, matrix.shape());
+        blocks(matrix).dequantize(wide);
         return wide;
     }
 }

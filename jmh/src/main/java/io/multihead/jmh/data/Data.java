@@ -1,8 +1,12 @@
 package io.multihead.jmh.data;
 
+import io.multihead.gemm.PackedWeights;
+import io.multihead.gemm.WeightFormat;
+import io.multihead.model.PackedLinear;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -36,6 +40,22 @@ public final class Data {
     /** Returns a tensor of {@link #gaussian} numbers. */
     public static Tensor tensor(long seed, long... dims) {
         return tensor(gaussian((int) Shape.of(dims).elements(), seed), dims);
+    }
+
+    /** Returns a tensor on the heap of normal numbers. */
+    public static Tensor normal(long seed, double deviation, long... dims) {
+        SplittableRandom random = new SplittableRandom(seed);
+        float[] values = new float[(int) Shape.of(dims).elements()];
+        for (int i = 0; i < values.length; i++) {
+            values[i] = (float) random.nextGaussian(0, deviation);
+        }
+        return Tensor.of(values, dims);
+    }
+
+    /** Returns a linear map with random weights in a format. */
+    public static PackedLinear linear(String format, int inputs, int outputs, int seed) {
+        Tensor matrix = tensor(seed, outputs, inputs);
+        return PackedLinear.of(PackedWeights.ofOutputRows(Arena.ofAuto(), matrix, WeightFormat.valueOf(format)));
     }
 
     /** Returns the numbers of a shape such as {@code 1x8x512x64}. */

@@ -17,7 +17,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.SplittableRandom;
 
 /**
  * GGUF files of language models in published shapes, with random weights and a vocabulary of 32,000 pieces, that this library and llama.cpp
@@ -198,11 +197,6 @@ public final class RandomDecoder {
     }
 
     private static Tensor drawn(String name, int rows, int columns) {
-        SplittableRandom random = new SplittableRandom(name.hashCode());
-        float[] values = new float[rows * columns];
-        for (int i = 0; i < values.length; i++) {
-            values[i] = (float) random.nextGaussian(0, 0.02);
-        }
-        return Tensor.of(values, rows, columns);
+        return Data.normal(name.hashCode(), 0.02, rows, columns);
     }
 }

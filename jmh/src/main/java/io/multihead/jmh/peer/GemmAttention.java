@@ -16,6 +16,12 @@ public record GemmAttention(int[] sizes, boolean causal, Compute cpu, int thread
         AttentionOptions options =
                 (causal ? AttentionOptions.CAUSAL : AttentionOptions.DEFAULT).withScale(1 / Math.sqrt(sizes[3]));
         int tokens = sizes[2];
+        int dim = sizes[3];
+        int stride = sizes[1] * dim;
+        int[] products = {tokens, tokens, dim};
+        int[] strides = {stride, stride, tokens};
+        int[] sums = {tokens, dim, tokens};
+        int[] backStrides = {tokens, stride, stride};
         FloatBuffer memory = Data.zeros(tokens * tokens);
         Tensor scores = Data.tensor(memory, tokens, tokens);
         FloatPointer query = new FloatPointer(q);
@@ -27,32 +33,11 @@ public record GemmAttention(int[] sizes, boolean causal, Compute cpu, int thread
             for (int b = 0; b < sizes[0]; b++) {
                 for (int h = 0; h < sizes[1]; h++) {
                     long at = ((long) b * tokens * sizes[1] + h) * sizes[3];
-                    head(query.getPointer(at), key.getPointer(at), raw, true);
+                    OpenBlas.product(products, strides, true, query.getPointer(at), key.getPointer(at), 0f, raw);
                     Softmax.forward(cpu, scores, scores, null, options);
-                    head(raw, value.getPointer(at), result.getPointer(at), false);
+                    OpenBlas.product(sums, backStrides, false, raw, value.getPointer(at), 0f, result.getPointer(at));
                 }
             }
         };
-    }
-
-    private void head(FloatPointer left, FloatPointer right, FloatPointer result, boolean keys) {
-        int tokens = sizes[2];
-        int dim = sizes[3];
-        int stride = sizes[1] * dim;
-        openblas.cblas_sgemm(
-                openblas.CblasRowMajor,
-                openblas.CblasNoTrans,
-                keys ? openblas.CblasTrans : openblas.CblasNoTrans,
-                tokens,
-                keys ? tokens : dim,
-                keys ? dim : tokens,
-                1f,
-                left,
-                keys ? stride : tokens,
-                right,
-                stride,
-                0f,
-                result,
-                keys ? tokens : stride);
     }
 }

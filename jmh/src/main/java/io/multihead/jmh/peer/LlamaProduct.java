@@ -38,8 +38,6 @@ public final class LlamaProduct {
     }
 
     private static MemorySegment copy(MemorySegment bytes) {
-        MemorySegment copy = Arena.ofAuto().allocate(bytes.byteSize(), 64);
-        copy.copyFrom(bytes);
-        return copy;
+        return Arena.ofAuto().allocate(bytes.byteSize(), 64).copyFrom(bytes);
     }
 }

@@ -19,27 +19,37 @@ public final class OpenBlas {
     }
 
     private static Runnable call(int[] sizes, int threads, FloatBuffer a, FloatBuffer b, float beta, FloatBuffer c) {
-        int rows = sizes[0];
-        int columns = sizes[1];
-        int depth = sizes[2];
         FloatPointer left = new FloatPointer(a);
         FloatPointer right = new FloatPointer(b);
         FloatPointer result = new FloatPointer(c);
         openblas.blas_set_num_threads(threads);
-        return () -> openblas.cblas_sgemm(
+        int[] strides = {sizes[2], sizes[1], sizes[1]};
+        return () -> product(sizes, strides, false, left, right, beta, result);
+    }
+
+    /** {@code C = A B + beta C}, or with B transposed, of matrices whose rows are {@code strides} apart: A's, B's and C's. */
+    static void product(
+            int[] sizes,
+            int[] strides,
+            boolean transposed,
+            FloatPointer a,
+            FloatPointer b,
+            float beta,
+            FloatPointer c) {
+        openblas.cblas_sgemm(
                 openblas.CblasRowMajor,
                 openblas.CblasNoTrans,
-                openblas.CblasNoTrans,
-                rows,
-                columns,
-                depth,
+                transposed ? openblas.CblasTrans : openblas.CblasNoTrans,
+                sizes[0],
+                sizes[1],
+                sizes[2],
                 1f,
-                left,
-                depth,
-                right,
-                columns,
+                a,
+                strides[0],
+                b,
+                strides[1],
                 beta,
-                result,
-                columns);
+                c,
+                strides[2]);
     }
 }

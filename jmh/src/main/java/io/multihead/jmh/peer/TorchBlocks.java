@@ -35,4 +35,14 @@ public final class TorchBlocks {
         }
         return layers;
     }
+
+    /** Returns the output of layers one after the other. */
+    public static org.bytedeco.pytorch.Tensor forward(
+            List<TransformerEncoderLayerImpl> layers, org.bytedeco.pytorch.Tensor x) {
+        org.bytedeco.pytorch.Tensor y = x;
+        for (TransformerEncoderLayerImpl layer : layers) {
+            y = layer.forward(y);
+        }
+        return y;
+    }
 }

@@ -35,13 +35,8 @@ public final class JavaRow {
     }
 
     /**
-     * Attends.
-     *
-     * @param row room for as many scores as there are keys
-     * @param at where the query begins, and its output
-     * @param base where the first key begins, and the first value
-     * @param stride from one key to the next
-     * @param keys how many
+     * Attends with the query at {@code at}, where its output goes, over keys from {@code base} on, each {@code stride} after the one before,
+     * as the values are; {@code row} is room for their scores.
      */
     public void attend(float[] row, int at, int base, int stride, int keys) {
         float max = Float.NEGATIVE_INFINITY;
