@@ -1,9 +1,11 @@
 package io.multihead.jmh.bench;
 
 import io.multihead.compute.Compute;
+import io.multihead.jmh.data.Data;
 import io.multihead.jmh.peer.Peer;
 import java.io.IOException;
 import java.lang.reflect.Field;
+import java.nio.FloatBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -46,6 +48,20 @@ public abstract class Comparison extends Timed {
     final void load(String impl, Peer.Maker maker) {
         call = Peer.load(impl, maker);
         call.run();
+    }
+
+    /** A call by the memory that it writes to. */
+    interface Writer {
+        Runnable into(FloatBuffer output) throws Exception;
+    }
+
+    /** Makes the call of the impl, whose {@code length} numbers must be those of another call. */
+    final void compare(String impl, int length, Writer another, Writer own, double tolerance) throws Exception {
+        FloatBuffer expected = Data.zeros(length);
+        FloatBuffer actual = Data.zeros(length);
+        another.into(expected).run();
+        load(impl, () -> own.into(actual));
+        Data.requireClose(impl, expected, actual, tolerance);
     }
 
     static IllegalStateException unknown(String impl) {

@@ -42,22 +42,19 @@ public class ExpertsBench extends ThreadedComparison {
     }
 
     @Override
-    void open() {
+    void open() throws Exception {
         Experts experts = experts();
         Tensor x = Data.tensor(1, rows, DIM);
-        FloatBuffer expected = Data.zeros(rows * DIM);
-        FloatBuffer actual = Data.zeros(rows * DIM);
-        experts.forward(cpu, x, Data.tensor(expected, rows, DIM), experts.buffers(rows));
-        load(impl, () -> make(experts, x, Data.tensor(actual, rows, DIM)));
-        Data.requireClose(impl, expected, actual, 1e-5);
+        compare(impl, rows * DIM, y -> make("multihead", experts, x, y), y -> make(impl, experts, x, y), 1e-5);
     }
 
-    private Runnable make(Experts experts, Tensor x, Tensor y) {
+    private Runnable make(String name, Experts experts, Tensor x, FloatBuffer output) {
+        Tensor y = Data.tensor(output, rows, DIM);
         Buffers buffers = experts.buffers(rows);
-        return switch (impl) {
+        return switch (name) {
             case "multihead" -> () -> experts.forward(cpu, x, y, buffers);
             case "loops" -> () -> oneByOne(experts, x, y, buffers);
-            default -> throw unknown(impl);
+            default -> throw unknown(name);
         };
     }
 

@@ -38,32 +38,34 @@ public class FewRowsBench extends Comparison {
     }
 
     @Override
-    void open() {
+    void open() throws Exception {
         FloatBuffer x = Data.gaussian(rows * features, 1);
         FloatBuffer weight = Data.gaussian(features * features, 2);
-        FloatBuffer y = Data.zeros(rows * features);
-        FloatBuffer expected = Data.zeros(rows * features);
         Tensor matrix = view(weight, features);
         PackedWeights packed = PackedWeights.ofInputRows(transposed ? matrix.permute(1, 0) : matrix);
-        Gemm.multiply(cpu, view(x, rows), packed, view(expected, rows), GemmOptions.DEFAULT);
-        load(impl, () -> make(x, weight, y, packed));
         // n roundings of 2^-24 each, of which random signs leave about the square root
-        Data.requireClose(impl, expected, y, 1e-5);
+        compare(impl, rows * features, y -> packed(x, packed, y), y -> make(x, weight, y, packed), 1e-5);
     }
 
     private Runnable make(FloatBuffer x, FloatBuffer weight, FloatBuffer y, PackedWeights packed) {
-        Tensor input = view(x, rows);
-        Tensor output = view(y, rows);
         return switch (impl) {
             case "multihead" -> {
                 GemmOptions options = GemmOptions.DEFAULT.withTransposeB(transposed);
+                Tensor input = view(x, rows);
                 Tensor matrix = view(weight, features);
+                Tensor output = view(y, rows);
                 yield () -> Gemm.multiply(cpu, input, matrix, output, options);
             }
-            case "packed" -> () -> Gemm.multiply(cpu, input, packed, output, GemmOptions.DEFAULT);
+            case "packed" -> packed(x, packed, y);
             case "scalar" -> loops(Data.array(x), Data.array(weight), y);
             default -> throw unknown(impl);
         };
+    }
+
+    private Runnable packed(FloatBuffer x, PackedWeights packed, FloatBuffer y) {
+        Tensor input = view(x, rows);
+        Tensor output = view(y, rows);
+        return () -> Gemm.multiply(cpu, input, packed, output, GemmOptions.DEFAULT);
     }
 
     private Runnable loops(float[] a, float[] b, FloatBuffer y) {

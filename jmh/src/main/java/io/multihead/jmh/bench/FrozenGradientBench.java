@@ -32,29 +32,25 @@ public class FrozenGradientBench extends ThreadedComparison {
     }
 
     @Override
-    void open() {
+    void open() throws Exception {
         FloatBuffer dy = Data.gaussian(rows * size, 1);
-        FloatBuffer dx = Data.zeros(rows * size);
-        FloatBuffer expected = Data.zeros(rows * size);
         Arena arena = Arena.ofAuto();
         PackedWeights packed = PackedWeights.ofOutputRows(
                 arena, view(Data.gaussian(size * size, 2), size), WeightFormat.valueOf(format));
         Tensor weight = packed.unpack(arena).transpose(0, 1).copy(arena, DType.F32);
-        Gemm.multiply(cpu, view(dy, rows), weight, view(expected, rows), GemmOptions.DEFAULT);
-        load(impl, () -> switch (impl) {
-            case "multihead" -> {
-                GemmOptions options = GemmOptions.DEFAULT.withTransposeB(true);
-                yield () -> Gemm.multiply(cpu, view(dy, rows), packed, view(dx, rows), options);
-            }
-            case "tensor" -> () -> Gemm.multiply(cpu, view(dy, rows), weight, view(dx, rows), GemmOptions.DEFAULT);
+        Writer byTensor = dx -> () -> Gemm.multiply(cpu, view(dy, rows), weight, view(dx, rows), GemmOptions.DEFAULT);
+        GemmOptions transposed = GemmOptions.DEFAULT.withTransposeB(true);
+        Writer own = dx -> switch (impl) {
+            case "multihead" -> () -> Gemm.multiply(cpu, view(dy, rows), packed, view(dx, rows), transposed);
+            case "tensor" -> byTensor.into(dx);
             case "pytorch" -> {
                 FloatBuffer values =
                         Data.zeros(size * size).put(weight.toArray()).flip();
                 yield Torch.multiply(new int[] {rows, size, size}, threads, dy, values, dx);
             }
             default -> throw unknown(impl);
-        });
-        Data.requireClose(impl, expected, dx, 1e-5);
+        };
+        compare(impl, rows * size, byTensor, own, 1e-5);
     }
 
     private Tensor view(FloatBuffer buffer, int height) {

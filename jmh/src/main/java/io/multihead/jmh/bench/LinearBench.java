@@ -31,15 +31,11 @@ public class LinearBench extends ThreadedComparison {
     }
 
     @Override
-    void open() {
+    void open() throws Exception {
         FloatBuffer x = Data.gaussian(rows * features, 1);
         FloatBuffer weight = Data.gaussian(features * features, 2);
-        FloatBuffer y = Data.zeros(rows * features);
-        FloatBuffer expected = Data.zeros(rows * features);
-        Gemm.multiply(cpu, view(x, rows), view(weight, features), view(expected, rows), GemmOptions.DEFAULT);
-        load(impl, () -> make(x, weight, y));
         // n roundings of 2^-24 each, of which random signs leave about the square root
-        Data.requireClose(impl, expected, y, 1e-5);
+        compare(impl, rows * features, y -> unpacked(x, weight, y), y -> make(x, weight, y), 1e-5);
     }
 
     private Runnable make(FloatBuffer x, FloatBuffer weight, FloatBuffer y) throws Exception {
@@ -61,6 +57,10 @@ public class LinearBench extends ThreadedComparison {
             case "pytorch" -> Torch.multiply(new int[] {rows, features, features}, threads, x, weight, y);
             default -> throw unknown(impl);
         };
+    }
+
+    private Runnable unpacked(FloatBuffer x, FloatBuffer weight, FloatBuffer y) {
+        return () -> Gemm.multiply(cpu, view(x, rows), view(weight, features), view(y, rows), GemmOptions.DEFAULT);
     }
 
     private Tensor view(FloatBuffer buffer, int height) {

@@ -39,7 +39,7 @@ public class MultiHeadAttentionLayerBench extends ThreadedComparison {
     }
 
     @Override
-    void open() {
+    void open() throws Exception {
         int[] sizes = Data.sizes(shape);
         features = sizes[0];
         heads = sizes[1];
@@ -48,12 +48,8 @@ public class MultiHeadAttentionLayerBench extends ThreadedComparison {
         int length = batch * tokens * features;
         LayerWeights weights = LayerWeights.draw(features);
         FloatBuffer x = Data.gaussian(length, 1);
-        FloatBuffer y = Data.zeros(length);
-        FloatBuffer expected = Data.zeros(length);
-        ours(weights, x, expected).run();
-        load(impl, () -> make(weights, x, y));
         // three sums of some hundred roundings one after the other
-        Data.requireClose(impl, expected, y, 1e-5);
+        compare(impl, length, y -> ours(weights, x, y), y -> make(weights, x, y), 1e-5);
     }
 
     private Runnable make(LayerWeights weights, FloatBuffer x, FloatBuffer y) throws Exception {

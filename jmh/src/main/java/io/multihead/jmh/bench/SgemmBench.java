@@ -27,25 +27,16 @@ public class SgemmBench extends ThreadedComparison {
     }
 
     @Override
-    void open() {
+    void open() throws Exception {
         FloatBuffer a = Data.gaussian(size * size, 1);
         FloatBuffer b = Data.gaussian(size * size, 2);
-        FloatBuffer c = Data.zeros(size * size);
-        FloatBuffer expected = Data.zeros(size * size);
-        Gemm.multiply(cpu, matrix(a), matrix(b), matrix(expected), GemmOptions.DEFAULT);
-        load(impl, () -> make(a, b, c));
         // n roundings of 2^-24 each, of which random signs leave about the square root
-        Data.requireClose(impl, expected, c, 1e-5);
+        compare(impl, size * size, c -> ours(a, b, c), c -> make(a, b, c), 1e-5);
     }
 
     private Runnable make(FloatBuffer a, FloatBuffer b, FloatBuffer c) throws Exception {
         return switch (impl) {
-            case "multihead" -> {
-                Tensor left = matrix(a);
-                Tensor right = matrix(b);
-                Tensor result = matrix(c);
-                yield () -> Gemm.multiply(cpu, left, right, result, GemmOptions.DEFAULT);
-            }
+            case "multihead" -> ours(a, b, c);
             case "onnxruntime" ->
                 new Onnx("MatMul", "")
                         .input("a", a, size, size)
@@ -59,6 +50,13 @@ public class SgemmBench extends ThreadedComparison {
             case "scalar" -> scalar(a, b, c);
             default -> throw unknown(impl);
         };
+    }
+
+    private Runnable ours(FloatBuffer a, FloatBuffer b, FloatBuffer c) {
+        Tensor left = matrix(a);
+        Tensor right = matrix(b);
+        Tensor result = matrix(c);
+        return () -> Gemm.multiply(cpu, left, right, result, GemmOptions.DEFAULT);
     }
 
     /** The code of a service without a library: three loops over arrays. */

@@ -70,20 +70,17 @@ public class WeightFormatBench extends ThreadedComparison {
     }
 
     @Override
-    void open() {
+    void open() throws Exception {
         FloatBuffer x = Data.gaussian(rows * inputs, 1);
-        FloatBuffer weight = Data.gaussian(inputs * outputs, 2);
-        FloatBuffer y = Data.zeros(rows * outputs);
-        FloatBuffer expected = Data.zeros(rows * outputs);
-        Tensor matrix = Data.tensor(weight, outputs, inputs);
+        Tensor matrix = Data.tensor(2, outputs, inputs);
         PackedWeights wide = PackedWeights.ofOutputRows(widened(matrix));
-        Gemm.multiply(
-                cpu, Data.tensor(x, rows, inputs), wide, Data.tensor(expected, rows, outputs), GemmOptions.DEFAULT);
-        load(impl, () -> make(x, matrix, y));
+        Writer exact = y -> () -> Gemm.multiply(
+                cpu, Data.tensor(x, rows, inputs), wide, Data.tensor(y, rows, outputs), GemmOptions.DEFAULT);
         // a chain of block sums begins at 128 times the sum of its inputs, which loses up to seven bits of 24, of
         // random signs;
         // rounded inputs are off by half a percent of the spread of results; the largest are five times as large
-        Data.requireClose(impl, expected, y, impl.endsWith(ROUNDED) || impl.equals("llamacpp") ? 3e-2 : 1e-5);
+        double tolerance = impl.endsWith(ROUNDED) || impl.equals("llamacpp") ? 3e-2 : 1e-5;
+        compare(impl, rows * outputs, exact, y -> make(x, matrix, y), tolerance);
     }
 
     private Runnable make(FloatBuffer x, Tensor matrix, FloatBuffer y) throws Exception {
