@@ -56,7 +56,7 @@ public class AttentionBackwardBench extends ThreadedComparison {
 
     private Runnable torch(FloatBuffer[] inputs, FloatBuffer[] expected) {
         org.bytedeco.pytorch.Tensor[] leaves = new org.bytedeco.pytorch.Tensor[3];
-        Arrays.setAll(leaves, i -> Torch.leaf(inputs[i], sizes));
+        Arrays.setAll(leaves, i -> Torch.copy(inputs[i], sizes).requires_grad_(true));
         Runnable made = Torch.attentionBackward(leaves, Torch.copy(inputs[3], sizes), causal, threads);
         made.run();
         for (int i = 0; i < 3; i++) {

@@ -59,27 +59,23 @@ public class EmbeddingsBench extends MiniLmComparison {
     }
 
     private Runnable make(List<String> all, FloatBuffer out) throws Exception {
-        switch (impl) {
-            case "multihead" -> {
-                return () -> put(encoder.embed(all), out);
-            }
+        return switch (impl) {
+            case "multihead" -> () -> put(encoder.embed(all), out);
             case "multiheadids" -> {
                 List<int[]> ids = all.stream()
                         .map(encoder.tokenizer()::encodeWithSpecialTokens)
                         .toList();
-                return () -> put(encoder.embedTokens(ids), out);
+                yield () -> put(encoder.embedTokens(ids), out);
             }
             case "onnxpadded", "onnxsingle", "onnxint8" -> {
                 String name = impl.equals("onnxint8") ? INT8_MODEL : MODEL;
                 OnnxEncoder peer = onnxEncoder(name, encoder.tokenizer());
                 boolean padded = !impl.equals("onnxsingle");
-                return () -> put(padded ? peer.embedPadded(all) : peer.embedSingly(all), out);
+                yield () -> put(padded ? peer.embedPadded(all) : peer.embedSingly(all), out);
             }
-            case "langchain4j" -> {
-                return langchain4j(all, out);
-            }
+            case "langchain4j" -> langchain4j(all, out);
             default -> throw unknown(impl);
-        }
+        };
     }
 
     private Runnable langchain4j(List<String> all, FloatBuffer out) {

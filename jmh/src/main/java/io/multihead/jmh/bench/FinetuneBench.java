@@ -19,6 +19,7 @@ import java.nio.FloatBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -156,17 +157,14 @@ public class FinetuneBench extends ThreadedComparison {
         int tokens = texts.size() * TOKENS;
         int[] ids = new int[tokens];
         int[] positions = new int[tokens];
-        for (int i = 0; i < tokens; i++) {
-            int place = i % TOKENS;
-            positions[i] = place;
-            ids[i] = place == 0
-                    ? 2
-                    : place == TOKENS - 1
-                            ? 3
-                            : 4
-                                    + Integer.parseInt(texts.get(i / TOKENS)
-                                            .split(" ")[place - 1]
-                                            .substring(1));
+        Arrays.setAll(positions, i -> i % TOKENS);
+        int at = 0;
+        for (String text : texts) {
+            ids[at++] = 2;
+            for (String word : text.split(" ")) {
+                ids[at++] = 4 + Integer.parseInt(word.substring(1));
+            }
+            ids[at++] = 3;
         }
         float[] sum = new float[tokens * DIM];
         add(encoder, "embeddings.word_embeddings.weight", ids, sum);

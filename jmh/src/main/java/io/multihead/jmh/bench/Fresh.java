@@ -24,6 +24,8 @@ public final class Fresh {
         "first call, s", "90 % of steady after, s", "steady, GFLOP/s", "sgemm 1024, GFLOP/s", "control, GFLOP/s"
     };
 
+    private static final String WRITING = "-XX:AOTCacheOutput=";
+    private static final String READING = "-XX:AOTCache=";
     private static final Children CHILDREN = Children.ofThisJvm();
 
     /** A main class with its arguments, and options of the JVM that runs it. */
@@ -53,8 +55,8 @@ public final class Fresh {
             return;
         }
         List<String> calls = List.of(FreshCall.class.getName(), workload);
-        run(jars, new Kind("writes the cache", calls, writing(cache)));
-        tables(COLUMNS, jvms, jars, new Kind("as it is", calls), new Kind("with an AOT cache", calls, reading(cache)));
+        run(jars, new Kind("writes the cache", calls, WRITING + cache));
+        tables(COLUMNS, jvms, jars, new Kind("as it is", calls), new Kind("with an AOT cache", calls, READING + cache));
     }
 
     private static void embeddings(int jvms, String jars, String cache) throws IOException, InterruptedException {
@@ -67,8 +69,8 @@ public final class Fresh {
         List<String> ours = List.of(FreshEmbedding.class.getName(), "multihead");
         List<String> mapped = List.of(FreshEmbedding.class.getName(), packed.toString());
         List<String> theirs = List.of(FreshEmbedding.class.getName(), "langchain4j");
-        run(jars, new Kind("writes the cache", ours, writing(cache)));
-        run(jars, new Kind("writes the other cache", mapped, writing(packedCache)));
+        run(jars, new Kind("writes the cache", ours, WRITING + cache));
+        run(jars, new Kind("writes the other cache", mapped, WRITING + packedCache));
         tables(
                 FreshEmbedding.COLUMNS,
                 jvms,
@@ -76,13 +78,13 @@ public final class Fresh {
                 new Kind("langchain4j's class", theirs),
                 new Kind("multihead", ours),
                 new Kind("multihead, -Xmx128m", ours, "-Xmx128m"),
-                new Kind("multihead with an AOT cache", ours, reading(cache)),
+                new Kind("multihead with an AOT cache", ours, READING + cache),
                 new Kind("multihead, packed file", mapped),
-                new Kind("multihead, packed file with an AOT cache", mapped, reading(packedCache)),
+                new Kind("multihead, packed file with an AOT cache", mapped, READING + packedCache),
                 new Kind(
                         "multihead, packed file with an AOT cache, -Xmx128m",
                         mapped,
-                        reading(packedCache),
+                        READING + packedCache,
                         "-Xmx128m"));
     }
 
@@ -97,14 +99,6 @@ public final class Fresh {
                 new Kind("as chosen", calls),
                 new Kind("blocks for an L2 of 1 MiB", calls, option + (1 << 20)),
                 new Kind("blocks for an L2 of 2 MiB", calls, option + (2 << 20)));
-    }
-
-    private static String writing(String cache) {
-        return "-XX:AOTCacheOutput=" + cache;
-    }
-
-    private static String reading(String cache) {
-        return "-XX:AOTCache=" + cache;
     }
 
     private static void tables(String[] columns, int jvms, String jars, Kind... kinds)

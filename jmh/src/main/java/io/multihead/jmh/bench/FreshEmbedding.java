@@ -59,7 +59,8 @@ public final class FreshEmbedding {
         return texts;
     }
 
-    private static double peak() throws IOException {
+    /** Returns the peak of this JVM's resident memory in MB. */
+    static double peak() throws IOException {
         String line = Files.readAllLines(Path.of("/proc/self/status")).stream()
                 .filter(text -> text.startsWith("VmHWM:"))
                 .findFirst()

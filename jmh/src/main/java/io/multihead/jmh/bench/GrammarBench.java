@@ -15,6 +15,8 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Random;
 import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
@@ -44,7 +46,6 @@ public class GrammarBench extends Timed {
     @Setup(Level.Trial)
     public void open() {
         vocabulary = new TokenVocabulary(tokenizer());
-        StringBuilder properties = new StringBuilder();
         String[] kinds = {
             limited ? "{\"type\":\"string\",\"maxLength\":200}" : "{\"type\":\"string\"}",
             "{\"type\":\"integer\",\"minimum\":0}",
@@ -52,14 +53,9 @@ public class GrammarBench extends Timed {
             "{\"enum\":[\"red\",\"green\",\"blue\"]}",
             "{\"type\":\"string\",\"format\":\"date\"}"
         };
-        for (int i = 0; i < 50; i++) {
-            properties
-                    .append(i == 0 ? "" : ",")
-                    .append("\"property")
-                    .append(i)
-                    .append("\":")
-                    .append(kinds[i % 5]);
-        }
+        String properties = IntStream.range(0, 50)
+                .mapToObj(i -> "\"property" + i + "\":" + kinds[i % 5])
+                .collect(Collectors.joining(","));
         schema = "{\"type\":\"object\",\"properties\":{" + properties + "},\"required\":[\"property0\",\"property4\"]}";
         known = Grammar.ofJsonSchema(schema);
         mask = new TokenMask(TOKENS);

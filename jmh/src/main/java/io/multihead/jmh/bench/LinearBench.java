@@ -52,7 +52,7 @@ public class LinearBench extends ThreadedComparison {
                         .constant("weight", weight, features, features)
                         .output(y, rows, features)
                         .open(threads);
-            case "openblas" -> OpenBlas.multiply(new int[] {rows, features, features}, threads, x, weight, y);
+            case "openblas" -> OpenBlas.multiply(new int[] {rows, features, features}, threads, x, weight, 0f, y);
             case "onednn" -> OneDnn.multiply(new int[] {rows, features, features}, threads, x, weight, y);
             case "pytorch" -> Torch.multiply(new int[] {rows, features, features}, threads, x, weight, y);
             default -> throw unknown(impl);

@@ -12,7 +12,6 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.management.ManagementFactory;
 import java.nio.channels.FileChannel;
-import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
@@ -70,12 +69,8 @@ public final class LoadTime {
     private static void print(String mode, long start, String more) throws IOException {
         double seconds = (System.nanoTime() - start) / 1e9;
         OperatingSystemMXBean system = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
-        String peak = Files.readAllLines(Path.of("/proc/self/status")).stream()
-                .filter(line -> line.startsWith("VmHWM:"))
-                .findFirst()
-                .orElse("VmHWM: unknown");
         System.out.printf(
-                "%s: %.2f s%s; processor time %.2f s, %s%n",
-                mode, seconds, more, system.getProcessCpuTime() / 1e9, peak.replaceAll("\\s+", " "));
+                "%s: %.2f s%s; processor time %.2f s, peak of memory %.0f MB%n",
+                mode, seconds, more, system.getProcessCpuTime() / 1e9, FreshEmbedding.peak());
     }
 }

@@ -41,21 +41,19 @@ public class MergesBench extends Comparison {
     }
 
     private Runnable make(Tokenizer tokenizer, Path folder, List<String> lines) throws Exception {
-        switch (impl) {
-            case "multihead" -> {
-                return () -> lines.forEach(line -> last = ids(tokenizer, line));
-            }
+        return switch (impl) {
+            case "multihead" -> () -> lines.forEach(line -> last = ids(tokenizer, line));
             case "crate" -> {
                 HuggingFaceTokenizer crate = HuggingFaceTokenizer.builder()
                         .optTokenizerPath(folder.resolve("tokenizer.json"))
                         .optPadding(false)
                         .optTruncation(false)
                         .build();
-                return () -> lines.forEach(
+                yield () -> lines.forEach(
                         line -> last = crate.encode(line, false, false).getIds());
             }
             default -> throw unknown(impl);
-        }
+        };
     }
 
     private static long[] ids(Tokenizer tokenizer, String line) {

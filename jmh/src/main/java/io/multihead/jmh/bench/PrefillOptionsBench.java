@@ -64,7 +64,8 @@ public class PrefillOptionsBench extends Comparison {
         value = tensor(KEY_HEADS, 3);
         rotatedQuery = tensor(HEADS, 4);
         KeyValueCache.Config config = KeyValueCache.Config.of(1, KEY_HEADS, DIM);
-        cache = KeyValueCache.contiguous(isRotated() ? config.withRopes(rope) : config, 1, TOKENS);
+        boolean isRotated = impl.equals("rope") || impl.equals("positions");
+        cache = KeyValueCache.contiguous(isRotated ? config.withRopes(rope) : config, 1, TOKENS);
         tokens = NewTokens.of(key, value).withPositions(positions);
         view = cache.view(0, 0);
         output = tensor(HEADS, 5);
@@ -111,10 +112,6 @@ public class PrefillOptionsBench extends Comparison {
         Tensor all = Data.tensor(Data.zeros(HEADS * TOKENS * TOKENS), 1, HEADS, TOKENS, TOKENS);
         AttentionOutputs outputs = AttentionOutputs.of(output);
         return impl.equals("weights") ? outputs.withWeights(all) : outputs.withScores(all, ScoreStage.SCALED);
-    }
-
-    private boolean isRotated() {
-        return impl.equals("rope") || impl.equals("positions");
     }
 
     private void throughCache(Tensor queries) {

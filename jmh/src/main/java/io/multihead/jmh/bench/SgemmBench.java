@@ -43,7 +43,7 @@ public class SgemmBench extends ThreadedComparison {
                         .input("b", b, size, size)
                         .output(c, size, size)
                         .open(threads);
-            case "openblas" -> OpenBlas.multiply(new int[] {size, size, size}, threads, a, b, c);
+            case "openblas" -> OpenBlas.multiply(new int[] {size, size, size}, threads, a, b, 0f, c);
             case "onednn" -> OneDnn.multiply(new int[] {size, size, size}, threads, a, b, c);
             case "pytorch" -> Torch.multiply(new int[] {size, size, size}, threads, a, b, c);
             case "jlama" -> Jlama.multiply(new int[] {size, size, size}, threads, a, b, c);

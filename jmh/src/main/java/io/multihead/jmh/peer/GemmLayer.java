@@ -31,8 +31,8 @@ public record GemmLayer(int rows, LayerWeights weights, int threads) {
     private Runnable projection(int part, FloatBuffer from, FloatBuffer to) {
         int features = weights.features();
         FloatBuffer bias = weights.bias(part);
-        Runnable product =
-                OpenBlas.add(new int[] {rows, features, features}, threads, from, weights.transposed(part), to);
+        Runnable product = OpenBlas.multiply(
+                new int[] {rows, features, features}, threads, from, weights.transposed(part), 1f, to);
         return () -> {
             for (int i = 0; i < rows; i++) {
                 to.put(i * features, bias, 0, features);

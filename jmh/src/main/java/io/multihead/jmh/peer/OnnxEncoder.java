@@ -28,7 +28,8 @@ public final class OnnxEncoder implements AutoCloseable {
 
     /** Computes one batch in which every text is as long as the longest. */
     public float[][] embedPadded(List<String> texts) {
-        return embed(texts.stream().map(tokenizer::encodeWithSpecialTokens).toArray(int[][]::new));
+        int[][] ids = texts.stream().map(tokenizer::encodeWithSpecialTokens).toArray(int[][]::new);
+        return run(ids, text -> 0, OnnxEncoder::mean);
     }
 
     public float[][] embedSingly(List<String> texts) {
@@ -37,10 +38,6 @@ public final class OnnxEncoder implements AutoCloseable {
             vectors[i] = embedPadded(texts.subList(i, i + 1))[0];
         }
         return vectors;
-    }
-
-    private float[][] embed(int[][] texts) {
-        return run(texts, text -> 0, OnnxEncoder::mean);
     }
 
     /** Computes the states of the first tokens of pairs, the second texts of which begin after {@code seconds} tokens, in one padded batch. */
@@ -110,11 +107,7 @@ public final class OnnxEncoder implements AutoCloseable {
     }
 
     @Override
-    public void close() {
-        try {
-            session.close();
-        } catch (OrtException e) {
-            throw new IllegalStateException(e);
-        }
+    public void close() throws OrtException {
+        session.close();
     }
 }

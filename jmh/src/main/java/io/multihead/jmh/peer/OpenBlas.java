@@ -8,17 +8,8 @@ import org.bytedeco.openblas.global.openblas;
 public final class OpenBlas {
     private OpenBlas() {}
 
-    /** {@code C = A B} with A {@code [rows, depth]} and B {@code [depth, columns]}. */
-    public static Runnable multiply(int[] sizes, int threads, FloatBuffer a, FloatBuffer b, FloatBuffer c) {
-        return call(sizes, threads, a, b, 0f, c);
-    }
-
-    /** {@code C = A B + C}. */
-    public static Runnable add(int[] sizes, int threads, FloatBuffer a, FloatBuffer b, FloatBuffer c) {
-        return call(sizes, threads, a, b, 1f, c);
-    }
-
-    private static Runnable call(int[] sizes, int threads, FloatBuffer a, FloatBuffer b, float beta, FloatBuffer c) {
+    /** {@code C = A B + beta C} with A {@code [rows, depth]} and B {@code [depth, columns]}. */
+    public static Runnable multiply(int[] sizes, int threads, FloatBuffer a, FloatBuffer b, float beta, FloatBuffer c) {
         FloatPointer left = new FloatPointer(a);
         FloatPointer right = new FloatPointer(b);
         FloatPointer result = new FloatPointer(c);

@@ -36,12 +36,6 @@ public final class Torch {
         openblas.blas_set_num_threads(1);
     }
 
-    /** A copy that gradients may be asked for. */
-    public static Tensor leaf(FloatBuffer values, long... shape) {
-        return copy(values, shape).requires_grad_(true);
-    }
-
-    /** A copy. */
     public static Tensor copy(FloatBuffer values, long... shape) {
         return torch.from_blob(new FloatPointer(values.duplicate()), shape).clone();
     }
