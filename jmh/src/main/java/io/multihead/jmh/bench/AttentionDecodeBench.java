@@ -14,6 +14,7 @@ import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
+import java.util.Locale;
 import org.openjdk.jmh.annotations.Param;
 
 /** One new token with 32 query heads of 128 over what a cache holds; the peers have their keys and values as they want them. */
@@ -57,18 +58,9 @@ public class AttentionDecodeBench extends ThreadedComparison {
 
     private Runnable make(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) throws Exception {
         return switch (impl) {
-            case "multihead" -> cached(KeyValueCache.contiguous(config(DType.F32), 1, keys), q, k, v, out);
-            case "paged" -> cached(KeyValueCache.paged(config(DType.F32), 1L << 31), q, k, v, out);
-            case "bf16" -> cached(KeyValueCache.contiguous(config(DType.BF16), 1, keys), q, k, v, out);
-            case "f16" -> cached(KeyValueCache.contiguous(config(DType.F16), 1, keys), q, k, v, out);
-            case "i8" -> cached(KeyValueCache.contiguous(config(DType.I8), 1, keys), q, k, v, out);
-            case "i8blocks" ->
-                cached(
-                        KeyValueCache.contiguous(config(DType.F32).withFormat(CacheFormat.I8_BLOCKS), 1, keys),
-                        q,
-                        k,
-                        v,
-                        out);
+            case "multihead", "bf16", "f16", "i8", "i8blocks" ->
+                cached(KeyValueCache.contiguous(config(), 1, keys), q, k, v, out);
+            case "paged" -> cached(KeyValueCache.paged(config(), 1L << 31), q, k, v, out);
             case "onnxruntime" -> onnx(q, k, v, out);
             case "pytorch" -> torch(q, k, v, out);
             case "scalar", "reducelanes" ->
@@ -77,8 +69,14 @@ public class AttentionDecodeBench extends ThreadedComparison {
         };
     }
 
-    private KeyValueCache.Config config(DType dtype) {
-        return KeyValueCache.Config.of(1, keyValueHeads, DIM).withFormat(CacheFormat.of(dtype));
+    private KeyValueCache.Config config() {
+        CacheFormat format =
+                switch (impl) {
+                    case "bf16", "f16", "i8" -> CacheFormat.of(DType.valueOf(impl.toUpperCase(Locale.ROOT)));
+                    case "i8blocks" -> CacheFormat.I8_BLOCKS;
+                    default -> CacheFormat.of(DType.F32);
+                };
+        return KeyValueCache.Config.of(1, keyValueHeads, DIM).withFormat(format);
     }
 
     private Runnable cached(KeyValueCache cache, FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) {

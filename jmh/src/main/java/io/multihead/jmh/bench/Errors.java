@@ -28,7 +28,14 @@ import org.bytedeco.pytorch.global.torch;
 public final class Errors {
     private static final String OURS = "multihead";
 
-    private static final Map<String, String> NAMES = names();
+    private static final Map<String, String> NAMES = new LinkedHashMap<>();
+
+    static {
+        NAMES.put(OURS, "Multihead");
+        NAMES.put("onnxruntime", "ONNX Runtime");
+        NAMES.put("pytorch", "PyTorch");
+        NAMES.put("openblas", "two OpenBLAS products, softmax between");
+    }
 
     private static final List<String> SHAPES = List.of("1x8x512x64", "1x2x2048x128");
 
@@ -167,14 +174,5 @@ public final class Errors {
     private static String jar(Class<?> of) {
         String path = of.getProtectionDomain().getCodeSource().getLocation().getPath();
         return path.substring(path.lastIndexOf('/') + 1).replace(".jar", "");
-    }
-
-    private static Map<String, String> names() {
-        Map<String, String> names = new LinkedHashMap<>();
-        names.put(OURS, "Multihead");
-        names.put("onnxruntime", "ONNX Runtime");
-        names.put("pytorch", "PyTorch");
-        names.put("openblas", "two OpenBLAS products, softmax between");
-        return names;
     }
 }

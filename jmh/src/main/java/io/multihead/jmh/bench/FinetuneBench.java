@@ -56,10 +56,7 @@ public class FinetuneBench extends ThreadedComparison {
 
     @Override
     public Work work() {
-        double tokens = 2.0 * PAIRS * TOKENS;
-        double weights = 4.0 * DIM * DIM + 2.0 * DIM * INNER;
-        double attention = 2.0 * TOKENS * DIM;
-        return Work.operations(LAYERS * 2 * tokens * (3 * weights + 3.5 * attention));
+        return Work.training(LAYERS, 2.0 * PAIRS * TOKENS, TOKENS, DIM, INNER);
     }
 
     @Override

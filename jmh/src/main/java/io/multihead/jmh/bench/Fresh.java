@@ -34,12 +34,8 @@ public final class Fresh {
     private Fresh() {}
 
     /**
-     * Runs all of it.
-     *
-     * @param arguments how many JVMs of each kind, the jars to run them from, the cache's file to be, and {@code embeddings}, {@code layer} or
-     *     {@code tune} for those instead of attention
-     * @throws IOException if a JVM cannot be started
-     * @throws InterruptedException if this JVM shuts down, which ends the JVM that is measured
+     * Runs all of it; the arguments are how many JVMs of each kind, the jars to run them from, the cache's file to be, and
+     * {@code embeddings}, {@code layer} or {@code tune} for those instead of attention.
      */
     public static void main(String[] arguments) throws IOException, InterruptedException {
         int jvms = Integer.parseInt(arguments[0]);

@@ -23,11 +23,8 @@ public final class FreshEmbedding {
     private FreshEmbedding() {}
 
     /**
-     * Prints {@link #COLUMNS} numbers.
-     *
-     * @param arguments {@code langchain4j}, {@code multihead} or a packed file of ours, and the time at which the process was started, in
-     *     milliseconds
-     * @throws IOException if {@code /proc/self/status}, which only Linux has, cannot be read
+     * Prints {@link #COLUMNS} numbers; the arguments are {@code langchain4j}, {@code multihead} or a packed file of ours, and the time at which
+     * the process was started, in milliseconds.
      */
     public static void main(String[] arguments) throws IOException {
         // the system's own start of a process is counted from a boot time in whole seconds

@@ -47,14 +47,9 @@ public final class LoadTime {
                     Session session = sessions.open()) {
                 session.append("Once upon a time").nextLogits();
             }
-            long begun = ManagementFactory.getRuntimeMXBean().getStartTime();
-            print(
-                    mode,
-                    start,
-                    loaded
-                            + String.format(
-                                    ", first logits %.2f s after the JVM began",
-                                    (System.currentTimeMillis() - begun) / 1e3));
+            double begun = ManagementFactory.getRuntimeMXBean().getStartTime();
+            double logits = (System.currentTimeMillis() - begun) / 1e3;
+            print(mode, start, loaded + String.format(", first logits %.2f s after the JVM began", logits));
         }
     }
 

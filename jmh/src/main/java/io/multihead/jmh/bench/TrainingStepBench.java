@@ -37,11 +37,7 @@ public class TrainingStepBench extends ThreadedComparison {
 
     @Override
     public Work work() {
-        double tokens = BATCH * (double) TOKENS;
-        double weights = 4.0 * EMBED_DIM * EMBED_DIM + 2.0 * EMBED_DIM * FEED_FORWARD;
-        double attention = 2.0 * TOKENS * EMBED_DIM;
-        // forward and backward: three times the forward multiplications of weights, 3.5 times those of attention
-        return Work.operations(blocks * 2 * tokens * (3 * weights + 3.5 * attention));
+        return Work.training(blocks, BATCH * TOKENS, TOKENS, EMBED_DIM, FEED_FORWARD);
     }
 
     @Override

@@ -31,7 +31,6 @@ public record Work(double amount, Unit unit) {
         return new Work(amount, Unit.OPERATIONS);
     }
 
-    /** Returns the work of reading memory. */
     static Work bytes(double amount) {
         return new Work(amount, Unit.BYTES);
     }
@@ -39,6 +38,12 @@ public record Work(double amount, Unit unit) {
     /** Returns the operations of scores and weighted values; half of them under a causal mask. */
     static double attention(double batchAndHeads, double tokens, double dim, boolean causal) {
         return (causal ? 0.5 : 1) * 4 * batchAndHeads * tokens * tokens * dim;
+    }
+
+    /** Returns the work of forward and backward of encoder layers: three times the forward of weights, 3.5 times that of attention. */
+    static Work training(int layers, double tokens, int context, double dim, double inner) {
+        double weights = 4 * dim * dim + 2 * dim * inner;
+        return operations(layers * 2 * tokens * (3 * weights + 3.5 * 2 * context * dim));
     }
 
     /** Returns billions of operations or bytes a second. */

@@ -49,18 +49,18 @@ public final class Onnx implements Runnable, AutoCloseable {
     }
 
     public Onnx input(String name, FloatBuffer data, long... shape) throws OrtException {
-        node.text(1, name);
-        graph.message(11, value(name, FLOAT, shape));
-        inputs.put(name, OnnxTensor.createTensor(environment, data, shape));
-        return this;
+        return input(name, FLOAT, OnnxTensor.createTensor(environment, data, shape), shape);
     }
 
     /** Whole numbers: lengths and such. */
     public Onnx input(String name, IntBuffer data, long... shape) throws OrtException {
-        node.text(1, name);
-        graph.message(11, value(name, INT32, shape));
-        inputs.put(name, OnnxTensor.createTensor(environment, data, shape));
-        return this;
+        return input(name, INT32, OnnxTensor.createTensor(environment, data, shape), shape);
+    }
+
+    private Onnx input(String name, int type, OnnxTensor data, long... shape) {
+        graph.message(11, value(name, type, shape));
+        inputs.put(name, data);
+        return from(name);
     }
 
     /** A weight, which the runtime packs when the session is made. */
@@ -95,18 +95,18 @@ public final class Onnx implements Runnable, AutoCloseable {
     }
 
     public Onnx output(String name, FloatBuffer data, long... shape) throws OrtException {
-        node.text(2, name);
-        graph.message(12, value(name, FLOAT, shape));
-        outputs.put(name, OnnxTensor.createTensor(environment, data, shape));
-        return this;
+        return output(name, OnnxTensor.createTensor(environment, data, shape), shape);
     }
 
     /** An output that is written in place of an input. */
     public Onnx sharedOutput(String name, String input, long... shape) {
-        node.text(2, name);
+        return output(name, inputs.get(input), shape);
+    }
+
+    private Onnx output(String name, OnnxTensor data, long... shape) {
         graph.message(12, value(name, FLOAT, shape));
-        outputs.put(name, inputs.get(input));
-        return this;
+        outputs.put(name, data);
+        return to(name);
     }
 
     public Onnx open(int threads) throws OrtException {

@@ -5,12 +5,7 @@ import java.util.TreeMap;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
-/**
- * A case in which the impls of a benchmark are compared: its parameters but {@code impl}. Ordered by benchmark, threads, then parameters.
- *
- * @param benchmark class of the benchmark
- * @param parameters name to value
- */
+/** A case in which the impls of a benchmark are compared: its parameters but {@code impl}. Ordered by benchmark, threads, then parameters. */
 record Case(String benchmark, Map<String, String> parameters) implements Comparable<Case> {
     private static final Pattern NUMBER = Pattern.compile("\\d+");
 

@@ -27,12 +27,7 @@ record Chart(String title, List<Group> groups, double limit, DoubleFunction<Stri
     private static final String OURS = "#0072b2";
     private static final String PEER = "#b9b3a5";
 
-    /**
-     * The bars of one case.
-     *
-     * @param name what stands above them
-     * @param bars the values by impl, in the order in which they are drawn
-     */
+    /** The bars of one case by impl, in the order in which they are drawn, below its name. */
     record Group(String name, Map<String, Double> bars) {}
 
     String svg() {

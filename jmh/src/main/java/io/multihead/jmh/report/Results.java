@@ -113,9 +113,6 @@ final class Results {
                 }
             }
         }
-        if (times.isEmpty()) {
-            throw new IOException("no results in " + paths);
-        }
         List<Path> byAge = new ArrayList<>(times.keySet());
         byAge.sort(Comparator.comparing(times::get));
         return byAge;

@@ -30,13 +30,8 @@ final class Fork {
     }
 
     /**
-     * Runs a fork and waits for it.
-     *
-     * @param file name of the result
-     * @param round its round, which the result says
-     * @param build the build of the library, which the result says
-     * @return why there is no result, or nothing if there is one
-     * @throws InterruptedException if this JVM shuts down, which ends the fork
+     * Runs a fork and waits for it; returns why there is no result, or nothing if there is one. A shutdown of this JVM ends the fork. The result
+     * has its round and build, which is the library's.
      */
     String run(String file, Trial trial, int round, Build build) throws IOException, InterruptedException {
         Path result = folder.resolve("jmh.tmp");

@@ -1,5 +1,6 @@
 package io.multihead.jmh.rounds;
 
+import java.util.DoubleSummaryStatistics;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
@@ -10,14 +11,12 @@ import java.util.Map;
  * planned for it, times what the others took beyond their plans.
  */
 final class Progress {
-    private final Map<Schedule.Turn, double[]> measured = new HashMap<>();
+    private final Map<Schedule.Turn, DoubleSummaryStatistics> measured = new HashMap<>();
     private double planned;
     private double taken;
 
     void took(Schedule.Turn turn, double seconds) {
-        double[] sumAndCount = measured.computeIfAbsent(turn, key -> new double[2]);
-        sumAndCount[0] += seconds;
-        sumAndCount[1]++;
+        measured.computeIfAbsent(turn, key -> new DoubleSummaryStatistics()).accept(seconds);
         planned += turn.trial().seconds();
         taken += seconds;
     }
@@ -25,10 +24,9 @@ final class Progress {
     double left(List<Schedule.Turn> turns) {
         double beyond = planned == 0 ? 1 : taken / planned;
         return turns.stream()
-                .mapToDouble(turn -> {
-                    double[] sumAndCount = measured.get(turn);
-                    return sumAndCount == null ? beyond * turn.trial().seconds() : sumAndCount[0] / sumAndCount[1];
-                })
+                .mapToDouble(turn -> measured.containsKey(turn)
+                        ? measured.get(turn).getAverage()
+                        : beyond * turn.trial().seconds())
                 .sum();
     }
 

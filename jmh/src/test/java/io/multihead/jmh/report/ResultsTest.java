@@ -158,7 +158,7 @@ class ResultsTest {
         Results results = readAll("this");
         results.limits.put(Work.Unit.BYTES, 2, 42);
         Study study = new Study("Kind", "model, 2 processors", results);
-        Study read = StudyFile.read(new ObjectMapper().readTree(StudyFile.write(study)));
+        Study read = stored(study);
         assertEquals(Sections.pages("a", study), Sections.pages("a", read));
         assertFalse(Sections.pages("a", read).toString().contains("NaN"));
     }
@@ -168,7 +168,7 @@ class ResultsTest {
         Result ours = of("multihead", Times.summary(2, 1.1));
         Result peer = of("onednn", Times.summary(4, Double.NaN));
         Study study = new Study("Kind", "model", new Results(List.of(ours, peer), new Limits()));
-        Study read = StudyFile.read(new ObjectMapper().readTree(StudyFile.write(study)));
+        Study read = stored(study);
         String text = Sections.section(read);
         assertTrue(text.contains("| size=256, threads=1 | multihead | 2.000 | 1.10 | 16.8 GFLOP/s | 2.00 |"), text);
         assertFalse(text.contains("ahead"), text);
@@ -178,10 +178,8 @@ class ResultsTest {
     void chartsShowImplsThatDoTheSameWork() {
         Result ours = of("multihead", Times.summary(4, 1));
         Result peer = of("openblas", Times.summary(2, 1));
-        Work less = Comparison.work("io.multihead.jmh.bench.SgemmBench", Map.of("size", "128", "threads", "1"));
-        Work more = Comparison.work("io.multihead.jmh.bench.SgemmBench", Map.of("size", "512", "threads", "1"));
-        Result narrow = of("jlama", less, Times.summary(1, 1));
-        Result wide = of("multihead-f32", more, Times.summary(4, 1));
+        Result narrow = of("jlama", sgemm(128), Times.summary(1, 1));
+        Result wide = of("multihead-f32", sgemm(512), Times.summary(4, 1));
         Map<String, Double> speeds =
                 Charts.speeds(Map.of("openblas", peer, "jlama", narrow, "multihead", ours, "multihead-f32", wide));
         double speed = 2 * Math.pow(256, 3) * 1e-6;
@@ -196,12 +194,8 @@ class ResultsTest {
     void pageKeepsOtherProcessors() throws IOException {
         Path file = folder.resolve("page.md");
         Files.writeString(file, "before\n<!-- study:begin -->\nold\n<!-- study:end -->\nafter\n");
-        Page first = new Page(file);
-        first.write(first.add(
-                new Study("AMD One", "a", new Results(List.of(of("multihead", Times.summary(2, 1))), new Limits()))));
-        Page second = new Page(file);
-        second.write(second.add(
-                new Study("Intel Two", "b", new Results(List.of(of("multihead", Times.summary(3, 1))), new Limits()))));
+        add(file, "AMD One", of("multihead", Times.summary(2, 1)));
+        add(file, "Intel Two", of("multihead", Times.summary(3, 1)));
         String text = Files.readString(file);
         assertTrue(text.startsWith("before\n") && text.endsWith("after\n"), text);
         assertTrue(text.contains("| AMD One | Intel Two |"), text);
@@ -247,6 +241,15 @@ class ResultsTest {
         assertEquals(Map.of(), Overview.speeds(Map.of("onnxruntime", of("onnxruntime", Times.of(rounds(1))))));
     }
 
+    private static void add(Path file, String processor, Result result) throws IOException {
+        Page page = new Page(file);
+        page.write(page.add(new Study(processor, "model", new Results(List.of(result), new Limits()))));
+    }
+
+    private static Study stored(Study study) throws IOException {
+        return StudyFile.read(new ObjectMapper().readTree(StudyFile.write(study)));
+    }
+
     private static TreeMap<Integer, List<Double>> rounds(double... milliseconds) {
         TreeMap<Integer, List<Double>> rounds = new TreeMap<>();
         for (double time : milliseconds) {
@@ -256,8 +259,11 @@ class ResultsTest {
     }
 
     private static Result of(String impl, Times times) {
-        Work work = Comparison.work("io.multihead.jmh.bench.SgemmBench", Map.of("size", "256", "threads", "1"));
-        return of(impl, work, times);
+        return of(impl, sgemm(256), times);
+    }
+
+    private static Work sgemm(int size) {
+        return Comparison.work("io.multihead.jmh.bench.SgemmBench", Map.of("size", "" + size, "threads", "1"));
     }
 
     private static Result of(String impl, Work work, Times times) {

@@ -10,6 +10,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.openjdk.jmh.runner.options.CommandLineOptionException;
 
@@ -123,12 +124,10 @@ class ScheduleTest {
 
     private static List<String> names(List<List<Schedule.Turn>> rows) {
         return rows.stream()
-                .map(row -> String.join(
-                        " ",
-                        row.stream()
-                                .map(turn -> turn.trial().parameters().get("impl")
-                                        + turn.trial().parameters().get("size"))
-                                .toList()))
+                .map(row -> row.stream()
+                        .map(turn -> turn.trial().parameters())
+                        .map(parameters -> parameters.get("impl") + parameters.get("size"))
+                        .collect(Collectors.joining(" ")))
                 .toList();
     }
 }
