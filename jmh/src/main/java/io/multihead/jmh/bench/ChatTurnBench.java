@@ -5,8 +5,6 @@ import io.multihead.decoder.LoadOptions;
 import io.multihead.decoder.Session;
 import io.multihead.decoder.SessionOptions;
 import io.multihead.decoder.Sessions;
-import java.io.IOException;
-import java.nio.file.Path;
 import java.util.Arrays;
 import org.openjdk.jmh.annotations.Param;
 
@@ -27,40 +25,35 @@ public class ChatTurnBench extends ModelComparison {
     public String impl;
 
     @Override
-    String impl() {
-        return impl;
-    }
-
-    @Override
-    Runnable make(Path file) throws IOException {
+    void open() {
         int[] chat = ids(TOKENS);
         SessionOptions room =
                 SessionOptions.DEFAULT.withContextTokens(TOKENS + 64).withSessions(2);
-        return switch (impl) {
+        load(impl, () -> switch (impl) {
             case "multihead" -> {
-                Sessions sessions = sessions(file, LoadOptions.DEFAULT, room);
+                Sessions sessions = sessions(LoadOptions.DEFAULT, room);
                 try (Session before = sessions.open()) {
                     before.append(Arrays.copyOf(chat, BEFORE)).nextLogits();
                 }
                 yield () -> first(sessions, next(chat, BEFORE));
             }
             case "held" -> {
-                Session held = kept(sessions(file, LoadOptions.DEFAULT, room).open());
+                Session held = kept(sessions(LoadOptions.DEFAULT, room).open());
                 held.append(Arrays.copyOf(chat, BEFORE)).nextLogits();
                 yield () -> held.truncate(BEFORE)
                         .append(Arrays.copyOfRange(next(chat, BEFORE), BEFORE, TOKENS))
                         .generate(ONE);
             }
             case "alone" -> {
-                Sessions sessions = sessions(file, LoadOptions.DEFAULT, room.withKeptPrefixes(false));
+                Sessions sessions = sessions(LoadOptions.DEFAULT, room.withKeptPrefixes(false));
                 yield () -> first(sessions, Arrays.copyOfRange(chat, BEFORE, TOKENS));
             }
             case "whole" -> {
-                Sessions sessions = sessions(file, LoadOptions.DEFAULT, room.withKeptPrefixes(false));
+                Sessions sessions = sessions(LoadOptions.DEFAULT, room.withKeptPrefixes(false));
                 yield () -> first(sessions, chat);
             }
             default -> throw unknown(impl);
-        };
+        });
     }
 
     /** Changes a token, so that no call begins with what the call before it has left of its turn. */

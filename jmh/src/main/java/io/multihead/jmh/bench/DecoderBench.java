@@ -8,7 +8,6 @@ import io.multihead.decoder.Sessions;
 import io.multihead.it.llamacpp.LlamaCpp;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.openjdk.jmh.annotations.Param;
@@ -30,26 +29,21 @@ public class DecoderBench extends ModelComparison {
     public int depth;
 
     @Override
-    String impl() {
-        return impl;
-    }
-
-    @Override
-    Runnable make(Path file) throws IOException {
+    void open() {
         int[] ids = ids(depth);
-        return switch (impl) {
-            case "multihead" -> own(file, ids, 1, LoadOptions.DEFAULT);
-            case "multihead-8bit" -> own(file, ids, 1, rounded());
-            case "multihead-batch8" -> own(file, ids, BATCH, LoadOptions.DEFAULT);
-            case "llamacpp" -> llamaCpp(file, ids);
+        load(impl, () -> switch (impl) {
+            case "multihead" -> own(ids, 1, LoadOptions.DEFAULT);
+            case "multihead-8bit" -> own(ids, 1, rounded(impl));
+            case "multihead-batch8" -> own(ids, BATCH, LoadOptions.DEFAULT);
+            case "llamacpp" -> llamaCpp(ids);
             default -> throw unknown(impl);
-        };
+        });
     }
 
-    private Runnable own(Path file, int[] ids, int count, LoadOptions options) throws IOException {
+    private Runnable own(int[] ids, int count, LoadOptions options) throws IOException {
         SessionOptions room =
                 SessionOptions.DEFAULT.withContextTokens(depth + 64).withSessions(count);
-        Sessions sessions = sessions(file, options, room);
+        Sessions sessions = sessions(options, room);
         List<Session> all = new ArrayList<>();
         List<GenerationOptions> one = new ArrayList<>();
         for (int i = 0; i < count; i++) {
@@ -62,8 +56,8 @@ public class DecoderBench extends ModelComparison {
         };
     }
 
-    private Runnable llamaCpp(Path file, int[] ids) {
-        LlamaCpp loaded = llamaCpp(file, depth + MOST_STEPS);
+    private Runnable llamaCpp(int[] ids) throws IOException {
+        LlamaCpp loaded = llamaCpp(depth + MOST_STEPS);
         loaded.decode(ids);
         int[] next = {depth};
         return () -> {

@@ -22,29 +22,23 @@ public abstract class ModelComparison extends ThreadedComparison {
     @Param({"Q8_0", "Q4_0", "Q4_K", "Q6_K", "F16"})
     public String format;
 
-    @Override
-    void open() {
-        load(impl(), () -> make(RandomDecoder.file(FILES, RandomDecoder.Model.valueOf(model), format)));
+    private Path file() throws IOException {
+        return RandomDecoder.file(FILES, RandomDecoder.Model.valueOf(model), format);
     }
 
-    abstract String impl();
-
-    /** Returns the call of the impl, by the model of a file. */
-    abstract Runnable make(Path file) throws IOException;
-
-    final Sessions sessions(Path file, LoadOptions loading, SessionOptions options) throws IOException {
-        return kept(kept(LanguageModel.load(cpu, file, loading)).sessions(options));
+    final Sessions sessions(LoadOptions loading, SessionOptions options) throws IOException {
+        return kept(kept(LanguageModel.load(cpu, file(), loading)).sessions(options));
     }
 
-    final LoadOptions rounded() {
+    final LoadOptions rounded(String impl) {
         if (!format.startsWith("Q4")) {
-            throw absent(impl(), "is for weights of 4 bits");
+            throw absent(impl, "is for weights of 4 bits");
         }
         return LoadOptions.DEFAULT.withEightBitInputs(true);
     }
 
-    final LlamaCpp llamaCpp(Path file, int positions) {
-        return kept(LlamaCpp.load(LlamaProduct.libraries(), file, positions, threads));
+    final LlamaCpp llamaCpp(int positions) throws IOException {
+        return kept(LlamaCpp.load(LlamaProduct.libraries(), file(), positions, threads));
     }
 
     /** Returns the ids of a random text. */

@@ -6,7 +6,6 @@ import io.multihead.decoder.SessionOptions;
 import io.multihead.decoder.Sessions;
 import io.multihead.it.llamacpp.LlamaCpp;
 import java.io.IOException;
-import java.nio.file.Path;
 import org.openjdk.jmh.annotations.Param;
 
 /** The logits after a prompt, by a language model with random weights and an f16 cache, from an empty sequence on. */
@@ -18,29 +17,24 @@ public class PrefillBench extends ModelComparison {
     public int tokens;
 
     @Override
-    String impl() {
-        return impl;
-    }
-
-    @Override
-    Runnable make(Path file) throws IOException {
+    void open() {
         int[] ids = ids(tokens);
-        return switch (impl) {
-            case "multihead" -> own(file, ids, LoadOptions.DEFAULT);
-            case "multihead-8bit" -> own(file, ids, rounded());
+        load(impl, () -> switch (impl) {
+            case "multihead" -> own(ids, LoadOptions.DEFAULT);
+            case "multihead-8bit" -> own(ids, rounded(impl));
             case "llamacpp" -> {
-                LlamaCpp loaded = llamaCpp(file, tokens);
+                LlamaCpp loaded = llamaCpp(tokens);
                 yield () -> {
                     loaded.clear();
                     loaded.decode(ids);
                 };
             }
             default -> throw unknown(impl);
-        };
+        });
     }
 
-    private Runnable own(Path file, int[] ids, LoadOptions loading) throws IOException {
-        Sessions sessions = sessions(file, loading, SessionOptions.DEFAULT.withContextTokens(tokens + 64));
+    private Runnable own(int[] ids, LoadOptions loading) throws IOException {
+        Sessions sessions = sessions(loading, SessionOptions.DEFAULT.withContextTokens(tokens + 64));
         int[] prompt = ids.clone();
         return () -> {
             prompt[0] =

@@ -7,14 +7,8 @@ import java.util.function.DoubleFunction;
 import java.util.function.Predicate;
 
 /**
- * Horizontal bars in groups, as SVG: each bar has a line of its own with its name before and its number after it, so no two texts
- * can meet, however many bars there are.
- *
- * @param title the line above the bars
- * @param groups the groups from top to bottom
- * @param limit a value that a dashed line marks; NaN for none
- * @param numbers how the number of a bar is written
- * @param ours which impls are this library's
+ * Horizontal bars in groups, as SVG, below a title: each bar has a line of its own with its name before and its number after it, so no two texts
+ * can meet, however many bars there are. A dashed line marks a limit that is not NaN; bars of impls that are ours have another colour.
  */
 record Chart(String title, List<Group> groups, double limit, DoubleFunction<String> numbers, Predicate<String> ours) {
     private static final int WIDTH = 900;

@@ -16,13 +16,10 @@ import java.util.function.UnaryOperator;
  *
  * @param benchmark class of the benchmark, without its package and {@code Bench}. {@code Sampled} is appended where each call was
  *     timed by itself, since such times cannot be compared with those of many calls at once
- * @param method its method
  * @param parameters all but {@code impl}
- * @param impl what was timed; the method where a benchmark has no such parameter
+ * @param impl the value of that parameter; the method where a benchmark has no such parameter
  * @param work the least that a call has to do; unknown where single calls were timed
  * @param times median of the iterations of each fork, by rounds
- * @param calls what single calls took, if they were timed
- * @param run how JMH ran it
  */
 record Result(
         String benchmark,

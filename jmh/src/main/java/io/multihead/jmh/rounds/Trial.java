@@ -8,13 +8,8 @@ import java.util.TreeMap;
 import java.util.regex.Pattern;
 
 /**
- * The measurement of one fork of JMH: one benchmark method with one value of each parameter.
- *
- * @param method name of the method, with its class and package
- * @param parameters value of each parameter, {@code impl} among them if the benchmark has it
- * @param options other arguments of JMH, none of which selects benchmarks, parameters or forks
- * @param rounds rounds it takes part in
- * @param seconds what a fork should take
+ * The measurement of one fork of JMH: one benchmark method, named with its class and package, with one value of each parameter, and other
+ * arguments of JMH, none of which selects benchmarks, parameters or forks; the rounds it takes part in, and what a fork should take.
  */
 record Trial(String method, SortedMap<String, String> parameters, List<String> options, int rounds, double seconds) {
     private static final String IMPL = "impl";
