@@ -3,6 +3,7 @@ package io.multihead.jmh.bench;
 import io.multihead.gemm.Activation;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.jmh.data.Data;
+import io.multihead.jmh.data.RandomLinear;
 import io.multihead.model.Buffers;
 import io.multihead.model.Experts;
 import io.multihead.model.FeedForward;
@@ -68,8 +69,9 @@ public class ExpertsBench extends ThreadedComparison {
         List<FeedForward> all = new ArrayList<>();
         for (int expert = 0; expert < COUNT; expert++) {
             LinearGroup gateAndUp = LinearGroup.of(
-                    Data.linear(format, DIM, INNER, 3 * expert), Data.linear(format, DIM, INNER, 3 * expert + 1));
-            all.add(FeedForward.gated(Activation.SILU, gateAndUp, Data.linear(format, INNER, DIM, 3 * expert + 2)));
+                    RandomLinear.of(format, DIM, INNER, 3 * expert),
+                    RandomLinear.of(format, DIM, INNER, 3 * expert + 1));
+            all.add(FeedForward.gated(Activation.SILU, gateAndUp, RandomLinear.of(format, INNER, DIM, 3 * expert + 2)));
         }
         Tensor logits = Data.tensor(-1, DIM, COUNT);
         return Experts.of(Router.of(PackedLinear.of(PackedWeights.ofInputRows(logits)), used), all);

@@ -2,6 +2,7 @@ package io.multihead.jmh.bench;
 
 import io.multihead.cache.RecurrentCache;
 import io.multihead.jmh.data.Data;
+import io.multihead.jmh.data.RandomLinear;
 import io.multihead.model.Buffers;
 import io.multihead.model.GatedLinearAttention;
 import io.multihead.model.LinearDecay;
@@ -111,11 +112,11 @@ public class LinearAttentionBench extends ThreadedComparison {
         int dim = 1024;
         int width = 16 * 128;
         LinearGroup projections = LinearGroup.of(
-                Data.linear(format, dim, 3 * width, 1),
-                Data.linear(format, dim, width, 2),
-                Data.linear(format, dim, 16, 3),
-                Data.linear(format, dim, 16, 4));
-        PackedLinear output = Data.linear(format, width, dim, 8);
+                RandomLinear.of(format, dim, 3 * width, 1),
+                RandomLinear.of(format, dim, width, 2),
+                RandomLinear.of(format, dim, 16, 3),
+                RandomLinear.of(format, dim, 16, 4));
+        PackedLinear output = RandomLinear.of(format, width, dim, 8);
         Tensor taps = Data.tensor(6, 3 * width, 4);
         return new Layer(
                 GatedLinearAttention.of(HEADS, projections, taps, decay(16), norm(128), output), projections, output);
@@ -126,8 +127,8 @@ public class LinearAttentionBench extends ThreadedComparison {
         int width = 64 * 64;
         int channels = width + 2 * 128;
         LinearGroup projections =
-                LinearGroup.concatenated(Data.linear(format, dim, width + channels + 64, 1), width, channels, 64);
-        PackedLinear output = Data.linear(format, width, dim, 8);
+                LinearGroup.concatenated(RandomLinear.of(format, dim, width + channels + 64, 1), width, channels, 64);
+        PackedLinear output = RandomLinear.of(format, width, dim, 8);
         Tensor taps = Data.tensor(6, channels, 4);
         Mamba2 part = Mamba2.of(MAMBA_HEADS, projections, taps, decay(64), norm(width), output)
                 .withSkip(row(Data.gaussian(64, 9)))

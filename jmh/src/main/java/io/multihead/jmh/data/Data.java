@@ -1,12 +1,8 @@
 package io.multihead.jmh.data;
 
-import io.multihead.gemm.PackedWeights;
-import io.multihead.gemm.WeightFormat;
-import io.multihead.model.PackedLinear;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -50,12 +46,6 @@ public final class Data {
             values[i] = (float) random.nextGaussian(0, deviation);
         }
         return Tensor.of(values, dims);
-    }
-
-    /** Returns a linear map with random weights in a format. */
-    public static PackedLinear linear(String format, int inputs, int outputs, int seed) {
-        Tensor matrix = tensor(seed, outputs, inputs);
-        return PackedLinear.of(PackedWeights.ofOutputRows(Arena.ofAuto(), matrix, WeightFormat.valueOf(format)));
     }
 
     /** Returns the numbers of a shape such as {@code 1x8x512x64}. */
