@@ -117,6 +117,7 @@ public final class ProjectedAttention implements Layer {
 
     @Override
     public int independentAxes(Shape input) {
+        Checks.notNull(input, "input");
         return config.options().mask().isSharedByBatch() ? 1 : 0;
     }
 

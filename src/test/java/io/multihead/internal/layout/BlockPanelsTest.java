@@ -14,7 +14,7 @@ class BlockPanelsTest {
         List<PanelFormat> formats = Arrays.stream(PanelFormat.values())
                 .filter(PanelFormat::isQuantised)
                 .toList();
-        assertEquals(11, formats.size());
+        assertEquals(13, formats.size());
         for (PanelFormat format : formats) {
             BlockPanels layout = format.blocks();
             assertEquals(layout.bytes(), format.bytes(layout.rows(), 1), format.toString());
