@@ -62,7 +62,8 @@ class PlainBlocksProperties {
             for (int row = 0; row < ROWS; row++) {
                 format.fields().multiplyPlain(rows, row, wide, scales, depth, plain, row * PANEL);
                 if (hasMins) {
-                    BitFields.addMinimaPlain(rows, row, scales, depth, plain, row * PANEL);
+                    BitFields.addMinimaPlain(
+                            rows, row, scales, depth / format.fields().chain(), plain, row * PANEL);
                 }
             }
 
@@ -128,7 +129,8 @@ class PlainBlocksProperties {
                 format.fields().tile1(rows, row, panel, b0, scales, column, depth, c, row * PANEL + column);
             }
             if (format.scales().hasMins()) {
-                BitFields.addMins(rows, 0, scales, column, depth, c, column, PANEL, ROWS, Lanes.HALF);
+                BitFields.addMins(
+                        rows, 0, scales, column, depth / format.fields().chain(), c, column, PANEL, ROWS, Lanes.HALF);
             }
         }
         return c;
@@ -151,7 +153,7 @@ class PlainBlocksProperties {
         for (int column = 0; column < PANEL; column = Lanes.nextTile(column, Lanes.COUNT)) {
             BlockTiles.tiles6(ROWS, rows, wide, scales, column, chain, depth, c, column, PANEL);
             if (format.scales().hasMins()) {
-                BitFields.addMins(rows, 0, scales, column, depth, c, column, PANEL, ROWS, Lanes.COUNT);
+                BitFields.addMins(rows, 0, scales, column, depth / chain, c, column, PANEL, ROWS, Lanes.COUNT);
             }
         }
         return c;
