@@ -11,6 +11,7 @@ import io.multihead.format.GgufType;
 import io.multihead.format.GgufValue;
 import io.multihead.format.GgufWriter;
 import io.multihead.support.ChildJvm;
+import io.multihead.support.Patience;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
@@ -332,7 +333,7 @@ class GgufLoaderTest {
                 ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
                 long least = Long.MAX_VALUE;
                 // C2 takes its time until vectors are no objects any more
-                for (int call = 0; call < 400 && least > MOST_BYTES * TOKENS; call++) {
+                for (Patience patience = new Patience(); least > MOST_BYTES * TOKENS && patience.isLeft(); ) {
                     session.truncate(3);
                     long before = threads.getCurrentThreadAllocatedBytes();
                     session.generate(drawn);

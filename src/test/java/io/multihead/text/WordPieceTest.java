@@ -5,14 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import com.sun.management.ThreadMXBean;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.internal.text.wordpiece.PairTemplate;
 import io.multihead.internal.text.wordpiece.WordPieceJson;
 import io.multihead.internal.text.wordpiece.WordPieceModel;
+import io.multihead.support.WarmCalls;
 import java.io.IOException;
-import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -342,17 +341,12 @@ class WordPieceTest {
 
     @Test
     void warmCallsAllocateNothing() {
-        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         String text = Models.paragraph();
         TokenBuffer buffer = new TokenBuffer();
-        long bytes = -1;
-        for (int i = 0; i < 1000 && bytes != 0; i++) {
-            long before = threads.getCurrentThreadAllocatedBytes();
+        assertEquals(0, WarmCalls.allocatedBytes(() -> {
             buffer.clear();
             MINILM.append(text, buffer);
-            bytes = threads.getCurrentThreadAllocatedBytes() - before;
-        }
-        assertEquals(0, bytes);
+        }));
     }
 
     private static int[] all(TokenBuffer buffer, boolean starts) {
