@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
@@ -65,13 +64,16 @@ public final class Checks {
 
     /** Returns {@code values} as an unmodifiable copy, or fails naming {@code argument}, or its element that is null. */
     public static <T> List<T> noNulls(@Nullable List<? extends T> values, String argument) {
-        List<T> copy = new ArrayList<>(notNull(values, argument));
-        for (int i = 0; i < copy.size(); i++) {
-            if (copy.get(i) == null) {
-                notNull(null, argument + "[" + i + "]");
+        List<? extends T> all = notNull(values, argument);
+        try {
+            return List.copyOf(all); // which makes nothing of a list that nobody can change
+        } catch (NullPointerException ofAnElement) {
+            int index = 0;
+            for (T value : all) {
+                notNull(value, argument + "[" + index++ + "]");
             }
+            throw ofAnElement;
         }
-        return List.copyOf(copy);
     }
 
     /** Fails unless {@code value >= least}. */
