@@ -20,15 +20,13 @@ final class FileTemplates {
     /** The one without a name, or the one named {@code default}; null for none. */
     private final @Nullable String standard;
     /** The one of chats with tools; null where the default is for them, too. */
-    private final @Nullable String tools;
+    private final @Nullable FileTemplates tools;
     /** Names of further ones. */
     private final List<String> others;
     /** The default, once it was asked for. */
     private volatile @Nullable ChatTemplate parsed;
 
-    private volatile @Nullable ChatTemplate parsedTools;
-
-    private FileTemplates(@Nullable String standard, @Nullable String tools, List<String> others) {
+    private FileTemplates(@Nullable String standard, @Nullable FileTemplates tools, List<String> others) {
         this.standard = standard;
         this.tools = tools;
         this.others = List.copyOf(others);
@@ -45,7 +43,9 @@ final class FileTemplates {
         if (standard == null && names.contains(DEFAULT)) {
             standard = file.string(KEY + "." + DEFAULT);
         }
-        return new FileTemplates(standard, file.findString(KEY + "." + TOOLS).orElse(null), names);
+        FileTemplates tools =
+                file.findString(KEY + "." + TOOLS).map(jinja -> of(jinja)).orElse(null);
+        return new FileTemplates(standard, tools, names);
     }
 
     /** Reads those of a {@code tokenizer_config.json}: a text, or a list of objects with a name each. */
@@ -54,7 +54,7 @@ final class FileTemplates {
             return new FileTemplates(config.find(MEMBER), null, List.of());
         }
         String standard = null;
-        String tools = null;
+        FileTemplates tools = null;
         List<String> others = new ArrayList<>();
         for (int i = 0; i < list.size(); i++) {
             JsonObject named = JsonObject.of(config.name() + "." + MEMBER + "[" + i + "]", list.get(i));
@@ -63,21 +63,11 @@ final class FileTemplates {
             if (name.equals(DEFAULT)) {
                 standard = jinja;
             } else {
-                tools = name.equals(TOOLS) ? jinja : tools;
+                tools = name.equals(TOOLS) ? of(jinja) : tools;
                 others.add(name);
             }
         }
         return new FileTemplates(standard, tools, others);
-    }
-
-    /** Returns the template of chats with tools, which is parsed when there is the first one. */
-    private ChatTemplate toolUse(String jinja) {
-        ChatTemplate known = parsedTools;
-        if (known == null) {
-            known = ChatTemplate.of(jinja);
-            parsedTools = known;
-        }
-        return known;
     }
 
     /** Returns the template of chats, which is another one where there are tools and the file has it, or fails naming the others. */
@@ -85,7 +75,7 @@ final class FileTemplates {
         ChatTemplate known = parsed;
         if (known == null && standard != null) {
             known = ChatTemplate.of(standard);
-            known = tools == null ? known : known.withToolUse(() -> toolUse(tools));
+            known = tools == null ? known : known.withToolUse(tools::template);
             parsed = known;
         }
         if (known != null) {

@@ -141,6 +141,11 @@ public final class CallRules {
         return schema(tool.name(), tool.parameters());
     }
 
+    /** Returns the rule of one argument of a tool. */
+    String argument(Tool tool, String key) {
+        return schema(tool.name() + "-" + key, tool.property(key));
+    }
+
     /** Returns the rule of a schema's values; its name, which errors have, says whose they are. */
     String schema(String of, String schema) {
         String name = "arguments-of-" + of.replaceAll("[^A-Za-z0-9_]", "-") + "-" + schemas.size();

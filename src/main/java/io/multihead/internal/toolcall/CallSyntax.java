@@ -80,7 +80,12 @@ public abstract class CallSyntax {
 
     /** Returns a call's object up to its end, whose arguments have this name. */
     static String object(CallRules rules, Tool tool, String begin, String arguments) {
-        return CallRules.literal(begin + "{\"name\": ") + " " + CallRules.quoted(tool.name())
-                + CallRules.literal(", \"" + arguments + "\": ") + " " + rules.arguments(tool);
+        return CallRules.literal(begin + "{\"name\": ") + " " + nameAndArguments(rules, tool, arguments);
+    }
+
+    /** Returns the rest of an object behind the key of its name. */
+    static String nameAndArguments(CallRules rules, Tool tool, String arguments) {
+        return CallRules.quoted(tool.name()) + CallRules.literal(", \"" + arguments + "\": ") + " "
+                + rules.arguments(tool);
     }
 }

@@ -13,7 +13,7 @@ public final class DeepSeekCalls extends CallSyntax {
     private static final String CALL_END = "<\uff5ctool\u2581call\u2581end\uff5c>";
     private static final String SEPARATOR = "<\uff5ctool\u2581sep\uff5c>";
 
-    /** Whether a call says that it is one of a function, with its arguments as a block of code: until DeepSeek V3.1. */
+    /** Whether a call begins with {@code function} and has its arguments as a block of code, as before DeepSeek V3.1. */
     private final boolean fenced;
     /** The text between the marks of a call: a name and arguments. */
     private final Pattern body;

@@ -72,6 +72,6 @@ public final class GemmaCalls extends CallSyntax {
                     "tools." + tool.name() + ".parameters.properties." + key
                             + ": neither a text nor a number nor a boolean; expected one of these, as calls of this model have no grammar of others");
         }
-        return begin + " " + rules.schema(tool.name() + "-" + key, tool.property(key));
+        return begin + " " + rules.argument(tool, key);
     }
 }

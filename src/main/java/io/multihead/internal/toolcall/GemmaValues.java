@@ -8,7 +8,7 @@ final class GemmaValues {
     private static final int DEEPEST = 64;
 
     private final String text;
-    /** Is around texts. */
+    /** The mark before and behind each text. */
     private final String escape;
 
     private int at;

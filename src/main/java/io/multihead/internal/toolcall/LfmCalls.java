@@ -63,13 +63,13 @@ public final class LfmCalls extends CallSyntax {
     /** Returns the rule of an argument, whose value is JSON: {@link PythonCalls} reads both. */
     private static String argument(CallRules rules, Tool tool, String key) {
         requireName(key, "tools." + tool.name() + ".parameters.properties." + key);
-        return CallRules.literal(key + "=") + " " + rules.schema(tool.name() + "-" + key, tool.property(key));
+        return CallRules.literal(key + "=") + " " + rules.argument(tool, key);
     }
 
     private static void requireName(String name, String place) {
         if (!name.matches("[\\w.-]+")) {
-            throw new IllegalArgumentException(
-                    place + ": a name with a character that Python's have not; expected letters, digits and _");
+            throw new IllegalArgumentException(place
+                    + ": a name with a character that names of Python do not have; expected letters, digits and _");
         }
     }
 }

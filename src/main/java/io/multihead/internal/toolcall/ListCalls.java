@@ -195,9 +195,8 @@ public final class ListCalls extends CallSyntax {
     public CallRules rules(List<Tool> tools) {
         CallRules rules = new CallRules();
         String mark = marks().getFirst();
-        String arguments = CallRules.literal(", \"" + keys.arguments().getFirst() + "\": ");
-        String call = rules.each(
-                tools, (all, tool) -> CallRules.quoted(tool.name()) + arguments + " " + all.arguments(tool) + " \"}\"");
+        String arguments = keys.arguments().getFirst();
+        String call = rules.each(tools, (all, tool) -> nameAndArguments(all, tool, arguments) + " \"}\"");
         String indent = isCommand() ? "\n    " : "";
         String begin = isCommand()
                 ? CallRules.literal("{\"tool_call_id\": \"") + " [0-9]{1,2} " + CallRules.literal("\", \"tool_name\": ")

@@ -163,10 +163,11 @@ public final class MarkedAnswer implements AnswerReader {
     /** Returns where a mark begins, or may begin; the length of the held text if nowhere. White space before a mark is text, which waits. */
     private int callBegin(CallSyntax calls, boolean ended) {
         int first = text.isEmpty() && index == 0 ? JsonText.space(held.toString(), 0) : held.length();
+        List<String> marks = Stream.concat(calls.marks().stream(), calls.textMarks().stream())
+                .toList();
         for (int at = 0; at < held.length(); at++) {
             int place = at;
-            if (Stream.concat(calls.marks().stream(), calls.textMarks().stream())
-                            .anyMatch(mark -> begins(mark, place, ended))
+            if (marks.stream().anyMatch(mark -> begins(mark, place, ended))
                     || at == first && calls.firstMarks().stream().anyMatch(mark -> begins(mark, place, ended))) {
                 return at;
             }

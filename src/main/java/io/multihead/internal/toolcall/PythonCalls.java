@@ -5,6 +5,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -91,22 +92,31 @@ final class PythonCalls {
 
     /** Reads members up to the end, as a JSON object: with names before {@code =}, or with texts before a colon. */
     private String members(String colon, String end) {
-        List<String> members = new ArrayList<>();
+        return "{" + list(end, () -> member(colon)) + "}";
+    }
+
+    private String member(String colon) {
+        String key = colon.equals("=") ? JsonText.quoted(name()) : value();
+        if (!key.startsWith("\"")) {
+            throw fail("a text as the key");
+        }
+        require(colon);
+        return key + ":" + value();
+    }
+
+    /** Reads elements up to the end, before which a comma may be. */
+    private String list(String end, Supplier<String> element) {
+        List<String> elements = new ArrayList<>();
         while (!take(end)) {
-            if (!members.isEmpty()) {
+            if (!elements.isEmpty()) {
                 require(",");
                 if (take(end)) {
                     break;
                 }
             }
-            String key = colon.equals("=") ? JsonText.quoted(name()) : value();
-            if (!key.startsWith("\"")) {
-                throw fail("a text as the key");
-            }
-            require(colon);
-            members.add(key + ":" + value());
+            elements.add(element.get());
         }
-        return "{" + String.join(",", members) + "}";
+        return String.join(",", elements);
     }
 
     private String value() {
@@ -132,17 +142,7 @@ final class PythonCalls {
     }
 
     private String elements(String end) {
-        List<String> elements = new ArrayList<>();
-        while (!take(end)) {
-            if (!elements.isEmpty()) {
-                require(",");
-                if (take(end)) {
-                    break;
-                }
-            }
-            elements.add(value());
-        }
-        return "[" + String.join(",", elements) + "]";
+        return "[" + list(end, this::value) + "]";
     }
 
     /** Reads a number or a constant, of Python or of JSON. */

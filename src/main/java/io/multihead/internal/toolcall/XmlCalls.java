@@ -78,7 +78,7 @@ public final class XmlCalls extends CallSyntax {
         String begin = CallRules.literal("<parameter=" + key + ">\n");
         String value = Tool.isText(schema)
                 ? rules.text(tool, key, VALUE_END)
-                : rules.schema(tool.name() + "-" + key, tool.property(key)) + " " + CallRules.literal(VALUE_END);
+                : rules.argument(tool, key) + " " + CallRules.literal(VALUE_END);
         return tool.isRequired(key) ? begin + " " + value : "(" + begin + " " + value + ")?";
     }
 }
