@@ -142,7 +142,7 @@ public interface SequenceCache {
     long bytesPerToken();
 
     /**
-     * Returns the bytes of a sequence of so many tokens, beside {@link #bytesPerSequence}: where there is a window, of the most that are kept
+     * Returns the bytes of a sequence of this length, without {@link #bytesPerSequence}: where there is a window, of the most tokens kept
      * between steps.
      *
      * @param tokens at least 0

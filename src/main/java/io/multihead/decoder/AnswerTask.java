@@ -4,7 +4,7 @@ import org.jspecify.annotations.Nullable;
 
 /** Computes all tokens of a session, and the logits of two tokens that may follow. */
 final class AnswerTask extends SessionTask {
-    /** Which logits are those of both answers. */
+    /** The indices of the logits of both answers. */
     record Answers(int yes, int no) {}
 
     private final Answers answers;

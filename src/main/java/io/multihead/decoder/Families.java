@@ -20,7 +20,7 @@ final class Families {
 
     private Families() {}
 
-    /** Returns the family of a model, of which no setting asks for a feature that no family here has. */
+    /** Returns the family of a model; fails if a setting asks for a feature that no family here has. */
     static Family of(Settings settings) {
         String name = settings.family();
         Family known = ALL.stream()

@@ -75,8 +75,8 @@ final class Generation extends SessionTask {
     }
 
     /**
-     * Returns the end of the text that calls have generated since the last prompt or stop sequence, of so many characters or more where there is so
-     * much: a stop sequence may have begun in it.
+     * Returns the end of the text that calls have generated since the last prompt or stop sequence, with at least this many
+     * characters where there are as many: a stop sequence may have begun in it.
      */
     private String textBefore(int characters) {
         TokenList tokens = session.tokens;
@@ -230,7 +230,7 @@ final class Generation extends SessionTask {
         return id;
     }
 
-    /** Returns the bytes that a token adds to the text, or its name if it is a control token that is shown. */
+    /** Returns the text that a token adds, which is its name if it is a control token that is shown. */
     private String show(int id, TextStream to) {
         return isShown(id) ? to.end() + tokenizer.token(id) : to.append(id);
     }

@@ -31,7 +31,7 @@ final class RankedTokens {
     private float[] values = new float[FIRST_LENGTH];
 
     private int count;
-    /** Of {@link #takeMany}: how much less probable than the first one, and behind it the id; a copy on its way; how many have a digit. */
+    /** Of {@link #takeMany}, a radix sort: keys, the distance from the first probability above the id; their copy; the counts of a digit. */
     private long[] keys = {};
 
     private long[] moved = {};
@@ -107,7 +107,7 @@ final class RankedTokens {
         heapify();
     }
 
-    /** Lets so many more tokens be found. */
+    /** Grows the arrays where they cannot hold this many more tokens. */
     private void reserve(int more) {
         if (found.length - count < more) {
             found = Arrays.copyOf(found, 2 * found.length + more);

@@ -152,7 +152,7 @@ final class Rules {
     }
 
     /**
-     * What files of GGUF say of each layer's heads.
+     * The settings of each layer's heads in GGUF files.
      *
      * @param keyValueHeads of layers with attention
      * @param without layers that have none

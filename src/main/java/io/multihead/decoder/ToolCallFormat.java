@@ -214,7 +214,7 @@ public enum ToolCallFormat {
      * @param text the whole answer, as {@link GeneratedText#text()} has it
      * @return its parts
      * @throws IllegalArgumentException if a call begins and is none: it is cut, or no JSON with a name and arguments. An answer in
-     *     {@link #LLAMA_3}, and one in {@link #MISTRAL} without its control token, is content then, as nothing else marks its calls
+     *     {@link #LLAMA_3}, and one in {@link #MISTRAL}, {@link #PHI_4_MINI} or {@link #GRANITE_3} without its mark, is content then
      */
     public ModelAnswer parse(String text) {
         String thoughtEnd = Thoughts.missingBegin(Checks.notNull(text, "text"));

@@ -62,7 +62,7 @@ enum JsonType {
         return types;
     }
 
-    /** Returns what equals that of another value if JSON Schema calls the two equal: numbers by value, objects without order. */
+    /** Returns a key of a value; keys are equal where JSON Schema defines the values as equal: numbers by value, objects without order. */
     static Object key(@Nullable Object value) {
         return switch (value) {
             case null -> NULL;

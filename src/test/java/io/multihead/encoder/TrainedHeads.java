@@ -25,7 +25,7 @@ import java.util.stream.Stream;
 
 /** A trained BERT encoder as layers with gradients. */
 public record TrainedHeads(Compute cpu, Arena arena, Function<String, Tensor> weights, List<TransformerBlock> blocks) {
-    /** What the blocks call their parameters, and BERT. */
+    /** The names of parameters in the blocks and in BERT. */
     private static final Map<String, String> NAMES = Map.of(
             "self_attn.q_proj_weight", "attention.self.query.weight",
             "self_attn.k_proj_weight", "attention.self.key.weight",
