@@ -97,6 +97,11 @@ final class GptOssSource implements WeightSource {
                 : StoredWeight.of(blocks(all, expert, first, step));
     }
 
+    @Override
+    public StoredWeight like(String name, Shape expected) {
+        return matcher(name) == null ? folder.like(name, expected) : get(name, expected);
+    }
+
     private @Nullable Matcher matcher(String name) {
         Matcher one = OF_ONE.matcher(name);
         return names.contains(name) && one.matches() ? one : null;

@@ -143,6 +143,11 @@ public final class PeftAdapter {
         }
 
         @Override
+        public StoredWeight like(String name, Shape expected) {
+            return weights.like(name, expected);
+        }
+
+        @Override
         public Shape shape(String name) {
             return weights.shape(name);
         }

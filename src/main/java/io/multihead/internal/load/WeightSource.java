@@ -19,6 +19,11 @@ public interface WeightSource {
     /** Returns the tensor of a name, where it is stored; {@code expected} are the sizes that are asked for. */
     StoredWeight get(String name, Shape expected);
 
+    /** Returns a tensor of the type and sizes of {@link #get}'s, perhaps with other numbers. */
+    default StoredWeight like(String name, Shape expected) {
+        return get(name, expected);
+    }
+
     /** Returns the sizes of a tensor. */
     default Shape shape(String name) {
         return get(name, Shape.of()).shape();

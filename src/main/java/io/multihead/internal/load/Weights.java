@@ -170,7 +170,7 @@ public final class Weights {
     private boolean haveOneFormat(List<String> parts, int outputs, int inputs) {
         return loading.format() != null
                 || parts.stream()
-                                .map(part -> checked(part + WEIGHT, Shape.of(outputs, inputs))
+                                .map(part -> like(part + WEIGHT, Shape.of(outputs, inputs))
                                         .format())
                                 .distinct()
                                 .count()
@@ -330,17 +330,16 @@ public final class Weights {
     }
 
     private StoredWeight take(String name, Shape expected, boolean mayBeIntegers) {
-        StoredWeight found = checked(name, expected, mayBeIntegers);
+        StoredWeight found = checked(name, source.get(require(name), expected), expected, mayBeIntegers);
         used.add(naming.stored.apply(name));
         return found;
     }
 
-    private StoredWeight checked(String name, Shape expected) {
-        return checked(name, expected, false);
+    private StoredWeight like(String name, Shape expected) {
+        return checked(name, source.like(require(name), expected), expected, false);
     }
 
-    private StoredWeight checked(String name, Shape expected, boolean mayBeIntegers) {
-        StoredWeight found = source.get(require(name), expected);
+    private StoredWeight checked(String name, StoredWeight found, Shape expected, boolean mayBeIntegers) {
         if (!found.shape().equals(expected) || !found.isFloating() && !mayBeIntegers) {
             String numbers = mayBeIntegers ? "numbers" : "floating numbers";
             throw Checks.fail(what(name), found.toString(), "expected " + numbers + " of shape " + expected);
