@@ -14,6 +14,7 @@ import java.io.PrintWriter;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -147,11 +148,12 @@ public final class Finetune implements Callable<Integer> {
     private void rerank(Setting setting, BertLayers encoder, BertCrossEncoder fresh) throws IOException {
         BertCrossEncoder reranker = fresh.withDropout(dropout);
         PairData data = setting.data;
+        List<List<String>> candidates = data.candidates(setting.cpu, encoder, CANDIDATES);
         PrintWriter to = spec.commandLine().getOut();
-        to.printf("reranked: %s before%n", percent(data.recall(setting.cpu, encoder, CANDIDATES, reranker)));
+        to.printf("reranked: %s before%n", percent(data.recall(setting.cpu, candidates, reranker)));
         to.flush();
         train(new RerankModel(reranker, setting.cpu, data.trained(), batch), setting.run);
-        to.printf("reranked: %s after%n", percent(data.recall(setting.cpu, encoder, CANDIDATES, reranker)));
+        to.printf("reranked: %s after%n", percent(data.recall(setting.cpu, candidates, reranker)));
         reranker.save(out.resolve("model"));
     }
 

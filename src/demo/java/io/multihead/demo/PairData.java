@@ -88,9 +88,8 @@ record PairData(List<Pair> trained, List<Pair> heldOut) {
         return (double) found / heldOut.size();
     }
 
-    /** Returns the share of these anchors whose own positive a cross-encoder puts before the others of so many candidates, which an encoder finds. */
-    double recall(Compute cpu, BertLayers encoder, int most, BertCrossEncoder reranker) {
-        List<List<String>> candidates = candidates(cpu, encoder, most);
+    /** Returns the share of these anchors whose own positive a cross-encoder puts before the others of its {@link #candidates}. */
+    double recall(Compute cpu, List<List<String>> candidates, BertCrossEncoder reranker) {
         int found = 0;
         for (int i = 0; i < heldOut.size(); i++) {
             List<String> texts = candidates.get(i);
@@ -106,8 +105,8 @@ record PairData(List<Pair> trained, List<Pair> heldOut) {
         return (double) found / heldOut.size();
     }
 
-    /** Returns the nearest texts of each anchor that was held out: of its own positive and those of all other groups. */
-    private List<List<String>> candidates(Compute cpu, BertLayers encoder, int most) {
+    /** Returns the nearest texts of each anchor that was held out, at most so many: of its own positive and those of all other groups. */
+    List<List<String>> candidates(Compute cpu, BertLayers encoder, int most) {
         Map<String, String> positives = new LinkedHashMap<>();
         heldOut.forEach(pair -> positives.putIfAbsent(pair.group(), pair.positive()));
         trained.forEach(pair -> positives.putIfAbsent(pair.group(), pair.positive()));

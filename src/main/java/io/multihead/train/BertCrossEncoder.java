@@ -178,9 +178,7 @@ public final class BertCrossEncoder {
                 }
                 Tensor ofFirsts = zeros(count, dim());
                 first.backward(throughTanh(down, curved), ofFirsts, Gradients.under(POOLER, gradients));
-                Map<String, Tensor> own = new LinkedHashMap<>(gradients);
-                own.keySet().retainAll(encoder.parameters().keySet());
-                pass.backward(batch.rowsGradient(ofFirsts, batch.firsts(), dim()), own);
+                pass.backward(batch.rowsGradient(ofFirsts, batch.firsts(), dim()), gradients);
                 return loss;
             }
         }

@@ -12,6 +12,7 @@ import io.multihead.nn.Linear;
 import io.multihead.nn.Pass;
 import io.multihead.nn.Sequence;
 import io.multihead.nn.Sequence.Part;
+import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
@@ -91,15 +92,16 @@ public final class BertMaskedModel {
         shapes.put(TRANSFORM + "LayerNorm.weight", Shape.of(dim));
         shapes.put(TRANSFORM + "LayerNorm.bias", Shape.of(dim));
         shapes.put(BIAS, Shape.of(encoder.sizes().vocabulary()));
-        Map<String, Tensor> head = BertSizes.drawn(shapes, arena, 0);
-        ModelFolder.copy(folder, weights -> {
-            head.forEach((name, to) -> {
+        Map<String, Tensor> head = ModelFolder.copy(folder, weights -> {
+            Map<String, Tensor> copies = new LinkedHashMap<>();
+            shapes.forEach((name, shape) -> {
                 String stored = name.equals(BIAS) && !weights.names().contains(name) ? HEAD + "decoder.bias" : name;
                 Tensor from = weights.names().contains(stored) ? weights.get(stored) : null;
-                TensorChecks.requireParameter(from, stored, to.shape()).copyTo(to);
+                copies.put(
+                        name, TensorChecks.requireParameter(from, stored, shape).copy(arena, DType.F32));
             });
             requireTied(encoder, weights.names().contains(DECODER) ? weights.get(DECODER) : null);
-            return head;
+            return copies;
         });
         return new BertMaskedModel(encoder, head);
     }
@@ -180,14 +182,11 @@ public final class BertMaskedModel {
                 Tensor upstream = chosen.logits();
                 loss = CrossEntropy.of().lossAndGradient(cpu, logits, chosen.targets, upstream);
                 Map<String, Tensor> own = new LinkedHashMap<>(gradients);
-                own.keySet().retainAll(layers.parameters().keySet());
                 rename(gradients, BertSizes.WORDS, own, DECODER);
                 rename(gradients, BIAS, own, HEAD + "decoder.bias");
                 ofHead.backward(upstream, down, own);
             }
-            Map<String, Tensor> own = new LinkedHashMap<>(gradients);
-            own.keySet().retainAll(encoder.parameters().keySet());
-            pass.backward(chosen.batch.rowsGradient(down, chosen.rows, dim), own);
+            pass.backward(chosen.batch.rowsGradient(down, chosen.rows, dim), gradients);
             return loss;
         }
     }

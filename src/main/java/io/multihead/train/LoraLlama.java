@@ -108,10 +108,7 @@ public final class LoraLlama {
      * @param arena owns the memory
      */
     public Map<String, Tensor> gradients(Arena arena) {
-        Checks.notNull(arena, "arena");
-        Map<String, Tensor> zeros = new LinkedHashMap<>();
-        adapters.forEach((name, tensor) -> zeros.put(name, Tensor.allocate(arena, DType.F32, tensor.shape())));
-        return Collections.unmodifiableMap(zeros);
+        return BertLayers.gradients(arena, adapters, name -> true);
     }
 
     /** {@return the bytes of the panels of all frozen matrices, of which there is no other copy} */

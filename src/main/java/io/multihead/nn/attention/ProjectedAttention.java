@@ -121,14 +121,14 @@ public final class ProjectedAttention implements Layer {
         return config.options().mask().isSharedByBatch() ? 1 : 0;
     }
 
-    private TensorChecks checked(Compute cpu, Tensor x, Tensor y) {
+    private TensorChecks checked(Compute cpu, Tensor x) {
         return new TensorChecks(cpu).reads("x", x, x.shape()).reads(parameters).readsBuffers(buffers());
     }
 
     @Override
     public void forward(Compute cpu, Tensor x, Tensor y) {
         Shape result = outputShape(Checks.notNull(x, "x").shape());
-        checked(cpu, x, y).writes("y", y, result);
+        checked(cpu, x).writes("y", y, result);
         try (TensorArena arena = TensorArena.ofCall(cpu)) {
             Tensor q = projected(arena, x, Projection.QUERY);
             Tensor k = projected(arena, x, Projection.KEY);
@@ -136,7 +136,8 @@ public final class ProjectedAttention implements Layer {
             query.forward(cpu, x, q);
             key.forward(cpu, x, k);
             value.forward(cpu, x, v);
-            ProjectedHeads heads = new HeadStages(cpu, none, null).forward(arena, heads(q, k, v));
+            ProjectedHeads heads =
+                    new HeadStages(cpu, none, null).forward(arena, ProjectedHeads.ofSeparate(config, q, k, v));
             Tensor attended = attended(arena, x);
             AttentionOutputs to = AttentionOutputs.of(Views.splitHeads(attended, config.queryHeads()));
             AttentionOptions options = config.options().withDropout(AttentionDropout.NONE);
@@ -153,18 +154,11 @@ public final class ProjectedAttention implements Layer {
         return arena.f32(x.dim(0), x.dim(1), (long) config.queryHeads() * config.valueDim());
     }
 
-    private ProjectedHeads heads(Tensor q, Tensor k, Tensor v) {
-        return new ProjectedHeads(
-                Views.splitHeads(q, config.queryHeads()),
-                Views.splitHeads(k, config.keyValueHeads()),
-                Views.splitHeads(v, config.keyValueHeads()));
-    }
-
     @Override
     @SuppressWarnings("try") // the call ends with the block
     public Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
         Shape result = outputShape(Checks.notNull(x, "x").shape());
-        checked(cpu, x, y).writes("y", y, result);
+        checked(cpu, x).writes("y", y, result);
         try (Execution.Running call = Operation.execution(cpu).begin()) {
             return new Recorded(cpu, x, y, seed);
         }
@@ -206,7 +200,7 @@ public final class ProjectedAttention implements Layer {
             keyPass = key.record(cpu, x, k, seed);
             valuePass = value.record(cpu, x, v, seed);
             stages = new HeadStages(cpu, none, null);
-            heads = stages.forward(arena, ProjectedAttention.this.heads(q, k, v));
+            heads = stages.forward(arena, ProjectedHeads.ofSeparate(config, q, k, v));
             Tensor attended = attended(arena, x);
             Tensor split = Views.splitHeads(attended, config.queryHeads());
             kept = AttentionOutputs.of(split).withLogSumExp(arena.f64(split.dim(0), split.dim(1), split.dim(2)));
@@ -223,7 +217,7 @@ public final class ProjectedAttention implements Layer {
                 throw new IllegalStateException("pass: closed; expected an open one");
             }
             TensorChecks checks =
-                    checked(cpu, x, y).reads("y", y, y.shape()).reads("outputGradient", outputGradient, y.shape());
+                    checked(cpu, x).reads("y", y, y.shape()).reads("outputGradient", outputGradient, y.shape());
             if (inputGradient != null) {
                 checks.writes("inputGradient", inputGradient, x.shape());
             }
@@ -239,7 +233,7 @@ public final class ProjectedAttention implements Layer {
             Tensor q = projected(scratch, x, Projection.QUERY);
             Tensor k = projected(scratch, x, Projection.KEY);
             Tensor v = projected(scratch, x, Projection.VALUE);
-            ProjectedHeads into = ProjectedAttention.this.heads(q, k, v);
+            ProjectedHeads into = ProjectedHeads.ofSeparate(config, q, k, v);
             AttentionPass pass = new AttentionPass(heads.query(), heads.key(), heads.value(), kept, options);
             AttentionOutputs from = AttentionOutputs.of(Views.splitHeads(upstream, config.queryHeads()));
             SequenceAttention.backward(cpu, pass, null, from, into, MultiHeadGradients.of((Tensor) null));

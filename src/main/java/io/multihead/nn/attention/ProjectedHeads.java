@@ -1,5 +1,6 @@
 package io.multihead.nn.attention;
 
+import io.multihead.internal.nn.Views;
 import io.multihead.tensor.Tensor;
 
 /**
@@ -16,6 +17,14 @@ record ProjectedHeads(Tensor query, Tensor key, Tensor value) {
                 Projection.QUERY.heads(config, all),
                 Projection.KEY.heads(config, all),
                 Projection.VALUE.heads(config, all));
+    }
+
+    /** Returns the heads in three tensors {@code [batch, tokens, features]}, the results of separate projections. */
+    static ProjectedHeads ofSeparate(MultiHeadConfig config, Tensor query, Tensor key, Tensor value) {
+        return new ProjectedHeads(
+                Views.splitHeads(query, Projection.QUERY.heads(config)),
+                Views.splitHeads(key, Projection.KEY.heads(config)),
+                Views.splitHeads(value, Projection.VALUE.heads(config)));
     }
 
     /** Returns the part of these heads with the given queries and keys. */

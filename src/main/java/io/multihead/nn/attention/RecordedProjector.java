@@ -4,7 +4,6 @@ import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.nn.TensorArena;
 import io.multihead.internal.nn.TensorMath;
-import io.multihead.internal.nn.Views;
 import io.multihead.nn.Linear;
 import io.multihead.nn.Pass;
 import io.multihead.tensor.Tensor;
@@ -168,10 +167,11 @@ final class RecordedProjector implements Projector {
     }
 
     private ProjectedHeads separate(Function<Projection, Tensor> results) {
-        return new ProjectedHeads(
-                Views.splitHeads(results.apply(Projection.QUERY), Projection.QUERY.heads(config)),
-                Views.splitHeads(results.apply(Projection.KEY), Projection.KEY.heads(config)),
-                Views.splitHeads(results.apply(Projection.VALUE), Projection.VALUE.heads(config)));
+        return ProjectedHeads.ofSeparate(
+                config,
+                results.apply(Projection.QUERY),
+                results.apply(Projection.KEY),
+                results.apply(Projection.VALUE));
     }
 
     private static void putIfPresent(Map<String, Tensor> gradients, String name, @Nullable Tensor tensor) {
