@@ -28,7 +28,6 @@ import io.multihead.model.SelfAttention;
 import io.multihead.model.ShortConvolution;
 import io.multihead.model.Sublayer;
 import io.multihead.model.Transformer;
-import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -203,7 +202,7 @@ final class DecoderBuilder {
         int gates = rule.gated() ? queries : 0;
         int keys = heads.keyValueHeads() * heads.headDim();
         LinearGroup projections = config.fused()
-                ? parts(at + "attn_qkv.weight", queries, keys, keys)
+                ? LinearLayer.parts(weights, at + "attn_qkv.weight", sizes.dim(), queries, keys, keys)
                 : projections(at, queries + gates, keys, heads.values());
         PackedLinear output = residual(linear(at + "attn_output", sizes.dim(), queries));
         AttentionOptions options = options(at, layer, rule);
@@ -281,21 +280,9 @@ final class DecoderBuilder {
         boolean isJoined = config.fused() || weights.has(joined);
         int inner = isJoined ? weights.outputs(joined) / 2 : weights.outputs(at + "ffn_gate.weight");
         LinearGroup gateAndUp = isJoined
-                ? parts(joined, inner, inner)
+                ? LinearLayer.parts(weights, joined, dim, inner, inner)
                 : LinearGroup.of(linear(at + "ffn_gate", inner, dim), linear(at + "ffn_up", inner, dim));
         return FeedForward.gated(config.activation(), gateAndUp, residual(linear(at + "ffn_down", dim, inner)));
-    }
-
-    /** Takes the parts of a matrix that is several in one, by their rows. */
-    private LinearGroup parts(String name, int... outputs) {
-        Shape whole = Shape.of(Arrays.stream(outputs).sum(), config.sizes().dim());
-        PackedLinear[] parts = new PackedLinear[outputs.length];
-        int from = 0;
-        for (int i = 0; i < parts.length; i++) {
-            parts[i] = PackedLinear.of(weights.rows(name, whole, from, from + outputs[i]));
-            from += outputs[i];
-        }
-        return LinearGroup.of(parts);
     }
 
     private PackedLinear projection(String name, int outputs) {
@@ -304,7 +291,7 @@ final class DecoderBuilder {
     }
 
     private PackedLinear linear(String name, int outputs, int inputs) {
-        return weights.linear(name, outputs, inputs, weights.has(name + ".bias"));
+        return LinearLayer.linear(weights, name, outputs, inputs);
     }
 
     private Norm norm(String name, int length) {

@@ -43,8 +43,7 @@ final class ExpertLayer {
     }
 
     private Experts build() {
-        PackedLinear logits =
-                weights.linear(at + "ffn_gate_inp", rule.count(), dim, weights.has(at + "ffn_gate_inp.bias"));
+        PackedLinear logits = own("ffn_gate_inp", rule.count(), dim);
         Router plain = Router.of(logits, rule.used())
                 .withNormalized(rule.normalised())
                 .withScale(config.norms().residualScale());
@@ -95,16 +94,11 @@ final class ExpertLayer {
         boolean joined = weights.has(name("gate_up_shexp"));
         int inner = joined ? weights.outputs(name("gate_up_shexp")) / 2 : weights.outputs(name("gate_shexp"));
         LinearGroup gateAndUp = joined
-                ? LinearGroup.of(rows("gate_up_shexp", 2 * inner, 0), rows("gate_up_shexp", 2 * inner, inner))
+                ? LinearLayer.parts(weights, name("gate_up_shexp"), dim, inner, inner)
                 : LinearGroup.of(own("ffn_gate_shexp", inner, dim), own("ffn_up_shexp", inner, dim));
         PackedLinear down = own("ffn_down_shexp", dim, inner);
         double scale = config.norms().residualScale();
         return FeedForward.gated(config.activation(), gateAndUp, LinearLayer.scaled(down, scale));
-    }
-
-    /** Takes half of the rows of a matrix that is two in one. */
-    private PackedLinear rows(String part, int outputs, int from) {
-        return PackedLinear.of(weights.rows(name(part), Shape.of(outputs, dim), from, from + outputs / 2));
     }
 
     /** Files of GGUF have the gate of each token without the axis of its one output. */
@@ -126,7 +120,7 @@ final class ExpertLayer {
     }
 
     private PackedLinear own(String part, int outputs, int inputs) {
-        return weights.linear(at + part, outputs, inputs, weights.has(at + part + ".bias"));
+        return LinearLayer.linear(weights, at + part, outputs, inputs);
     }
 
     /** Takes rows of one expert's matrix out of the tensor of all. */

@@ -88,9 +88,7 @@ final class Gemma4Family implements Family {
         Rope globalRope =
                 globalRope(settings, sizes, heads.get(global.indexOf(true)).headDim());
         Rope localRope = localRope(settings, sizes, localDim(settings, sizes));
-        int window = settings.isGguf()
-                ? Rules.size(settings, "sliding_window")
-                : Rules.size(settings, "sliding_window", WINDOW);
+        int window = Rules.sizeOrUsual(settings, "sliding_window", WINDOW);
         int own = sizes.layers() - settings.integer(SHARED, 0);
         if (own < 1 || own > sizes.layers()) {
             throw settings.fail(SHARED, "0 to " + (sizes.layers() - 1));

@@ -51,9 +51,7 @@ final class GptOssFamily implements Family {
         settings.requireOneOf("swiglu_limit", CLAMP.limit(), (long) CLAMP.limit());
         Sizes sizes = Rules.sizes(settings, HEAD_DIM);
         Rope rope = settings.rope(Rules.request(sizes, Pairing.HALF_SPLIT).withTheta(THETA));
-        int window = settings.isGguf()
-                ? Rules.size(settings, "sliding_window")
-                : Rules.size(settings, "sliding_window", WINDOW);
+        int window = Rules.sizeOrUsual(settings, "sliding_window", WINDOW);
         List<String> types = Rules.layerTypes(settings, sizes);
         ExpertRule experts = Rules.experts(settings, settings.isGguf() ? "num_experts" : "num_local_experts");
         return new DecoderConfig(

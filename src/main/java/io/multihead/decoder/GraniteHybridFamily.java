@@ -87,13 +87,13 @@ final class GraniteHybridFamily implements Family {
 
     private static MambaRule mamba(Settings settings, Sizes sizes, List<Integer> layers) {
         boolean gguf = settings.isGguf();
-        int taps = gguf ? Rules.size(settings, TAP_COUNT) : Rules.size(settings, TAP_COUNT, TAPS);
+        int taps = Rules.sizeOrUsual(settings, TAP_COUNT, TAPS);
         if (taps < 2) {
             throw settings.fail(TAP_COUNT, "at least 2");
         }
-        int heads = gguf ? Rules.size(settings, HEAD_COUNT) : Rules.size(settings, HEAD_COUNT, HEADS);
-        int groups = gguf ? Rules.size(settings, GROUPS) : Rules.size(settings, GROUPS, 1);
-        int stateDim = gguf ? Rules.size(settings, STATE_DIM) : Rules.size(settings, STATE_DIM, STATE);
+        int heads = Rules.sizeOrUsual(settings, HEAD_COUNT, HEADS);
+        int groups = Rules.sizeOrUsual(settings, GROUPS, 1);
+        int stateDim = Rules.sizeOrUsual(settings, STATE_DIM, STATE);
         long width = gguf ? Rules.size(settings, WIDTH) : (long) Rules.size(settings, EXPAND, EXPANSION) * sizes.dim();
         if (heads % groups != 0 || width % heads != 0) {
             throw settings.fail(HEAD_COUNT, "a multiple of " + groups + " groups, and a divisor of " + width);

@@ -10,6 +10,7 @@ import io.multihead.model.Norm;
 import io.multihead.model.PackedLinear;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
+import java.util.Arrays;
 
 /** Makes the linear attention of a layer. */
 final class LinearLayer {
@@ -39,6 +40,18 @@ final class LinearLayer {
 
     static PackedLinear linear(Weights weights, String name, int outputs, int inputs) {
         return weights.linear(name, outputs, inputs, weights.has(name + ".bias"));
+    }
+
+    /** Takes the parts of a matrix that is several in one, by their rows. */
+    static LinearGroup parts(Weights weights, String name, int inputs, int... outputs) {
+        Shape whole = Shape.of(Arrays.stream(outputs).sum(), inputs);
+        PackedLinear[] parts = new PackedLinear[outputs.length];
+        int from = 0;
+        for (int i = 0; i < parts.length; i++) {
+            parts[i] = PackedLinear.of(weights.rows(name, whole, from, from + outputs[i]));
+            from += outputs[i];
+        }
+        return LinearGroup.of(parts);
     }
 
     /** Returns factors {@code [channels, taps]}; torch has an axis of one input for each channel. */

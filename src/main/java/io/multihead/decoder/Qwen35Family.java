@@ -95,20 +95,19 @@ final class Qwen35Family implements Family {
 
     private static LinearRule linear(Settings settings, Sizes sizes) {
         boolean gguf = settings.isGguf();
-        int keyHeads = gguf ? Rules.size(settings, KEY_HEADS) : Rules.size(settings, KEY_HEADS, LINEAR_KEY_HEADS);
-        int valueHeads =
-                gguf ? Rules.size(settings, VALUE_HEADS) : Rules.size(settings, VALUE_HEADS, LINEAR_VALUE_HEADS);
+        int keyHeads = Rules.sizeOrUsual(settings, KEY_HEADS, LINEAR_KEY_HEADS);
+        int valueHeads = Rules.sizeOrUsual(settings, VALUE_HEADS, LINEAR_VALUE_HEADS);
         if (valueHeads % keyHeads != 0) {
             throw settings.fail(VALUE_HEADS, "a multiple of the " + keyHeads + " of " + KEY_HEADS);
         }
-        int keyDim = gguf ? Rules.size(settings, KEY_DIM) : Rules.size(settings, KEY_DIM, LINEAR_DIM);
+        int keyDim = Rules.sizeOrUsual(settings, KEY_DIM, LINEAR_DIM);
         int valueDim =
                 gguf ? valueDim(settings, valueHeads) : Rules.size(settings, "linear_value_head_dim", LINEAR_DIM);
         long elements = 2L * keyHeads * keyDim + (long) valueHeads * valueDim;
         if (elements > Settings.MOST || (long) keyDim * valueDim > Settings.MOST / valueHeads) {
             throw settings.fail(KEY_DIM, "heads that have " + Settings.MOST + " elements together");
         }
-        int taps = gguf ? Rules.size(settings, CONVOLUTION) : Rules.size(settings, CONVOLUTION, TAPS);
+        int taps = Rules.sizeOrUsual(settings, CONVOLUTION, TAPS);
         if (taps < 2) {
             throw settings.fail(CONVOLUTION, "at least 2");
         }

@@ -20,6 +20,7 @@ final class Rules {
     private static final String HEADS = "num_attention_heads";
     private static final String KEY_HEADS = "num_key_value_heads";
     private static final String HEAD_DIM = "head_dim";
+    private static final String USED_EXPERTS = "num_experts_per_tok";
 
     private Rules() {}
 
@@ -71,6 +72,11 @@ final class Rules {
         return settings.has(key) ? size(settings, key) : otherwise;
     }
 
+    /** Returns a size of at least 1, which GGUF files must say; others may leave it out. */
+    static int sizeOrUsual(Settings settings, String key, int usual) {
+        return settings.isGguf() ? size(settings, key) : size(settings, key, usual);
+    }
+
     /** Returns the epsilon of norms, which must exist. */
     static double epsilon(Settings settings) {
         String key = "rms_norm_eps";
@@ -93,24 +99,21 @@ final class Rules {
 
     /** Returns the experts of files that must say them, in all layers, with factors that are normalized. */
     static ExpertRule experts(Settings settings, String count) {
-        return experts(settings, count, 0, 0);
+        return experts(settings, count, USED_EXPERTS);
     }
 
     /** Returns the same with another setting for the experts of a token. */
     static ExpertRule experts(Settings settings, String count, String used) {
-        return experts(settings, count, used, 0, 0);
+        return experts(settings, count, size(settings, count), used, size(settings, used));
     }
 
     /** Returns the same; files of other kinds than GGUF may leave the numbers out. */
     static ExpertRule experts(Settings settings, String count, int usual, int usualUsed) {
-        String used = "num_experts_per_tok";
-        return experts(settings, count, used, usual, usualUsed);
+        int experts = sizeOrUsual(settings, count, usual);
+        return experts(settings, count, experts, USED_EXPERTS, sizeOrUsual(settings, USED_EXPERTS, usualUsed));
     }
 
-    private static ExpertRule experts(Settings settings, String count, String used, int usual, int usualUsed) {
-        boolean isSaid = settings.isGguf() || usual == 0;
-        int experts = isSaid ? size(settings, count) : size(settings, count, usual);
-        int ofToken = isSaid ? size(settings, used) : size(settings, used, usualUsed);
+    private static ExpertRule experts(Settings settings, String count, int experts, String used, int ofToken) {
         if (ofToken > experts) {
             throw settings.fail(used, "at most the " + experts + " of " + count);
         }

@@ -5,7 +5,6 @@ import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Parts that read the same states, each with its own norms, and whose results are added: {@code after1(part1(before1(x))) +
@@ -112,7 +111,7 @@ public final class Branches implements Part {
             Sublayer each = branches.get(i);
             Norm after = each.after();
             boolean isAdded = adds || i > 0;
-            Tensor read = read(cpu, each.before(), x, rows.get(0), buffers);
+            Tensor read = buffers.rowNorm.read(cpu, x, each.before(), rows.get(0));
             if (after == null) {
                 each.part().compute(cpu, read, y, isAdded, buffers);
             } else {
@@ -120,12 +119,5 @@ public final class Branches implements Part {
                 buffers.rowNorm.run(cpu, made, after, y, isAdded);
             }
         }
-    }
-
-    private static Tensor read(Compute cpu, @Nullable Norm before, Tensor x, Tensor room, Buffers buffers) {
-        if (before != null) {
-            buffers.rowNorm.run(cpu, x, before, room, false);
-        }
-        return before == null ? x : room;
     }
 }

@@ -140,9 +140,10 @@ public final class Experts implements Part {
         ExpertsLayout.Views views = buffers.wide(layout, tokens);
         float[] wide = buffers.wide();
         ExpertRows rows = buffers.experts;
-        router.logits().forward(cpu, normalised(cpu, router.norm(), x, views.normed(), buffers), views.logits());
+        Tensor forRouter = buffers.rowNorm.read(cpu, x, router.norm(), views.normed());
+        router.logits().forward(cpu, forRouter, views.logits());
         int[] starts = rows.choose(cpu, router, wide, layout.logitStride(), tokens);
-        Tensor read = normalised(cpu, norm, x, views.normed(), buffers);
+        Tensor read = buffers.rowNorm.read(cpu, x, norm, views.normed());
         rows.gather(cpu, read, wide, layout.rowsAt(tokens), layout.rowStride());
         boolean isOneProduct = up.weights.size() == experts.size();
         List<Tensor> inner = isOneProduct ? views.whole() : views.parts();
@@ -161,13 +162,5 @@ public final class Experts implements Part {
         if (shared != null) {
             shared.compute(cpu, x, y, true, buffers);
         }
-    }
-
-    /** Returns normalized states, in rows that are used again; the states themselves without a norm. */
-    private static Tensor normalised(Compute cpu, @Nullable Norm norm, Tensor x, Tensor room, Buffers buffers) {
-        if (norm != null) {
-            buffers.rowNorm.run(cpu, x, norm, room, false);
-        }
-        return norm == null ? x : room;
     }
 }

@@ -34,7 +34,17 @@ final class RowNormPass extends RowLoop {
         } finally {
             from = null;
             to = null;
+            norm = null;
         }
+    }
+
+    /** Returns norm(x), written to buffer; x itself without a norm. */
+    Tensor read(Compute cpu, Tensor x, @Nullable Norm by, Tensor buffer) {
+        if (by == null) {
+            return x;
+        }
+        run(cpu, x, by, buffer, false);
+        return buffer;
     }
 
     @Override
