@@ -79,6 +79,11 @@ public final class ReferenceActivation {
         return right + x * right * (1 / (1 + Math.exp(x)));
     }
 
+    /** Returns {@code log(1 + e^x)}. */
+    static double softplus(double x) {
+        return Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)));
+    }
+
     /**
      * Returns the normal distribution's density.
      *

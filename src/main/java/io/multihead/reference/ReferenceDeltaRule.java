@@ -25,7 +25,8 @@ public record ReferenceDeltaRule(double[] queries, double[] keys, double[] value
         Checks.length(keys.length, queries.length, "keys", "as long as queries");
     }
 
-    private static void requireRows(double[] rows, int tokens, String argument) {
+    /** Fails unless there are as many elements for each token. */
+    static void requireRows(double[] rows, int tokens, String argument) {
         int length = Checks.notNull(rows, argument).length;
         if (tokens == 0 ? length != 0 : length % tokens != 0) {
             throw Checks.fail(argument, length + " elements", "expected as many for each of " + tokens + " tokens");

@@ -113,11 +113,11 @@ public record ReferenceLinearAttention(
     }
 
     private double decay(double projected, int head) {
-        double x = projected + decay[heads.values + head];
-        return Math.exp(decay[head] * (Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)))));
+        return Math.exp(decay[head] * ReferenceActivation.softplus(projected + decay[heads.values + head]));
     }
 
-    private static double[] columns(double[] rows, int stride, int from, int count) {
+    /** Returns some columns of row-major rows. */
+    static double[] columns(double[] rows, int stride, int from, int count) {
         double[] result = new double[rows.length / stride * count];
         Arrays.setAll(result, i -> rows[i / count * stride + from + i % count]);
         return result;

@@ -78,21 +78,23 @@ public record ReferenceMamba2(
         int headDim = width / heads.count();
         int stateDim = (channels - width) / 2 / heads.groups;
         double[] projected = projection.of(x);
-        double[] mixed = new ReferenceConvolution(taps, channels).of(columns(projected, outputs, width, channels));
+        double[] mixed = new ReferenceConvolution(taps, channels)
+                .of(ReferenceLinearAttention.columns(projected, outputs, width, channels));
         Arrays.setAll(mixed, i -> ReferenceActivation.silu(mixed[i] + biases[i % channels]));
         double[] gated = new double[tokens * width];
         for (int head = 0; head < heads.count(); head++) {
             int group = head / (heads.count() / heads.groups);
             double bias = heads.biases[head];
             double slope = heads.slopes[head];
-            double[] rates = columns(projected, outputs, width + channels + head, 1);
-            Arrays.setAll(rates, i -> softplus(rates[i] + bias));
+            double[] rates = ReferenceLinearAttention.columns(projected, outputs, width + channels + head, 1);
+            Arrays.setAll(rates, i -> ReferenceActivation.softplus(rates[i] + bias));
             double[] decays =
                     Arrays.stream(rates).map(rate -> Math.exp(slope * rate)).toArray();
             double[] results = new ReferenceStateSpace(
-                            columns(mixed, channels, head * headDim, headDim),
-                            columns(mixed, channels, width + group * stateDim, stateDim),
-                            columns(mixed, channels, width + (heads.groups + group) * stateDim, stateDim),
+                            ReferenceLinearAttention.columns(mixed, channels, head * headDim, headDim),
+                            ReferenceLinearAttention.columns(mixed, channels, width + group * stateDim, stateDim),
+                            ReferenceLinearAttention.columns(
+                                    mixed, channels, width + (heads.groups + group) * stateDim, stateDim),
                             decays,
                             rates)
                     .forward(new double[stateDim * headDim]);
@@ -111,22 +113,12 @@ public record ReferenceMamba2(
         int from = 0;
         for (ReferenceTransformer.Norm norm : norms) {
             int length = norm.weight().length;
-            double[] part = norm.of(columns(gated, width, from, length));
+            double[] part = norm.of(ReferenceLinearAttention.columns(gated, width, from, length));
             for (int i = 0; i < part.length; i++) {
                 all[i / length * width + from + i % length] = part[i];
             }
             from += length;
         }
         return all;
-    }
-
-    private static double softplus(double x) {
-        return Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)));
-    }
-
-    private static double[] columns(double[] rows, int stride, int from, int count) {
-        double[] result = new double[rows.length / stride * count];
-        Arrays.setAll(result, i -> rows[i / count * stride + from + i % count]);
-        return result;
     }
 }

@@ -19,17 +19,10 @@ public record ReferenceStateSpace(double[] inputs, double[] writes, double[] rea
     public ReferenceStateSpace {
         int tokens = Checks.notNull(decays, "decays").length;
         Checks.length(Checks.notNull(rates, "rates").length, tokens, "rates", "one per decay");
-        requireRows(inputs, tokens, "inputs");
-        requireRows(writes, tokens, "writes");
-        requireRows(reads, tokens, "reads");
+        ReferenceDeltaRule.requireRows(inputs, tokens, "inputs");
+        ReferenceDeltaRule.requireRows(writes, tokens, "writes");
+        ReferenceDeltaRule.requireRows(reads, tokens, "reads");
         Checks.length(reads.length, writes.length, "reads", "as long as writes");
-    }
-
-    private static void requireRows(double[] rows, int tokens, String argument) {
-        int length = Checks.notNull(rows, argument).length;
-        if (tokens == 0 ? length != 0 : length % tokens != 0) {
-            throw Checks.fail(argument, length + " elements", "expected as many for each of " + tokens + " tokens");
-        }
     }
 
     /**

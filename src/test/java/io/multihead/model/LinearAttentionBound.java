@@ -3,7 +3,6 @@ package io.multihead.model;
 import io.multihead.reference.ReferenceLinearAttention;
 import io.multihead.support.Bounded;
 import java.util.Arrays;
-import java.util.stream.DoubleStream;
 
 /**
  * What f32 arithmetic may make of linear attention: the formulas of {@link ReferenceLinearAttention}, with running error bounds. The state of a
@@ -50,13 +49,7 @@ final class LinearAttentionBound {
         Bounded[] rows = Arrays.stream(all.contexts)
                 .map(context -> context.linear(all.of.output().weight()))
                 .toArray(Bounded[]::new);
-        return new Bounded(
-                Arrays.stream(rows)
-                        .flatMapToDouble(row -> DoubleStream.of(row.values()))
-                        .toArray(),
-                Arrays.stream(rows)
-                        .flatMapToDouble(row -> DoubleStream.of(row.errors()))
-                        .toArray());
+        return Bounded.joined(rows);
     }
 
     private void head(int head) {

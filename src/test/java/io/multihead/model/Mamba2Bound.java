@@ -3,7 +3,6 @@ package io.multihead.model;
 import io.multihead.reference.ReferenceMamba2;
 import io.multihead.support.Bounded;
 import java.util.Arrays;
-import java.util.stream.DoubleStream;
 
 /** The formulas of {@link ReferenceMamba2}, with running bounds of the errors of f32 arithmetic. */
 final class Mamba2Bound {
@@ -45,17 +44,7 @@ final class Mamba2Bound {
     static Bounded of(Mamba2Case c, double... x) {
         Mamba2Bound all = new Mamba2Bound(c, x);
         Bounded[] rows = Arrays.stream(all.contexts).map(all::output).toArray(Bounded[]::new);
-        return joined(rows);
-    }
-
-    private static Bounded joined(Bounded... parts) {
-        return new Bounded(
-                Arrays.stream(parts)
-                        .flatMapToDouble(part -> DoubleStream.of(part.values()))
-                        .toArray(),
-                Arrays.stream(parts)
-                        .flatMapToDouble(part -> DoubleStream.of(part.errors()))
-                        .toArray());
+        return Bounded.joined(rows);
     }
 
     private Bounded output(Bounded context) {
@@ -65,7 +54,7 @@ final class Mamba2Bound {
             parts[i] = context.slice(i * each, each)
                     .rms(of.norms().get(i).weight(), of.norms().get(i).epsilon());
         }
-        return joined(parts).linear(of.output().weight());
+        return Bounded.joined(parts).linear(of.output().weight());
     }
 
     private void head(int head) {

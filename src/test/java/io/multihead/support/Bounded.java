@@ -2,6 +2,7 @@ package io.multihead.support;
 
 import java.util.Arrays;
 import java.util.function.IntToDoubleFunction;
+import java.util.stream.DoubleStream;
 import java.util.stream.IntStream;
 
 /**
@@ -25,6 +26,17 @@ public record Bounded(double[] values, double[] errors) {
     public Bounded slice(int from, int count) {
         return new Bounded(
                 Arrays.copyOfRange(values, from, from + count), Arrays.copyOfRange(errors, from, from + count));
+    }
+
+    /** Returns the numbers of all, one after another. */
+    public static Bounded joined(Bounded... parts) {
+        return new Bounded(
+                Arrays.stream(parts)
+                        .flatMapToDouble(part -> DoubleStream.of(part.values()))
+                        .toArray(),
+                Arrays.stream(parts)
+                        .flatMapToDouble(part -> DoubleStream.of(part.errors()))
+                        .toArray());
     }
 
     /** Returns the products of rows of a matrix {@code [outputs, inputs]} with these. */

@@ -19,7 +19,7 @@ import jdk.incubator.vector.FloatVector;
  */
 public final class StateSpace {
     /** Floats of a token's gates: the decay a, and the rate r, as those of {@link DeltaRule}. */
-    public static final int GATES = DeltaRule.GATES;
+    private static final int GATES = DeltaRule.GATES;
 
     private static final WarmUp WARM_UP = new WarmUp(new WarmUp.Trial() {
         private static final int DEPTH = 32;

@@ -96,7 +96,7 @@ class StateSpaceProperties {
                     new float[depth * PANEL + 2 * BEFORE],
                     new float[tokens * (2 * depth + STRIDE_REST)],
                     new float[tokens * PANEL],
-                    new float[tokens * StateSpace.GATES]);
+                    new float[tokens * DeltaRule.GATES]);
             SplittableRandom random = new SplittableRandom(seed);
             fill(state, likeSigns, random);
             fill(rows, likeSigns, random);
@@ -131,7 +131,7 @@ class StateSpaceProperties {
         void vectors(int first, int count) {
             float[] part = Arrays.copyOfRange(values, first * PANEL, (first + count) * PANEL);
             int at = first * stride;
-            float[] of = Arrays.copyOfRange(gates, first * StateSpace.GATES, (first + count) * StateSpace.GATES);
+            float[] of = Arrays.copyOfRange(gates, first * DeltaRule.GATES, (first + count) * DeltaRule.GATES);
             StateSpace.vectors(count, state, BEFORE, depth, rows, at, at + depth, stride, part, of);
             System.arraycopy(part, 0, values, first * PANEL, part.length);
         }
