@@ -40,11 +40,11 @@ final class BlockQuantiser {
             case Q4_1 -> withMinimum(x, at, 4);
             case Q5_0 -> signed(x, at, 5);
             case Q5_1 -> withMinimum(x, at, 5);
-            case Q4_K -> withMinima(x, at, Search.Q4_K);
-            case Q5_K -> withMinima(x, at, Search.Q5_K);
+            case Q4_K -> withMinima(x, at, Search.Q4_K, 0, 63);
+            case Q5_K -> withMinima(x, at, Search.Q5_K, 0, 63);
             case Q6_K -> sixBits(x, at);
             case Q3_K -> threeBits(x, at);
-            case Q2_K -> twoBits(x, at);
+            case Q2_K -> withMinima(x, at, Search.Q2_K, 80, 15);
             case MXFP4 -> powerOfTwo(x, at);
             case IQ4_NL -> codes(x, at);
             case IQ4_XS -> codesWithScales(x, at);
@@ -115,31 +115,46 @@ final class BlockQuantiser {
         }
     }
 
-    /** Q4_K and Q5_K: scales and minima of 32 weights each, rounded to 6 bits, then the weights rounded by these. */
-    private void withMinima(float[] x, int at, Search by) {
+    /**
+     * Q2_K, Q4_K and Q5_K: scales and minima of parts, rounded to integers, then the weights rounded by these.
+     *
+     * @param halves where the factors of scales and minima are
+     * @param mostScale the largest integer of a scale or minimum, of 4 or 6 bits
+     */
+    private void withMinima(float[] x, int at, Search by, int halves, int mostScale) {
+        int count = by.count();
+        boolean isFourBits = mostScale == 15;
         float largestScale = 0;
         float largestMinimum = 0;
-        for (int part = 0; part < 8; part++) {
-            scales[part] = rounding.affine(x, at + part * 32, by);
+        for (int part = 0; part < 256 / count; part++) {
+            scales[part] = rounding.affine(x, at + part * count, by);
             minima[part] = rounding.minimum();
             largestScale = Math.max(largestScale, scales[part]);
             largestMinimum = Math.max(largestMinimum, minima[part]);
         }
-        float d = setHalf(0, largestScale / 63);
-        float dmin = setHalf(2, largestMinimum / 63);
-        float inverseScale = largestScale > 0 ? 63 / largestScale : 0;
-        float inverseMinimum = largestMinimum > 0 ? 63 / largestMinimum : 0;
-        for (int part = 0; part < 8; part++) {
-            int scale = BlockRounding.nearest(inverseScale * scales[part], 0, 63);
-            int minimum = BlockRounding.nearest(inverseMinimum * minima[part], 0, 63);
-            storeScale(part, scale, minimum);
+        float d = setHalf(halves, largestScale / mostScale);
+        float dmin = setHalf(halves + 2, largestMinimum / mostScale);
+        float inverseScale = largestScale > 0 ? mostScale / largestScale : 0;
+        float inverseMinimum = largestMinimum > 0 ? mostScale / largestMinimum : 0;
+        for (int part = 0; part < 256 / count; part++) {
+            int scale = BlockRounding.nearest(inverseScale * scales[part], 0, mostScale);
+            int minimum = BlockRounding.nearest(inverseMinimum * minima[part], 0, mostScale);
+            if (isFourBits) {
+                block[part] = (byte) (scale | minimum << 4);
+            } else {
+                storeScale(part, scale, minimum);
+            }
             float step = d * scale;
             float offset = dmin * minimum;
-            for (int i = part * 32; i < part * 32 + 32; i++) {
+            for (int i = part * count; i < part * count + count; i++) {
                 quants[i] = step == 0 ? 0 : BlockRounding.nearest((x[at + i] + offset) / step, 0, by.most());
             }
         }
-        storeQuants(by == Search.Q5_K);
+        if (isFourBits) {
+            storePairsOfBits(16);
+        } else {
+            storeQuants(by == Search.Q5_K);
+        }
     }
 
     private void storeScale(int part, int scale, int minimum) {
@@ -211,31 +226,6 @@ final class BlockQuantiser {
             }
         }
         storePairsOfBits(32);
-    }
-
-    private void twoBits(float[] x, int at) {
-        float largestScale = 0;
-        float largestMinimum = 0;
-        for (int part = 0; part < 16; part++) {
-            scales[part] = rounding.affine(x, at + part * 16, Search.Q2_K);
-            minima[part] = rounding.minimum();
-            largestScale = Math.max(largestScale, scales[part]);
-            largestMinimum = Math.max(largestMinimum, minima[part]);
-        }
-        float d = setHalf(80, largestScale / 15);
-        float dmin = setHalf(82, largestMinimum / 15);
-        float inverseScale = largestScale > 0 ? 15 / largestScale : 0;
-        float inverseMinimum = largestMinimum > 0 ? 15 / largestMinimum : 0;
-        for (int part = 0; part < 16; part++) {
-            int scale = BlockRounding.nearest(inverseScale * scales[part], 0, 15);
-            int minimum = BlockRounding.nearest(inverseMinimum * minima[part], 0, 15);
-            block[part] = (byte) (scale | minimum << 4);
-            float step = d * scale;
-            for (int i = part * 16; i < part * 16 + 16; i++) {
-                quants[i] = step == 0 ? 0 : BlockRounding.nearest((x[at + i] + dmin * minimum) / step, 0, 3);
-            }
-        }
-        storePairsOfBits(16);
     }
 
     private void storePairsOfBits(int at) {
