@@ -137,7 +137,7 @@ public final class Finetune implements Callable<Integer> {
         return 0;
     }
 
-    /** What is trained. */
+    /** The model that is trained. */
     enum Kind {
         EMBEDDING,
         RERANKER

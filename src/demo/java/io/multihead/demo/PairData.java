@@ -88,7 +88,7 @@ record PairData(List<Pair> trained, List<Pair> heldOut) {
         return (double) found / heldOut.size();
     }
 
-    /** Returns the share of these anchors whose own positive a cross-encoder puts before the others of its {@link #candidates}. */
+    /** Returns the share of held-out anchors whose positive has the highest score by a cross-encoder of all their {@link #candidates}. */
     double recall(Compute cpu, List<List<String>> candidates, BertCrossEncoder reranker) {
         int found = 0;
         for (int i = 0; i < heldOut.size(); i++) {

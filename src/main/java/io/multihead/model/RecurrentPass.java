@@ -21,7 +21,7 @@ abstract class RecurrentPass {
     /** Floats of a token's gates, the decay and the rate, for each of the kernels. */
     private static final int GATES = DeltaRule.GATES;
 
-    /** Tokens whose values are copied together: so many stay in L1 beside a panel. */
+    /** Tokens whose values are copied together: these stay in L1 beside a panel. */
     private static final int BLOCK = 64;
 
     private static final FloatsKey VALUES = new FloatsKey();

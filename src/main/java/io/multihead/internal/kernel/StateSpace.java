@@ -128,7 +128,7 @@ public final class StateSpace {
         y1.intoArray(values, value + COUNT);
     }
 
-    /** Computes two vectors of columns of two tokens: four sums are as many as two units of four cycles each keep busy. */
+    /** Computes two vectors of columns of two tokens: four independent sums hide a part of the latency of multiply-adds. */
     private static void pair(
             float[] state,
             int s0,
