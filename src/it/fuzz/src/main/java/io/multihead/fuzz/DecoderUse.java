@@ -51,6 +51,10 @@ final class DecoderUse {
             if (!Oracle.accepts("", () -> append(session, prompt))) {
                 return;
             }
+            if (session.length() == 0) {
+                refusesNoTokens(session);
+                return;
+            }
             Oracle.accepts("", () -> {
                 GeneratedText text = session.generate(FEW);
                 Oracle.require(text.tokens().size() <= TOKENS, text.tokens().size() + " tokens");
@@ -58,6 +62,18 @@ final class DecoderUse {
         } catch (ArithmeticException notFinite) {
             Oracle.require(!finiteWeights, String.valueOf(notFinite.getMessage()));
         }
+    }
+
+    /** A prompt may have no tokens: a template may print nothing, and a vocabulary may know no character of a text. */
+    private static void refusesNoTokens(Session session) {
+        try {
+            session.generate(FEW);
+        } catch (IllegalStateException expected) {
+            String message = expected.getMessage();
+            Oracle.require("session: no tokens; expected a prompt".equals(message), "message: " + message);
+            return;
+        }
+        throw new AssertionError("generated after no tokens");
     }
 
     /** Errors of templates have a form of their own: the line of the template in place of a value. */
