@@ -78,6 +78,12 @@ public final class Serve implements Callable<Integer> {
     private int timeout;
 
     @Option(
+            names = "--warm-up",
+            description = "seconds of own prompts before the first request; 0 for none (default: ${DEFAULT-VALUE})",
+            defaultValue = "2")
+    private int warmUp;
+
+    @Option(
             names = "--cache",
             description = "keys and values: ${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE})",
             defaultValue = "F16")
@@ -149,6 +155,7 @@ public final class Serve implements Callable<Integer> {
         require("--sessions", sessions, 1, MOST);
         require("--queue", queue, 0, MOST);
         require("--timeout", timeout, 1, Integer.MAX_VALUE);
+        require("--warm-up", warmUp, 0, Integer.MAX_VALUE);
         Metrics metrics = new Metrics();
         HttpApi http =
                 new HttpApi(new InetSocketAddress(host, port), metrics, apiKey); // fails before models are loaded
@@ -161,6 +168,13 @@ public final class Serve implements Callable<Integer> {
             http.text(
                     "/metrics",
                     () -> metrics.text(room.running(), room.waiting(), texts == null ? null : texts.sessions()));
+            if (loaded.model != null) {
+                WarmUp.run(
+                        loaded.model,
+                        sessionOptions(loaded.model),
+                        Duration.ofSeconds(warmUp),
+                        () -> stopped.getCount() == 0);
+            }
             http.start();
             address = http.address();
             spec.commandLine()
@@ -207,11 +221,7 @@ public final class Serve implements Callable<Integer> {
         LanguageModel language = model == null ? null : LanguageModel.load(cpu, model);
         Sessions opened = null;
         if (language != null) {
-            int tokens = context == null ? Math.min(language.contextTokens(), 4096) : context;
-            opened = language.sessions(SessionOptions.DEFAULT
-                    .withContextTokens(tokens)
-                    .withSessions(sessions)
-                    .withCacheFormat(cache));
+            opened = language.sessions(sessionOptions(language));
         }
         return new Loaded(
                 language,
@@ -219,6 +229,14 @@ public final class Serve implements Callable<Integer> {
                 embed == null ? null : SentenceEncoder.load(cpu, embed),
                 rerank == null ? null : Reranker.load(cpu, rerank),
                 new Room(sessions, queue, Duration.ofSeconds(timeout)));
+    }
+
+    private SessionOptions sessionOptions(LanguageModel language) {
+        int tokens = context == null ? Math.min(language.contextTokens(), 4096) : context;
+        return SessionOptions.DEFAULT
+                .withContextTokens(tokens)
+                .withSessions(sessions)
+                .withCacheFormat(cache);
     }
 
     private @Nullable TextApi texts(HttpApi http, Loaded loaded, Metrics metrics) throws IOException {

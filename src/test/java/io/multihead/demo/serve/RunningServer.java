@@ -32,6 +32,9 @@ final class RunningServer implements AutoCloseable {
         if (!all.contains("--threads")) {
             all.addAll(List.of("--threads", "1"));
         }
+        if (!all.contains("--warm-up")) {
+            all.addAll(List.of("--warm-up", "0"));
+        }
         run = CompletableFuture.supplyAsync(
                 () -> serve.run(new PrintWriter(err, true), all.toArray(String[]::new)),
                 task -> new Thread(task).start());

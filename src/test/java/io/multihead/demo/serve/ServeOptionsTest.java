@@ -25,10 +25,14 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class ServeOptionsTest {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -152,9 +156,42 @@ class ServeOptionsTest {
     }
 
     @Test
+    void aWarmUpChangesNoAnswerAndNoCount() throws Exception {
+        String body = "{\"prompt\": \"ab\", \"max_tokens\": 4, \"seed\": 1}";
+        List<JsonNode> choices = new ArrayList<>();
+        for (String seconds : List.of("0", "1")) {
+            try (RunningServer server = new RunningServer("--model", model(), "--warm-up", seconds)) {
+                assertTrue(server.get("/metrics").body().contains("multihead_prompt_tokens_total 0\n"));
+                choices.add(server.json(server.post("/v1/completions", body)).get("choices"));
+            }
+        }
+        assertEquals(choices.get(0), choices.get(1));
+    }
+
+    /** Contexts that are smaller than the text, and have room for several. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 40, 500, 2000})
+    void aWarmUpFillsItsContextAgainAndAgainAndEndsWhenTheServerIsStopped(int context) throws Exception {
+        Path file = folder.resolve("small.gguf");
+        FamilyModel.writeChat(file, "", 2000);
+        SessionOptions options =
+                SessionOptions.DEFAULT.withContextTokens(context).withSessions(2);
+        AtomicInteger questions = new AtomicInteger();
+        try (Compute cpu = Compute.serial();
+                LanguageModel model = LanguageModel.load(cpu, file)) {
+            WarmUp.run(model, options, Duration.ofDays(1), () -> questions.incrementAndGet() > 20);
+        }
+        assertTrue(questions.get() > 20, "ended after " + questions);
+    }
+
+    @Test
     void wrongOptionsAreNamed() {
         assertEquals(2, new Serve().run(new PrintWriter(err, true)));
         assertTrue(err.toString().startsWith("--model, --embed or --rerank: absent"), err.toString());
+        err.getBuffer().setLength(0);
+        String[] negative = {"--model", "nosuch.gguf", "--warm-up", "-1"};
+        assertEquals(2, new Serve().run(new PrintWriter(err, true), negative));
+        assertTrue(err.toString().startsWith("--warm-up: -1; expected 0 to "), err.toString());
         err.getBuffer().setLength(0);
         assertEquals(1, new Serve().run(new PrintWriter(err, true), "--model", "nosuch.gguf", "--port", "0"));
         assertTrue(err.toString().contains("nosuch.gguf"), err.toString());
