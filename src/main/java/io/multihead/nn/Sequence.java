@@ -206,16 +206,31 @@ public final class Sequence implements Layer {
             Tensor dy,
             @Nullable Tensor dx,
             Map<String, Tensor> gradients) {
+        int first = dx == null ? firstTrained(gradients) : 0;
         try (TensorArena even = TensorArena.ofCall(cpu);
                 TensorArena odd = new TensorArena(cpu)) {
             Tensor upstream = dy;
-            for (int i = layers.size() - 1; i > 0; i--) {
+            for (int i = layers.size() - 1; i > first; i--) {
                 Tensor down = fresh(i, even, odd).f32(inputs.get(i).toArray());
                 passes.get(i).backward(upstream, down, Gradients.under(prefixes.get(i), gradients));
                 upstream = down;
             }
-            passes.get(0).backward(upstream, dx, Gradients.under(prefixes.get(0), gradients));
+            passes.get(first).backward(upstream, dx, Gradients.under(prefixes.get(first), gradients));
         }
+    }
+
+    /** Returns the first layer of which a parameter has a gradient, or the last layer: gradients need not go further back. */
+    private int firstTrained(Map<String, Tensor> gradients) {
+        int first = 0;
+        while (first < layers.size() - 1 && !isTrained(first, gradients)) {
+            first++;
+        }
+        return first;
+    }
+
+    private boolean isTrained(int layer, Map<String, Tensor> gradients) {
+        String prefix = prefixes.get(layer);
+        return layers.get(layer).parameters().keySet().stream().anyMatch(name -> gradients.containsKey(prefix + name));
     }
 
     private static Tensor output(TensorArena arena, Layer layer, Tensor input) {

@@ -45,11 +45,12 @@ final class StatePass implements AutoCloseable {
 
     /** Adds the gradients of parameters, given those of the states. */
     void backward(Tensor stateGradient, Map<String, Tensor> gradients) {
-        Tensor down = like(states);
+        boolean trained = tables.keySet().stream().anyMatch(gradients::containsKey);
+        Tensor down = trained ? like(states) : null; // else gradients end at the first layer that has some
         pass.backward(stateGradient, down, gradients);
         tables.forEach((name, table) -> {
             Tensor own = gradients.get(name);
-            if (own != null) {
+            if (own != null && down != null) {
                 table.backward(cpu, ids(name), down, own);
             }
         });
