@@ -5,13 +5,11 @@ import io.multihead.format.GgufType;
 import io.multihead.format.GgufValue;
 import io.multihead.format.GgufWriter;
 import io.multihead.format.Safetensors;
-import io.multihead.format.SafetensorsFolder;
 import io.multihead.gemm.Activation;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.internal.base.JsonWriter;
-import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.load.ModelFolder;
 import io.multihead.internal.nn.InitialTensors;
 import io.multihead.model.Block;
@@ -41,8 +39,6 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
-import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -130,26 +126,13 @@ public final class LlamaLayers {
      */
     public static LlamaLayers load(Arena arena, Path folder) throws IOException {
         Checks.notNull(arena, "arena");
-        Checks.folder(Checks.notNull(folder, "folder"), "expected a folder that transformers wrote");
-        LlamaSizes sizes = ModelFolder.config(folder, LlamaSizes::read);
-        try (Arena mapped = Arena.ofConfined()) {
-            SafetensorsFolder weights = SafetensorsFolder.map(mapped, folder);
-            return Checks.in(folder, () -> {
-                Set<String> left = new TreeSet<>(weights.names());
-                left.removeIf(
-                        name -> name.endsWith(".rotary_emb.inv_freq") || sizes.tied() && name.equals(HEAD + WEIGHT));
-                Map<String, Tensor> copies = new LinkedHashMap<>();
-                shapes(sizes).forEach((name, shape) -> copies.put(name, Tensor.allocate(arena, DType.F32, shape)));
-                views(sizes, copies).forEach((name, to) -> {
-                    Tensor from = left.remove(name) ? weights.get(name) : null;
-                    TensorChecks.requireParameter(from, name, to.shape()).copyTo(to);
-                });
-                if (!left.isEmpty()) {
-                    throw Checks.fail("weights", left.iterator().next(), "expected those of a Llama alone");
-                }
-                return new LlamaLayers(sizes, folder, copies);
-            });
-        }
+        return LlamaWeights.read(folder, (sizes, weights) -> {
+            Map<String, Tensor> copies = new LinkedHashMap<>();
+            shapes(sizes).forEach((name, shape) -> copies.put(name, Tensor.allocate(arena, DType.F32, shape)));
+            views(sizes, copies)
+                    .forEach((name, to) -> weights.take(name, to.shape()).copyTo(to));
+            return new LlamaLayers(sizes, folder, copies);
+        });
     }
 
     private static Map<String, Shape> shapes(LlamaSizes sizes) {

@@ -1,11 +1,8 @@
 package io.multihead.train;
 
-import io.multihead.format.SafetensorsFolder;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.gemm.WeightFormat;
 import io.multihead.internal.base.Checks;
-import io.multihead.internal.call.TensorChecks;
-import io.multihead.internal.load.ModelFolder;
 import io.multihead.internal.load.PeftSettings;
 import io.multihead.internal.nn.InitialTensors;
 import io.multihead.nn.Embedding;
@@ -81,12 +78,7 @@ public final class LoraLlama {
     public static LoraLlama load(Arena arena, Path folder, LoraAdapter.Config config, long seed) throws IOException {
         Checks.notNull(arena, "arena");
         Checks.notNull(config, "config");
-        Checks.folder(Checks.notNull(folder, "folder"), "expected a folder that transformers wrote");
-        LlamaSizes sizes = ModelFolder.config(folder, LlamaSizes::read);
-        try (Arena mapped = Arena.ofConfined()) {
-            SafetensorsFolder weights = SafetensorsFolder.map(mapped, folder);
-            return Checks.in(folder, () -> new Maker(arena, sizes, weights, config, seed).make());
-        }
+        return LlamaWeights.read(folder, (sizes, weights) -> new Maker(arena, sizes, weights, config, seed).make());
     }
 
     /**
@@ -132,23 +124,20 @@ public final class LoraLlama {
     private static final class Maker {
         private final Arena arena;
         private final LlamaSizes sizes;
-        private final SafetensorsFolder weights;
+        private final LlamaWeights weights;
         private final LoraAdapter.Config config;
         private final WeightFormat format;
         private final InitialTensors random;
-        private final Set<String> left;
         private final Set<String> modules;
         private long bytes;
 
-        Maker(Arena arena, LlamaSizes sizes, SafetensorsFolder weights, LoraAdapter.Config config, long seed) {
+        Maker(Arena arena, LlamaSizes sizes, LlamaWeights weights, LoraAdapter.Config config, long seed) {
             this.arena = arena;
             this.sizes = sizes;
             this.weights = weights;
             this.config = config;
             format = config.frozen() == null ? WeightFormat.F32 : WeightFormat.of(config.frozen());
             random = new InitialTensors(seed, arena);
-            left = new TreeSet<>(weights.names());
-            left.removeIf(name -> name.endsWith(".rotary_emb.inv_freq") || sizes.tied() && name.equals(HEAD));
             modules = new TreeSet<>(config.modules());
         }
 
@@ -162,9 +151,6 @@ public final class LoraLlama {
             Tensor head = sizes.tied() ? words : take(HEAD, sizes.vocabulary(), sizes.dim());
             PackedWeights packedHead = PackedWeights.ofOutputRows(arena, head);
             bytes += packedHead.bytes();
-            if (!left.isEmpty()) {
-                throw Checks.fail("weights", left.iterator().next(), "expected those of a Llama alone");
-            }
             if (!modules.isEmpty()) {
                 throw Checks.fail(
                         "modules", modules.iterator().next(), "expected the last part of a projection's name");
@@ -217,8 +203,7 @@ public final class LoraLlama {
         }
 
         private Tensor take(String name, long... dims) {
-            Tensor found = left.remove(name) ? weights.get(name) : null;
-            return TensorChecks.requireParameter(found, name, Shape.of(dims));
+            return weights.take(name, Shape.of(dims));
         }
     }
 }
