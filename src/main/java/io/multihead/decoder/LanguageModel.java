@@ -86,7 +86,7 @@ public final class LanguageModel implements AutoCloseable {
         Checks.notNull(cpu, "cpu");
         Checks.notNull(path, "path");
         Checks.notNull(options, "options");
-        Loading loading = Loading.adapted(cpu, options.adapter()).withEightBitInputs(options.eightBitInputs());
+        Loading loading = Loading.of(cpu, null, options.adapter()).withEightBitInputs(options.eightBitInputs());
         try {
             Checks.exists(path, EXPECTED);
             LoadedDecoder loaded = Files.isDirectory(path)

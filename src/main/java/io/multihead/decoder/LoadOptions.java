@@ -50,8 +50,9 @@ public record LoadOptions(
      * {@return these options with low-rank adapters that PEFT or {@code io.multihead.train.LoraAdapter} wrote}
      *
      * <p>They are merged into the matrices of a folder's model: {@code W + alpha / rank B A}, or by the root of the rank where
-     * {@code use_rslora} is set, summed in f32 and rounded once to the type that W is stored in. Patterns of ranks and alphas are obeyed. DoRA,
-     * biases, whole modules and other kinds of adapters are refused by name; so is a GGUF file.
+     * {@code use_rslora} is set, summed in f32 and rounded once to the type that W is stored in. Patterns of ranks and alphas are obeyed, and
+     * modules that are saved whole beside adapters take the place of the model's own. DoRA, biases and other kinds of adapters are refused by
+     * name; so is a GGUF file.
      *
      * @param folder with {@code adapter_config.json} and {@code adapter_model.safetensors}, or null for none
      */

@@ -73,6 +73,7 @@ final class EncoderGguf {
 
     /** Reads a cross-encoder; the activation is the default of sentence-transformers. */
     static RerankerFolder.Loaded loadReranker(Loading loading, Path path) throws IOException {
+        loading.requireNoAdapter(path, "a GGUF file");
         return EncoderCore.orClose(loading::close, () -> {
             Gguf file = Gguf.map(loading.arena(), path);
             return Checks.in(path, () -> loadReranker(loading, path, file));

@@ -74,7 +74,7 @@ public final class Reranker implements AutoCloseable {
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static Reranker load(Compute cpu, Path path) throws IOException {
-        return load(Loading.of(Checks.notNull(cpu, "cpu")), path);
+        return load(cpu, path, EncoderLoadOptions.DEFAULT);
     }
 
     /**
@@ -91,15 +91,27 @@ public final class Reranker implements AutoCloseable {
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static Reranker load(Compute cpu, Path path, WeightFormat format) throws IOException {
-        return load(Loading.of(Checks.notNull(cpu, "cpu"), Checks.notNull(format, "format")), path);
+        return load(cpu, path, EncoderLoadOptions.DEFAULT.withFormat(Checks.notNull(format, "format")));
     }
 
-    private static Reranker load(Loading loading, Path path) throws IOException {
+    /**
+     * Does the same with options, such as low-rank adapters.
+     *
+     * @param cpu threads of this and every call; stays the caller's
+     * @param path the model's folder, or a GGUF file of llama.cpp's
+     * @param options how
+     * @return the reranker
+     * @throws IOException if a file is missing or cannot be read
+     * @throws IllegalArgumentException as the other methods do, or if adapters are of another kind or model; the message names the setting
+     * @throws IllegalStateException if {@code cpu} is closed
+     */
+    public static Reranker load(Compute cpu, Path path, EncoderLoadOptions options) throws IOException {
+        Checks.notNull(cpu, "cpu");
         Checks.notNull(path, "path");
+        Loading loading = Checks.notNull(options, "options").begin(cpu);
         RerankerFolder.Loaded loaded =
                 EncoderGguf.is(path) ? EncoderGguf.loadReranker(loading, path) : RerankerFolder.load(loading, path);
-        EncoderCore core = loaded.core();
-        return core.orClose(() -> Checks.in(path, () -> of(loaded)));
+        return loaded.core().orClose(() -> Checks.in(path, () -> of(loaded)));
     }
 
     /**

@@ -88,7 +88,7 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static SentenceEncoder load(Compute cpu, Path path) throws IOException {
-        return load(Loading.of(Checks.notNull(cpu, "cpu")), path);
+        return load(cpu, path, EncoderLoadOptions.DEFAULT);
     }
 
     /**
@@ -105,26 +105,24 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static SentenceEncoder load(Compute cpu, Path path, WeightFormat format) throws IOException {
-        return load(Loading.of(Checks.notNull(cpu, "cpu"), Checks.notNull(format, "format")), path);
+        return load(cpu, path, EncoderLoadOptions.DEFAULT.withFormat(Checks.notNull(format, "format")));
     }
 
     /**
-     * Loads a folder as {@link #load(Compute, Path)} does, with low-rank adapters that PEFT or {@code io.multihead.train.LoraAdapter} wrote merged
-     * into its matrices, as {@link io.multihead.decoder.LoadOptions#withAdapter} has it.
+     * Does the same with options, such as low-rank adapters.
      *
      * @param cpu threads of this and every call; stays the caller's
-     * @param path the model's folder
-     * @param adapter the folder with {@code adapter_config.json} and {@code adapter_model.safetensors}
+     * @param path the model's folder, or a GGUF file of llama.cpp's
+     * @param options how
      * @return the encoder
      * @throws IOException if a file is missing or cannot be read
-     * @throws IllegalArgumentException as that method does, or if adapters are of another kind or model; the message names the setting
+     * @throws IllegalArgumentException as the other methods do, or if adapters are of another kind or model; the message names the setting
+     * @throws IllegalStateException if {@code cpu} is closed
      */
-    public static SentenceEncoder loadAdapted(Compute cpu, Path path, Path adapter) throws IOException {
-        return load(Loading.adapted(Checks.notNull(cpu, "cpu"), Checks.notNull(adapter, "adapter")), path);
-    }
-
-    private static SentenceEncoder load(Loading loading, Path path) throws IOException {
+    public static SentenceEncoder load(Compute cpu, Path path, EncoderLoadOptions options) throws IOException {
+        Checks.notNull(cpu, "cpu");
         Checks.notNull(path, "path");
+        Loading loading = Checks.notNull(options, "options").begin(cpu);
         return of(EncoderGguf.is(path) ? EncoderGguf.load(loading, path) : EncoderFolder.load(loading, path));
     }
 

@@ -48,7 +48,7 @@ public final class SparseEncoder implements AutoCloseable {
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static SparseEncoder load(Compute cpu, Path folder) throws IOException {
-        return load(Loading.of(Checks.notNull(cpu, "cpu")), folder);
+        return load(cpu, folder, EncoderLoadOptions.DEFAULT);
     }
 
     /**
@@ -65,11 +65,25 @@ public final class SparseEncoder implements AutoCloseable {
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static SparseEncoder load(Compute cpu, Path folder, WeightFormat format) throws IOException {
-        return load(Loading.of(Checks.notNull(cpu, "cpu"), Checks.notNull(format, "format")), folder);
+        return load(cpu, folder, EncoderLoadOptions.DEFAULT.withFormat(Checks.notNull(format, "format")));
     }
 
-    private static SparseEncoder load(Loading loading, Path folder) throws IOException {
-        EncoderGguf.refuse(Checks.notNull(folder, "folder"), "no head for masked words");
+    /**
+     * Does the same with options, such as low-rank adapters.
+     *
+     * @param cpu threads of this and every call; stays the caller's
+     * @param folder the model's folder
+     * @param options how
+     * @return the encoder
+     * @throws IOException if a file is missing or cannot be read
+     * @throws IllegalArgumentException as the other methods do, or if adapters are of another kind or model; the message names the setting
+     * @throws IllegalStateException if {@code cpu} is closed
+     */
+    public static SparseEncoder load(Compute cpu, Path folder, EncoderLoadOptions options) throws IOException {
+        Checks.notNull(cpu, "cpu");
+        Checks.notNull(folder, "folder");
+        Loading loading = Checks.notNull(options, "options").begin(cpu);
+        EncoderGguf.refuse(folder, "no head for masked words");
         return of(SparseFolder.load(loading, folder));
     }
 

@@ -242,6 +242,9 @@ public final class LoraAdapter {
     private static Config read(JsonObject json, @Nullable BlockType frozen) {
         PeftSettings settings = PeftSettings.read(json);
         json.require("use_rslora", false);
+        if (!settings.saved().isEmpty()) {
+            throw json.fail("modules_to_save", "none");
+        }
         for (String pattern : List.of("rank_pattern", "alpha_pattern")) {
             if (json.has(pattern) && !json.object(pattern).names().isEmpty()) {
                 throw json.fail(pattern, "none");

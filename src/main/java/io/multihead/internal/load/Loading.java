@@ -34,10 +34,10 @@ public record Loading(
         return of(cpu, null);
     }
 
-    /** Begins with an arena of its own, for weights as they are stored with adapters of a folder, or with none where it is null. */
-    public static Loading adapted(Compute cpu, @Nullable Path folder) throws IOException {
-        PeftAdapter adapter = folder == null ? null : PeftAdapter.read(folder);
-        return new Loading(cpu, new SlabArena(), null, false, adapter);
+    /** Begins with an arena of its own, for weights in a format or as they are stored, with adapters of a folder or without. */
+    public static Loading of(Compute cpu, @Nullable WeightFormat format, @Nullable Path adapter) throws IOException {
+        PeftAdapter read = adapter == null ? null : PeftAdapter.read(adapter);
+        return new Loading(cpu, new SlabArena(), format, false, read);
     }
 
     /** Begins with an arena of its own, for weights that are rounded to a format. */

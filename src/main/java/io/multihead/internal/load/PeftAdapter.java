@@ -18,24 +18,54 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
 
-/** Low-rank adapters of PEFT, which are merged into the matrices of a model while it is loaded. */
+/** Low-rank adapters of PEFT, and modules that are saved beside them, which are merged into the weights of a model while it is loaded. */
 public final class PeftAdapter {
     private static final String WEIGHT = ".weight";
 
     private final Path folder;
-    private final Map<String, Pair> pairs;
+    private final Map<String, Change> changes;
+
+    /** A change of one weight. */
+    private interface Change {
+        Shape shape();
+
+        /** Returns the weight that takes the place of a model's own. */
+        Tensor of(Compute cpu, Tensor own);
+    }
 
     /** An adapter of one matrix. */
-    private record Pair(Tensor a, Tensor b, double scale) {
-        Shape shape() {
+    private record Pair(Tensor a, Tensor b, double scale) implements Change {
+        @Override
+        public Shape shape() {
             return Shape.of(b.dim(0), a.dim(1));
+        }
+
+        @Override
+        public Tensor of(Compute cpu, Tensor own) {
+            Tensor sum = own.copy(Arena.ofAuto(), own.dtype());
+            Gemm.multiply(cpu, b, a, sum, GemmOptions.DEFAULT.withFactors((float) scale, 1));
+            return sum;
         }
     }
 
-    private PeftAdapter(Path folder, Map<String, Pair> pairs) {
+    /** A weight of a module that is saved whole. */
+    private record Whole(Tensor weight) implements Change {
+        @Override
+        public Shape shape() {
+            return weight.shape();
+        }
+
+        @Override
+        public Tensor of(Compute cpu, Tensor own) {
+            return weight;
+        }
+    }
+
+    private PeftAdapter(Path folder, Map<String, Change> changes) {
         this.folder = folder;
-        this.pairs = pairs;
+        this.changes = changes;
     }
 
     /**
@@ -49,14 +79,21 @@ public final class PeftAdapter {
         Path file = folder.resolve(PeftSettings.WEIGHTS);
         try (Arena mapped = Arena.ofConfined()) {
             Safetensors saved = Safetensors.map(mapped, file);
-            return new PeftAdapter(folder, Checks.in(file, () -> pairs(settings, saved)));
+            return new PeftAdapter(folder, Checks.in(file, () -> changes(settings, saved)));
         }
     }
 
-    private static Map<String, Pair> pairs(PeftSettings settings, Safetensors saved) {
-        Map<String, Pair> pairs = new LinkedHashMap<>();
+    private static Map<String, Change> changes(PeftSettings settings, Safetensors saved) {
+        Map<String, Change> changes = new LinkedHashMap<>();
         Set<String> left = new TreeSet<>(saved.names());
         for (String name : saved.names()) {
+            if (name.startsWith(PeftSettings.PREFIX) && settings.isSaved(name)) {
+                Tensor whole = TensorChecks.requireParameter(saved.get(name), name, saved.shape(name));
+                changes.put(
+                        name.substring(PeftSettings.PREFIX.length()),
+                        new Whole(whole.copy(Arena.ofAuto(), whole.dtype())));
+                left.remove(name);
+            }
             if (!name.startsWith(PeftSettings.PREFIX) || !name.endsWith(PeftSettings.A)) {
                 continue;
             }
@@ -72,37 +109,37 @@ public final class PeftAdapter {
             TensorChecks.requireParameter(a, name, Shape.of(rank, a.dim(-1)));
             TensorChecks.requireParameter(b, stem + PeftSettings.B, Shape.of(b == null ? rank : b.dim(0), rank));
             Arena arena = Arena.ofAuto();
-            pairs.put(
-                    module,
+            changes.put(
+                    module + WEIGHT,
                     new Pair(
                             a.copy(arena, DType.F32),
                             Checks.notNull(b, stem).copy(arena, DType.F32),
                             settings.scaleOf(module)));
         }
-        if (!left.isEmpty() || pairs.isEmpty()) {
+        if (!left.isEmpty() || changes.isEmpty()) {
             String first = left.isEmpty() ? "none" : left.iterator().next();
             throw Checks.fail("adapters", first, "expected lora_A and lora_B of matrices");
         }
-        return pairs;
+        return changes;
     }
 
     /**
      * Returns a model's weights with these adapters added: {@code W + scale B A}, summed in f32 and rounded once to the type that W has, as
-     * PEFT merges them.
+     * PEFT merges them; and with modules that are saved whole in the place of the model's own.
      *
      * @param cpu multiplies
      * @param weights of transformers' names, perhaps after a prefix that the adapters' names lack, or without one that they have
      * @throws IllegalArgumentException if there is no such matrix, or it has another shape; the message names the folder and the module
      */
     public WeightSource into(Compute cpu, WeightSource weights) {
-        Map<String, Pair> stored = new LinkedHashMap<>();
+        Map<String, Change> stored = new LinkedHashMap<>();
         Checks.in(folder, () -> {
-            pairs.forEach((module, pair) -> {
-                String name = stored(module + WEIGHT, weights.names());
-                if (!weights.shape(name).equals(pair.shape())) {
-                    throw Checks.fail(module, "adapter of shape " + pair.shape(), "expected " + weights.shape(name));
+            changes.forEach((weight, change) -> {
+                String name = stored(weight, weights.names());
+                if (!weights.shape(name).equals(change.shape())) {
+                    throw Checks.fail(weight, "adapter of shape " + change.shape(), "expected " + weights.shape(name));
                 }
-                stored.put(name, pair);
+                stored.put(name, change);
             });
             return stored;
         });
@@ -122,8 +159,20 @@ public final class PeftAdapter {
         return like.getFirst();
     }
 
-    /** The weights of a model, some of them with adapters. */
-    private record Merged(Compute cpu, WeightSource weights, Map<String, Pair> pairs) implements WeightSource {
+    /** The weights of a model, some of them with adapters. The last sum is kept for its other rows, as of queries, keys and values in one matrix. */
+    private static final class Merged implements WeightSource {
+        private final Compute cpu;
+        private final WeightSource weights;
+        private final Map<String, Change> changes;
+        private @Nullable String last;
+        private @Nullable StoredWeight lastSum;
+
+        Merged(Compute cpu, WeightSource weights, Map<String, Change> changes) {
+            this.cpu = cpu;
+            this.weights = weights;
+            this.changes = changes;
+        }
+
         @Override
         public Set<String> names() {
             return weights.names();
@@ -131,15 +180,17 @@ public final class PeftAdapter {
 
         @Override
         public StoredWeight get(String name, Shape expected) {
+            if (lastSum != null && name.equals(last)) {
+                return lastSum;
+            }
             StoredWeight own = weights.get(name, expected);
-            Pair pair = pairs.get(name);
-            if (pair == null || !own.isFloating()) {
+            Change change = changes.get(name);
+            if (change == null || !own.isFloating()) {
                 return own; // other types are refused by those who take it
             }
-            Tensor numbers = own.plain();
-            Tensor sum = numbers.copy(Arena.ofAuto(), numbers.dtype());
-            Gemm.multiply(cpu, pair.b, pair.a, sum, GemmOptions.DEFAULT.withFactors((float) pair.scale, 1));
-            return StoredWeight.of(sum);
+            last = name;
+            lastSum = StoredWeight.of(change.of(cpu, own.plain()));
+            return lastSum;
         }
 
         @Override

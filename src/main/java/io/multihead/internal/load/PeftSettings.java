@@ -15,9 +15,15 @@ import org.jspecify.annotations.Nullable;
  * @param rankStabilised whether it is the factor times the root of the rank instead (Kalajdzievski 2023, "rsLoRA")
  * @param ranks by the ends of names of modules
  * @param alphas by the ends of names of modules
+ * @param saved last parts of the names of modules that are saved whole, in place of the model's own
  */
 public record PeftSettings(
-        int rank, double alpha, boolean rankStabilised, Map<String, Integer> ranks, Map<String, Double> alphas) {
+        int rank,
+        double alpha,
+        boolean rankStabilised,
+        Map<String, Integer> ranks,
+        Map<String, Double> alphas,
+        List<String> saved) {
     /** The name of the file. */
     public static final String CONFIG = "adapter_config.json";
 
@@ -49,12 +55,8 @@ public record PeftSettings(
     public static final Set<String> LATER = Set.of("lora_bias", "use_qalora");
 
     /** Settings that are lists or objects, which must be empty. */
-    private static final List<String> EMPTY = List.of(
-            "modules_to_save",
-            "layer_replication",
-            "trainable_token_indices",
-            "target_parameters",
-            "alora_invocation_tokens");
+    private static final List<String> EMPTY =
+            List.of("layer_replication", "trainable_token_indices", "target_parameters", "alora_invocation_tokens");
 
     /** How adapters were drawn, of ways that leave the model's own weights as they are. */
     private static final Set<Object> DRAWN = Set.of(true, false, "gaussian", "eva", "orthogonal");
@@ -81,7 +83,8 @@ public record PeftSettings(
                 json.number("lora_alpha"),
                 json.flag("use_rslora", false),
                 Map.copyOf(ranks),
-                Map.copyOf(alphas));
+                Map.copyOf(alphas),
+                isEmpty(json.get("modules_to_save")) ? List.of() : json.strings("modules_to_save"));
     }
 
     private static boolean isEmpty(@Nullable Object value) {
@@ -103,6 +106,11 @@ public record PeftSettings(
             }
         }
         return byName;
+    }
+
+    /** Returns whether a weight is one of a module that is saved whole. */
+    boolean isSaved(String weight) {
+        return saved.stream().anyMatch(module -> ("." + weight).contains("." + module + "."));
     }
 
     public int rankOf(String module) {

@@ -62,11 +62,12 @@ public final class MaskedHead {
                 .filter(name -> name.startsWith(prefix))
                 .collect(Collectors.toCollection(TreeSet::new));
         UnaryOperator<String> stored = name -> name.equals(WORDS) ? words : prefix + name;
-        Weights weights = new Weights(loading, WeightSource.of(files), new Weights.Naming(stored, own));
+        WeightSource source = loading.adapted(WeightSource.of(files));
+        Weights weights = new Weights(loading, source, new Weights.Naming(stored, own));
         String bias = weights.has(BIAS) ? BIAS : DECODER_BIAS;
-        requireSame(files, weights, stored, DECODER_BIAS, bias);
+        requireSame(weights, stored, DECODER_BIAS, bias);
         if (isTied) {
-            requireSame(files, weights, stored, DECODER, WORDS);
+            requireSame(weights, stored, DECODER, WORDS);
         }
         return take(weights, config, isTied);
     }
@@ -92,13 +93,12 @@ public final class MaskedHead {
     }
 
     /** Fails unless a weight that files may have under a second name is the same there. */
-    private static void requireSame(
-            SafetensorsFolder files, Weights weights, UnaryOperator<String> stored, String second, String first) {
+    private static void requireSame(Weights weights, UnaryOperator<String> stored, String second, String first) {
         if (second.equals(first) || !weights.has(second)) {
             return;
         }
-        Tensor own = files.get(stored.apply(second));
-        Tensor other = files.get(stored.apply(first));
+        Tensor own = tensor(weights, stored.apply(second));
+        Tensor other = tensor(weights, stored.apply(first));
         if (own.dtype() != other.dtype() || own.memory().mismatch(other.memory()) >= 0) {
             throw Checks.fail(
                     "tensor \"" + stored.apply(second) + "\"",
@@ -106,6 +106,10 @@ public final class MaskedHead {
                     "expected the same, as tie_word_embeddings says; versions of transformers differ in which they take");
         }
         weights.ignore(second);
+    }
+
+    private static Tensor tensor(Weights weights, String stored) {
+        return weights.source().get(stored, weights.source().shape(stored)).plain();
     }
 
     /** Returns the first layer, with its activation. */

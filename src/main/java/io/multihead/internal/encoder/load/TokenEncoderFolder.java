@@ -128,7 +128,8 @@ public final class TokenEncoderFolder {
         Path dense = modules.dense;
         if (dense == null) {
             return ModelFolder.copy(
-                    modules.transformer, file -> pack(new Weights(loading, WeightSource.of(file)), config, -1, false));
+                    modules.transformer,
+                    file -> pack(new Weights(loading, loading.adapted(WeightSource.of(file))), config, -1, false));
         }
         JsonObject settings = ModelFolder.config(dense, TokenEncoderFolder::plain);
         int outputs = Checks.in(dense, () -> settings.integer("out_features", 1, MOST));

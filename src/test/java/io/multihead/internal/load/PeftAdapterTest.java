@@ -1,0 +1,86 @@
+package io.multihead.internal.load;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.multihead.compute.Compute;
+import io.multihead.format.Safetensors;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import io.multihead.train.LoraAdapter;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Adapters of matrices that are several in one. */
+class PeftAdapterTest {
+    private static final Compute CPU = Compute.serial();
+    private static final String FUSED = "layers.0.qkv_proj.weight";
+
+    @TempDir
+    private Path folder;
+
+    /** Counts the reads of weights. */
+    private static final class Counting implements WeightSource {
+        private final Map<String, Tensor> tensors;
+        private int reads;
+
+        Counting(Map<String, Tensor> tensors) {
+            this.tensors = tensors;
+        }
+
+        @Override
+        public Set<String> names() {
+            return tensors.keySet();
+        }
+
+        @Override
+        public StoredWeight get(String name, Shape expected) {
+            reads++;
+            return StoredWeight.of(tensors.get(name));
+        }
+
+        @Override
+        public Shape shape(String name) {
+            return tensors.get(name).shape();
+        }
+
+        @Override
+        public long bytes(String name) {
+            return shape(name).elements() * Float.BYTES;
+        }
+    }
+
+    /** Rows of a matrix that are taken one after another come from one sum, W + alpha / rank B A of small integers. */
+    @Test
+    void aMatrixIsMergedOnceForAllOfItsParts() throws IOException {
+        Map<String, Tensor> base = new LinkedHashMap<>();
+        base.put(FUSED, Tensor.of(new float[] {1, 2, 3, 4, 5, 6}, 3, 2));
+        base.put("layers.0.down_proj.weight", Tensor.of(new float[] {1, 1}, 1, 2));
+        LoraAdapter.initialize(Arena.ofAuto(), base, LoraAdapter.Config.of(1, "qkv_proj"), 1)
+                .save(folder);
+        Safetensors.write(
+                folder.resolve(PeftSettings.WEIGHTS),
+                Map.of(
+                        PeftSettings.PREFIX + "layers.0.qkv_proj" + PeftSettings.A,
+                                Tensor.of(new float[] {1, -1}, 1, 2),
+                        PeftSettings.PREFIX + "layers.0.qkv_proj" + PeftSettings.B,
+                                Tensor.of(new float[] {1, 2, 3}, 3, 1)),
+                Map.of());
+        Counting source = new Counting(base);
+        WeightSource merged = PeftAdapter.read(folder).into(CPU, source);
+        float[][] expected = {{3, 0}, {7, 0}, {11, 0}};
+        for (int row = 0; row < expected.length; row++) {
+            StoredWeight whole = merged.get(FUSED, Shape.of(3, 2));
+            assertArrayEquals(expected[row], whole.rows(row, row + 1L).plain().toArray());
+        }
+        assertEquals(1, source.reads);
+        merged.get("layers.0.down_proj.weight", Shape.of(1, 2));
+        assertEquals(2, source.reads);
+    }
+}
