@@ -72,6 +72,7 @@ final class CallGrammars {
         } else {
             rules.begin(key.thoughtEnd(), !tools.isEmpty(), key.schema());
         }
-        return Checks.in("tools", () -> Grammar.ofGbnf(rules.text(), rules.schemas(), rules.tokens()));
+        return Checks.in(
+                "tools", () -> Grammar.ofGbnf(rules.text(), rules.schemas(), rules.tokens(), rules.stringMarks()));
     }
 }

@@ -48,6 +48,11 @@ final class Facts {
         return nodes.isEmpty() ? "#" : nodes.iterator().next().path();
     }
 
+    /** Returns the place of a member of a keyword, for errors. */
+    String path(String keyword, String member) {
+        return path() + "/" + keyword + "/" + member.replace("~", "~0").replace("/", "~1");
+    }
+
     /** Returns the values that are named, those alone that all schemas name; null if there is no such limit. */
     @Nullable
     List<@Nullable Object> named() {

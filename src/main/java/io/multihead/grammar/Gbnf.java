@@ -36,11 +36,14 @@ final class Gbnf {
         this.text = text;
     }
 
+    /** Sources of rules beside a text, by the names of the rules, as {@link Grammar#ofGbnf(String, Map, Map, Map)} has them. */
+    record Sources(Map<String, String> schemas, Map<String, String> tokens, Map<String, String> stringMarks) {}
+
     /** Adds the rules to a machine, those of other sources first; returns the state at which {@code root} begins. */
-    static int compile(Machine machine, String text, Map<String, String> schemas, Map<String, String> tokens) {
+    static int compile(Machine machine, String text, Sources sources) {
         Gbnf gbnf = new Gbnf(machine, text);
-        schemas.forEach(gbnf::schema);
-        tokens.forEach(gbnf::token);
+        sources.schemas.forEach((name, schema) -> gbnf.schema(name, schema, sources.stringMarks.get(name)));
+        sources.tokens.forEach(gbnf::token);
         gbnf.space(true);
         while (gbnf.at < text.length()) {
             gbnf.rule();
@@ -108,10 +111,11 @@ final class Gbnf {
         return rules.computeIfAbsent(name, key -> machine.state());
     }
 
-    private void schema(String name, String schema) {
+    private void schema(String name, String schema, @Nullable String mark) {
         byte[] bytes = schema.getBytes(StandardCharsets.UTF_8);
-        int start =
-                Checks.in(name, () -> SchemaCompiler.compile(machine, SchemaNode.of("#", Json.exact("schema", bytes))));
+        Notation notation = mark == null ? new JsonStrings(machine) : new MarkedStrings(machine, mark);
+        int start = Checks.in(
+                name, () -> SchemaCompiler.compile(notation, SchemaNode.of("#", Json.exact("schema", bytes))));
         rules.put(name, start);
         defined.add(name);
     }

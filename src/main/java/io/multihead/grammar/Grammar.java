@@ -46,7 +46,9 @@ public final class Grammar implements TokenConstraint {
     public static Grammar ofJsonSchema(String schema) {
         byte[] bytes = Checks.notNull(schema, "schema").getBytes(StandardCharsets.UTF_8);
         Machine machine = new Machine(MOST_MOVES);
-        return new Grammar(machine, SchemaCompiler.compile(machine, SchemaNode.of("#", Json.exact("schema", bytes))));
+        return new Grammar(
+                machine,
+                SchemaCompiler.compile(new JsonStrings(machine), SchemaNode.of("#", Json.exact("schema", bytes))));
     }
 
     /**
@@ -71,12 +73,41 @@ public final class Grammar implements TokenConstraint {
      * @throws IllegalArgumentException as {@link #ofGbnf(String)} and {@link #ofJsonSchema} do, or if two rules have the same name
      */
     public static Grammar ofGbnf(String text, Map<String, String> schemas, Map<String, String> tokens) {
+        return ofGbnf(text, schemas, tokens, Map.of());
+    }
+
+    /**
+     * Compiles a grammar in GBNF whose schemas may be written otherwise than as JSON: as Gemma's chat templates write the arguments of a call. Strings
+     * are between two equal marks, without escapes, and never have the mark. Names of properties have no marks, are sorted without regard to case, and
+     * have no white space, colon, comma, <code>}</code> and {@code <}. There is no other white space. Null is also {@code None}, as in Python.
+     *
+     * @param text as in {@link #ofGbnf(String, Map, Map)}
+     * @param schemas as there
+     * @param tokens as there
+     * @param stringMarks the marks of strings, by the names of the rules whose schemas are written so; a mark is a control token where a vocabulary
+     *     has it
+     * @return the grammar
+     * @throws IllegalArgumentException as {@link #ofGbnf(String, Map, Map)} does, if no schema has such a name, a mark is empty, a given string has the
+     *     mark, or a name of a property cannot be written
+     */
+    public static Grammar ofGbnf(
+            String text, Map<String, String> schemas, Map<String, String> tokens, Map<String, String> stringMarks) {
+        requireTexts(schemas, "schemas");
+        requireTexts(tokens, "tokens");
+        requireTexts(stringMarks, "stringMarks");
+        stringMarks.forEach((name, mark) -> {
+            if (!schemas.containsKey(name) || mark.isEmpty()) {
+                throw Checks.fail("stringMarks." + name, mark, "expected the name of a schema, and characters");
+            }
+        });
         Machine machine = new Machine(MOST_MOVES);
-        Checks.notNull(schemas, "schemas")
-                .forEach((name, schema) -> Checks.notNull(schema, "schemas." + Checks.notNull(name, "schemas")));
-        Checks.notNull(tokens, "tokens")
-                .forEach((name, token) -> Checks.notNull(token, "tokens." + Checks.notNull(name, "tokens")));
-        return new Grammar(machine, Gbnf.compile(machine, Checks.notNull(text, "text"), schemas, tokens));
+        Gbnf.Sources sources = new Gbnf.Sources(schemas, tokens, stringMarks);
+        return new Grammar(machine, Gbnf.compile(machine, Checks.notNull(text, "text"), sources));
+    }
+
+    private static void requireTexts(Map<String, String> texts, String argument) {
+        Checks.notNull(texts, argument)
+                .forEach((name, text) -> Checks.notNull(text, argument + "." + Checks.notNull(name, argument)));
     }
 
     @Override

@@ -1,33 +1,88 @@
 package io.multihead.grammar;
 
 import java.nio.charset.StandardCharsets;
+import java.util.Collection;
+import java.util.List;
 import java.util.Locale;
 
 /**
- * Strings of JSON as parts of a machine. One that a schema leaves free may have every escape of RFC 8259, surrogates in pairs; one with a
- * pattern, a name or a given value has escapes where it must alone.
+ * JSON: strings in quotes. One that a schema leaves free may have every escape of RFC 8259, surrogates in pairs; one with a pattern, a name or a
+ * given value has escapes where it must alone. White space is nothing, a space, or a line feed with an indentation of at most
+ * {@link #MOST_INDENT} spaces.
  */
-final class JsonStrings {
+final class JsonStrings extends Notation {
+    private static final int MOST_INDENT = 20;
     private static final int CONTROLS = 0x20;
     private static final String SHORT = "\b\t\n\f\r\"\\";
     private static final String LETTERS = "btnfr\"\\";
-    /** Longest given limit of a length: each character is a state. */
-    static final int MOST_LENGTH = 50_000;
 
     private final Machine machine;
     private final Utf8Moves utf8;
     private int character = Machine.NONE;
 
     JsonStrings(Machine machine) {
+        super(machine, space(machine));
         this.machine = machine;
         utf8 = new Utf8Moves(machine);
     }
 
-    /** Returns a string in quotes with escapes where it must have them. */
-    static byte[] quoted(String text) {
-        StringBuilder result = new StringBuilder("\"");
+    private static int space(Machine machine) {
+        int space = machine.state();
+        machine.setEnd(space);
+        int end = machine.state();
+        machine.setEnd(end);
+        machine.read(space, ' ', ' ', end);
+        int at = machine.state();
+        machine.read(space, '\n', '\n', at);
+        machine.setEnd(at);
+        for (int i = 0; i < MOST_INDENT; i++) {
+            int next = machine.state();
+            machine.read(at, ' ', ' ', next);
+            machine.setEnd(next);
+            at = next;
+        }
+        return space;
+    }
+
+    @Override
+    int begin(int from) {
+        int to = machine.state();
+        machine.read(from, '"', '"', to);
+        return to;
+    }
+
+    @Override
+    void end(int from, int to) {
+        machine.read(from, '"', '"', to);
+    }
+
+    @Override
+    byte[] characters(String path, String text) {
+        StringBuilder result = new StringBuilder();
         text.codePoints().forEach(codePoint -> result.append(escaped(codePoint)));
-        return result.append('"').toString().getBytes(StandardCharsets.UTF_8);
+        return result.toString().getBytes(StandardCharsets.UTF_8);
+    }
+
+    @Override
+    int name(String path, int from, String name) {
+        int behind = machine.state();
+        end(machine.read(begin(from), characters(path, name)), behind);
+        return behind;
+    }
+
+    @Override
+    void names(String path, int from, Dfa dfa, int to) {
+        matching(path, from, dfa, to);
+    }
+
+    @Override
+    List<String> ordered(Collection<String> names) {
+        return List.copyOf(names);
+    }
+
+    @Override
+    List<String> nulls() {
+        return List.of("null");
     }
 
     private static String escaped(int codePoint) {
@@ -38,10 +93,9 @@ final class JsonStrings {
         return codePoint < CONTROLS ? String.format(Locale.ROOT, "\\u%04x", codePoint) : Character.toString(codePoint);
     }
 
-    /** Reads a free string of so many characters, without limit if {@code most} is -1, with its quotes. */
-    void free(int from, int least, int most, int to) {
-        int at = machine.state();
-        machine.read(from, '"', '"', at);
+    @Override
+    void free(String path, int from, int least, int most, int to) {
+        int at = begin(from);
         int count = Math.max(least, most);
         for (int length = 0; length < count; length++) {
             int next = machine.state();
@@ -135,8 +189,8 @@ final class JsonStrings {
         }
     }
 
-    /** Reads a string in quotes whose value an automaton accepts. */
-    void matching(int from, Dfa dfa, int to) {
+    @Override
+    void matching(String path, int from, Dfa dfa, int to) {
         int[] states = new int[dfa.states()];
         for (int i = 0; i < states.length; i++) {
             states[i] = machine.state();

@@ -3,84 +3,107 @@ package io.multihead.grammar;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Values that a schema names, written as JSON: white space is allowed where objects and arrays have it. */
+/** Values that a schema names: white space is allowed where objects and arrays have it. */
 final class Literals {
-    private final JsonSpace json;
+    private final Notation notation;
+    private final Machine machine;
+    private final String path;
 
-    Literals(JsonSpace json) {
-        this.json = json;
+    /** Creates the literals of a schema, whose path errors have. */
+    Literals(Notation notation, String path) {
+        this.notation = notation;
+        this.machine = notation.machine();
+        this.path = path;
     }
 
-    /** Adds values. Those that are one token of JSON share their prefixes. */
+    /** Adds values. Strings share their prefixes, and so do words and numbers. */
     void add(List<@Nullable Object> values, int from, int to) {
-        List<byte[]> simple = new ArrayList<>();
+        List<byte[]> strings = new ArrayList<>();
+        List<byte[]> words = new ArrayList<>();
         for (Object value : values) {
             if (value instanceof Map || value instanceof List) {
                 add(value, from, to);
+            } else if (value instanceof String text) {
+                strings.add(notation.characters(path, text));
             } else {
-                simple.add(bytes(value));
+                words.addAll(words(value));
             }
         }
-        simple.sort(Arrays::compareUnsigned);
+        sharing(words, from, to);
+        if (!strings.isEmpty()) {
+            int end = machine.state();
+            sharing(strings, notation.begin(from), end);
+            notation.end(end, to);
+        }
+    }
+
+    private void sharing(List<byte[]> texts, int from, int to) {
+        texts.sort(Arrays::compareUnsigned);
         byte[] before = new byte[0];
         int[] states = {from};
-        for (byte[] bytes : simple) {
-            int shared = Arrays.mismatch(before, bytes);
+        boolean first = true;
+        for (byte[] bytes : texts) {
+            int shared = first ? 0 : Arrays.mismatch(before, bytes);
             if (shared < 0) {
                 continue;
             }
             states = Arrays.copyOf(states, bytes.length + 1);
             for (int i = shared; i < bytes.length; i++) {
-                states[i + 1] = json.machine().state();
-                json.machine().read(states[i], bytes[i] & 0xff, bytes[i] & 0xff, states[i + 1]);
+                states[i + 1] = machine.state();
+                machine.read(states[i], bytes[i] & 0xff, bytes[i] & 0xff, states[i + 1]);
             }
-            json.machine().skip(states[bytes.length], to);
+            machine.skip(states[bytes.length], to);
             before = bytes;
+            first = false;
         }
     }
 
-    private static byte[] bytes(@Nullable Object value) {
-        return value instanceof String text
-                ? JsonStrings.quoted(text)
-                : String.valueOf(value).getBytes(StandardCharsets.UTF_8);
+    private List<byte[]> words(@Nullable Object value) {
+        List<String> words = value == null ? notation.nulls() : List.of(String.valueOf(value));
+        return words.stream()
+                .map(word -> word.getBytes(StandardCharsets.US_ASCII))
+                .toList();
     }
 
-    private void add(@Nullable Object value, int from, int to) {
-        Machine machine = json.machine();
-        boolean object = value instanceof Map;
-        List<Object> parts = new ArrayList<>();
+    private void add(Object value, int from, int to) {
+        List<String> names = new ArrayList<>();
+        List<@Nullable Object> items = new ArrayList<>();
         if (value instanceof Map<?, ?> map) {
-            parts.addAll(map.entrySet());
-        } else if (value instanceof List<?> list) {
-            parts.addAll(list);
+            Set<String> all = new LinkedHashSet<>();
+            map.keySet().forEach(name -> all.add(String.valueOf(name)));
+            names.addAll(notation.ordered(all));
+            names.forEach(name -> items.add(map.get(name)));
         } else {
-            machine.skip(machine.read(from, bytes(value)), to);
-            return;
+            items.addAll((List<?>) value);
         }
-        int at = space(machine.read(from, new byte[] {(byte) (object ? '{' : '[')}));
-        for (int i = 0; i < parts.size(); i++) {
-            at = i == 0 ? at : space(machine.read(at, new byte[] {','}));
-            Object item = parts.get(i);
-            if (object && item instanceof Map.Entry<?, ?> entry) {
-                at = machine.read(at, JsonStrings.quoted(String.valueOf(entry.getKey())));
-                at = space(machine.read(at, new byte[] {':'}));
-                item = entry.getValue();
-            }
+        boolean object = value instanceof Map;
+        int at = space(read(from, object ? "{" : "["));
+        for (int i = 0; i < items.size(); i++) {
+            at = i == 0 ? at : space(read(at, ","));
+            at = object ? space(read(notation.name(path, at, names.get(i)), ":")) : at;
             int next = machine.state();
+            List<@Nullable Object> item = new ArrayList<>();
+            item.add(items.get(i));
             add(item, at, next);
             at = next;
         }
-        at = parts.isEmpty() ? at : space(at);
-        machine.skip(machine.read(at, new byte[] {(byte) (object ? '}' : ']')}), to);
+        at = items.isEmpty() ? at : space(at);
+        machine.skip(read(at, object ? "}" : "]"), to);
+    }
+
+    private int read(int from, String characters) {
+        return machine.read(from, characters.getBytes(StandardCharsets.US_ASCII));
     }
 
     private int space(int from) {
-        int to = json.machine().state();
-        json.machine().call(from, json.space(), to);
+        int to = machine.state();
+        machine.call(from, notation.space(), to);
         return to;
     }
 }

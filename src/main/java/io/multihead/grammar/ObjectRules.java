@@ -10,7 +10,7 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Objects: the named properties in the order of the schema, then others. The count so far is part of a state where the number of
+ * Objects: the named properties in the order of the notation, then others. The count so far is part of a state where the number of
  * properties is limited.
  */
 final class ObjectRules {
@@ -27,7 +27,7 @@ final class ObjectRules {
     private record Place(boolean before, int index, int named, int others) {}
 
     private final Machine machine;
-    private final JsonStrings strings;
+    private final Notation notation;
     private final int space;
     private final Values values;
     private final Facts facts;
@@ -38,21 +38,21 @@ final class ObjectRules {
     private final Map<Place, Integer> states = new HashMap<>();
     private final Deque<Place> waiting = new ArrayDeque<>();
 
-    private ObjectRules(JsonSpace json, Values values, Facts facts, ObjectParts parts) {
-        this.machine = json.machine();
-        this.strings = json.strings();
-        this.space = json.space();
+    private ObjectRules(Notation notation, Values values, Facts facts, ObjectParts parts) {
+        this.notation = notation;
+        this.machine = notation.machine();
+        this.space = notation.space();
         this.values = values;
         this.facts = facts;
         this.parts = parts;
-        names = List.copyOf(parts.names());
+        names = notation.ordered(parts.names());
         least = facts.least("minProperties");
         most = facts.most("maxProperties");
-        facts.requireCount("minProperties", least, JsonStrings.MOST_LENGTH);
+        facts.requireCount("minProperties", least, Notation.MOST_LENGTH);
     }
 
-    static void add(JsonSpace json, Values values, Facts facts, ObjectParts parts, int[] fromAndTo) {
-        new ObjectRules(json, values, facts, parts).build(fromAndTo[0], fromAndTo[1]);
+    static void add(Notation notation, Values values, Facts facts, ObjectParts parts, int[] fromAndTo) {
+        new ObjectRules(notation, values, facts, parts).build(fromAndTo[0], fromAndTo[1]);
     }
 
     private void build(int from, int to) {
@@ -137,7 +137,7 @@ final class ObjectRules {
             return Machine.NONE;
         }
         int rule = machine.state();
-        value(machine.read(rule, JsonStrings.quoted(name)), schemas);
+        value(notation.name(facts.path("properties", name), rule, name), schemas);
         return rule;
     }
 
@@ -168,7 +168,7 @@ final class ObjectRules {
             if (allowed && (subset != 0 || parts.isOpen())) {
                 int rule = machine.state();
                 int behind = machine.state();
-                strings.matching(rule, names(patterns, matching), behind);
+                notation.names(facts.path(), rule, names(patterns, matching), behind);
                 value(behind, schemas);
                 rules.add(rule);
             }

@@ -19,23 +19,23 @@ final class SchemaCompiler {
     private static final int MOST_RULES = 10_000;
 
     private final Machine machine;
-    private final JsonSpace json;
+    private final Notation notation;
     private final SchemaExpander expander;
     private final SchemaValues named;
     private final Map<Set<SchemaNode>, Integer> rules = new HashMap<>();
     private final Map<Dfa, Integer> strings = new IdentityHashMap<>();
     private final Deque<Set<SchemaNode>> waiting = new ArrayDeque<>();
 
-    private SchemaCompiler(Machine machine, SchemaNode root) {
-        this.machine = machine;
-        json = JsonSpace.in(machine);
+    private SchemaCompiler(Notation notation, SchemaNode root) {
+        this.notation = notation;
+        machine = notation.machine();
         expander = new SchemaExpander(root);
         named = new SchemaValues(expander);
     }
 
-    /** Adds the texts of a schema to a machine; returns the state at which they begin. */
-    static int compile(Machine machine, SchemaNode root) {
-        SchemaCompiler compiler = new SchemaCompiler(machine, root);
+    /** Adds the texts of a schema to the machine of a notation; returns the state at which they begin. */
+    static int compile(Notation notation, SchemaNode root) {
+        SchemaCompiler compiler = new SchemaCompiler(notation, root);
         int start = compiler.rule(new TreeSet<>(Set.of(root)));
         while (!compiler.waiting.isEmpty()) {
             compiler.build(compiler.waiting.remove());
@@ -75,14 +75,14 @@ final class SchemaCompiler {
                 values = values.stream()
                         .filter(value -> named.isValidFor(value, facts))
                         .toList();
-                new Literals(json).add(values, begin, to);
+                new Literals(notation, facts.path()).add(values, begin, to);
             }
         }
     }
 
     private void add(JsonType type, Facts facts, int from, int to) {
         switch (type) {
-            case NULL -> word(from, "null", to);
+            case NULL -> notation.nulls().forEach(word -> word(from, word, to));
             case BOOLEAN -> {
                 word(from, "true", to);
                 word(from, "false", to);
@@ -95,10 +95,10 @@ final class SchemaCompiler {
             }
             case NUMBER -> JsonNumbers.add(machine, facts.path(), facts.range(), from, to);
             case STRING -> string(facts, from, to);
-            case ARRAY -> ArrayRules.add(json, this::rule, facts, new int[] {from, to});
+            case ARRAY -> ArrayRules.add(notation, this::rule, facts, new int[] {from, to});
             case OBJECT -> {
                 ObjectParts parts = ObjectParts.of(facts.nodes(), named.patterns());
-                ObjectRules.add(json, this::rule, facts, parts, new int[] {from, to});
+                ObjectRules.add(notation, this::rule, facts, parts, new int[] {from, to});
             }
         }
     }
@@ -108,13 +108,13 @@ final class SchemaCompiler {
     }
 
     /** Returns the rule of strings that an automaton accepts, which many schemas may share. */
-    private int matching(Dfa pattern) {
+    private int matching(String path, Dfa pattern) {
         Integer known = strings.get(pattern);
         if (known == null) {
             known = machine.state();
             int end = machine.state();
             machine.setEnd(end);
-            json.strings().matching(known, pattern, end);
+            notation.matching(path, known, pattern, end);
             strings.put(pattern, known);
         }
         return known;
@@ -123,15 +123,15 @@ final class SchemaCompiler {
     private void string(Facts facts, int from, int to) {
         Dfa pattern = facts.pattern(named.patterns());
         if (pattern != null) {
-            machine.call(from, matching(pattern), to);
+            machine.call(from, matching(facts.path(), pattern), to);
             return;
         }
         int least = facts.least("minLength");
         int most = facts.most("maxLength");
-        facts.requireCount("minLength", least, JsonStrings.MOST_LENGTH);
-        facts.requireCount("maxLength", most, JsonStrings.MOST_LENGTH);
+        facts.requireCount("minLength", least, Notation.MOST_LENGTH);
+        facts.requireCount("maxLength", most, Notation.MOST_LENGTH);
         if (most < 0 || least <= most) {
-            json.strings().free(from, least, most, to);
+            notation.free(facts.path(), from, least, most, to);
         }
     }
 }

@@ -29,8 +29,11 @@ class RequiredCallTest {
     private static final ToolDefinition PAINT = new ToolDefinition("paint", "", """
             {"type": "object", "properties": {
                "colour": {"enum": ["red", "blue"]}, "count": {"type": "integer", "minimum": 1, "maximum": 99},
-               "wet": {"type": "boolean"}},
-             "required": ["count"], "additionalProperties": false}
+               "wet": {"type": "boolean"},
+               "spots": {"type": "array", "maxItems": 2, "items": {"type": "object", "properties": {
+                 "x": {"type": "integer", "minimum": 0, "maximum": 9}, "at": {"type": "array", "items": {"type": "null"},
+                 "maxItems": 1}}, "required": ["x"], "additionalProperties": false}}},
+             "required": ["count", "spots"], "additionalProperties": false}
             """);
     private static final ToolDefinition WAIT =
             new ToolDefinition("wait", "", "{\"type\": \"object\", \"properties\": {}}");
@@ -263,6 +266,39 @@ class RequiredCallTest {
         }
     }
 
+    /** Arguments are an object, whatever else a schema allows. */
+    @ParameterizedTest
+    @EnumSource(names = {"HERMES", "MISTRAL_ARGS", "GEMMA_4"})
+    void argumentsAreAnObject(ToolCallFormat format) throws Exception {
+        String properties =
+                "\"maxProperties\": 1, \"properties\": {\"a\": {\"const\": 1e400}}, \"additionalProperties\": false";
+        try (Compute cpu = Compute.serial();
+                LanguageModel model = model(cpu, format, List.of());
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT);
+                Session session = open(sessions, 1)) {
+            for (String type : List.of("", "\"type\": [\"null\", \"object\"], ")) {
+                ToolDefinition tool = new ToolDefinition("f", "", "{" + type + properties + "}");
+                AnswerFormat answers = session.answerFormat(List.of(tool));
+                for (int seed = 1; seed < ANSWERS; seed++) {
+                    Sampling random = Sampling.of(3, seed);
+                    GenerationOptions options = answers.requiring(
+                            GenerationOptions.DEFAULT.withMaxTokens(300).withSampling(random));
+                    try (Session fork = session.fork()) {
+                        GeneratedText text = fork.generate(options);
+                        boolean ended = text.finish() == FinishReason.END_TOKEN;
+                        assertEquals(
+                                ended, !answers.parse(text.text()).toolCalls().isEmpty(), text.text());
+                    }
+                }
+            }
+            AnswerFormat text = session.answerFormat(List.of(new ToolDefinition("f", "", "{\"type\": \"string\"}")));
+            String message = assertThrows(
+                            IllegalArgumentException.class, () -> text.requiring(GenerationOptions.DEFAULT))
+                    .getMessage();
+            assertTrue(message.contains("tools.f.parameters.type: string; expected object"), message);
+        }
+    }
+
     @Test
     void namesThatPythonHasNotAreRefused() {
         CallGrammars grammars = new CallGrammars(() -> AnswerParserTest.template(ToolCallFormat.LFM_2));
@@ -278,11 +314,10 @@ class RequiredCallTest {
         }
     }
 
-    @ParameterizedTest
-    @EnumSource(names = {"QWEN_3_CODER", "FUNCTION_GEMMA", "GEMMA_4"})
-    void valuesOfATextThatAreNoTextsAreNone(ToolCallFormat format) {
+    @Test
+    void valuesOfATextThatAreNoTextsAreNone() {
         String schema = "{\"type\": \"object\", \"properties\": {\"a\": {\"type\": \"string\", \"enum\": %s}}}";
-        CallGrammars grammars = new CallGrammars(() -> AnswerParserTest.template(format));
+        CallGrammars grammars = new CallGrammars(() -> AnswerParserTest.template(ToolCallFormat.QWEN_3_CODER));
         ToolDefinition some = new ToolDefinition("f", "", schema.formatted("[\"x\", 1, null]"));
         AnswerFormat.of(grammars, List.of(some), "", 1).requiring(GenerationOptions.DEFAULT);
         ToolDefinition none = new ToolDefinition("f", "", schema.formatted("[1, null]"));

@@ -157,6 +157,14 @@ class ToolCallFormatTest {
         assertEquals(
                 new ModelAnswer("I look.", "", List.of(new ToolCall("", "weather", "{\"city\":\"Bern\",\"days\":2}"))),
                 ToolCallFormat.GEMMA_4.parse("<|channel>thought\nI look.<channel|>" + call));
+        // a text may have the mark that ends calls
+        String marked = "<|tool_call>call:f{a:<|\"|>x<tool_call|>y<|\"|>}<tool_call|>";
+        assertEquals(
+                new ModelAnswer("", "", List.of(new ToolCall("", "f", "{\"a\":\"x<tool_call|>y\"}"))),
+                ToolCallFormat.GEMMA_4.parse(marked));
+        String open = "<|tool_call>call:f{a:<|\"|>x}<tool_call|>";
+        assertThrows(IllegalArgumentException.class, () -> ToolCallFormat.GEMMA_4.parse(open));
+        assertThrows(IllegalArgumentException.class, () -> ToolCallFormat.GEMMA_4.parse(open + call));
     }
 
     @Test

@@ -23,10 +23,15 @@ final class PlainVocabulary implements Tokenizer {
 
     /** Makes a vocabulary of at least so many tokens. */
     PlainVocabulary(int size) {
+        this(size, "<|im_start|>");
+    }
+
+    /** Makes one with another control token. */
+    PlainVocabulary(int size, String control) {
         Random random = new Random(size);
         Set<String> known = new HashSet<>();
         pieces.add(new byte[0]);
-        pieces.add("<|im_start|>".getBytes(StandardCharsets.US_ASCII));
+        pieces.add(control.getBytes(StandardCharsets.US_ASCII));
         for (int value = 0; value < 256; value++) {
             pieces.add(new byte[] {(byte) value});
         }
@@ -80,7 +85,7 @@ final class PlainVocabulary implements Tokenizer {
 
     @Override
     public int find(String token) {
-        throw new UnsupportedOperationException(token);
+        return token.equals(token(CONTROL)) ? CONTROL : -1;
     }
 
     /** Returns bytes as tokens: the first piece that fits, from the longest ones of a few lengths on. */

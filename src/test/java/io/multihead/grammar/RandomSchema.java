@@ -32,9 +32,21 @@ final class RandomSchema {
     record Example(ObjectNode schema, JsonNode value) {}
 
     private final Random random;
+    private final List<String> names;
 
     RandomSchema(Random random) {
+        this(random, NAMES);
+    }
+
+    private RandomSchema(Random random, List<String> names) {
         this.random = random;
+        this.names = names;
+    }
+
+    /** Returns schemas whose names can be written without marks. */
+    static RandomSchema withPlainNames(Random random) {
+        return new RandomSchema(
+                random, NAMES.stream().filter(name -> name.matches("\\S+")).toList());
     }
 
     /** Returns a schema nested at most so deep; the outermost one sometimes has a recursive definition. */
@@ -158,7 +170,7 @@ final class RandomSchema {
         ObjectNode properties = schema.putObject("properties");
         ArrayNode required = JSON.arrayNode();
         ObjectNode value = JSON.objectNode();
-        for (String name : NAMES) {
+        for (String name : names) {
             if (random.nextInt(4) == 0) {
                 Example example = any(depth - 1);
                 properties.set(name, example.schema);

@@ -21,6 +21,7 @@ public final class CallRules {
     private final StringBuilder text = new StringBuilder();
     private final Map<String, String> schemas = new LinkedHashMap<>();
     private final Map<String, String> tokens = new LinkedHashMap<>();
+    private final Map<String, String> stringMarks = new LinkedHashMap<>();
     private int rules;
     private String markOfCalls = "";
 
@@ -88,6 +89,11 @@ public final class CallRules {
         return schemas;
     }
 
+    /** Returns the marks of strings by the names of rules whose schemas are not written as JSON. */
+    public Map<String, String> stringMarks() {
+        return stringMarks;
+    }
+
     /** Returns names of control tokens by the names of rules. */
     public Map<String, String> tokens() {
         return tokens;
@@ -138,7 +144,14 @@ public final class CallRules {
 
     /** Returns the rule of a tool's arguments. */
     String arguments(Tool tool) {
-        return schema(tool.name(), tool.parameters());
+        return schema(tool.name(), tool.objectSchema());
+    }
+
+    /** Returns the rule of a tool's arguments, with a mark before and behind each string. */
+    String arguments(Tool tool, String stringMark) {
+        String name = arguments(tool);
+        stringMarks.put(name, stringMark);
+        return name;
     }
 
     /** Returns the rule of one argument of a tool. */

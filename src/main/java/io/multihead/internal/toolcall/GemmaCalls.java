@@ -1,7 +1,6 @@
 package io.multihead.internal.toolcall;
 
 import java.util.List;
-import java.util.Map;
 import java.util.regex.Pattern;
 
 /** {@code call:name{key:<escape>text<escape>,other:1}} between two marks, as Gemma writes it. */
@@ -30,10 +29,28 @@ public final class GemmaCalls extends CallSyntax {
 
     @Override
     public Reading read(String text, boolean ended, List<Tool> tools) {
-        int last = text.indexOf(close);
-        if (last < 0) {
+        int first = text.indexOf(close);
+        if (first < 0) {
             return Reading.unfinished(List.of(), text, ended, close + " after it");
         }
+        int last = first;
+        while (last >= 0 && isWithinString(text.substring(0, last))) {
+            last = text.indexOf(close, last + close.length());
+        }
+        if (last < 0 && !ended) {
+            return Reading.open(List.of());
+        }
+        Reading whole = last < 0 ? read(text, first) : read(text, last);
+        return last == first || whole.state() == Reading.State.CALLS ? whole : read(text, first);
+    }
+
+    /** Returns whether a text ends within a string, which may have the mark behind calls. */
+    private boolean isWithinString(String text) {
+        return text.split(Pattern.quote(escape), -1).length % 2 == 0;
+    }
+
+    /** Reads the call before the mark at an index. */
+    private Reading read(String text, int last) {
         int end = last + close.length();
         String body = text.substring(mark.length(), last).strip();
         int brace = body.indexOf('{');
@@ -52,26 +69,8 @@ public final class GemmaCalls extends CallSyntax {
     @Override
     public CallRules rules(List<Tool> tools) {
         CallRules rules = new CallRules();
-        String call = rules.each(tools, this::function);
-        String rest = CallRules.literal(HEAD) + " " + call + " \"}\" " + rules.token(close);
-        return rules.calls(mark, rest, "");
-    }
-
-    private String function(CallRules rules, Tool tool) {
-        return CallRules.literal(tool.name() + "{") + " " + rules.members(tool, ",", this::argument);
-    }
-
-    private String argument(CallRules rules, Tool tool, String key) {
-        Map<?, ?> schema = tool.properties().getOrDefault(key, Map.of());
-        String begin = CallRules.literal(key + ":");
-        if (Tool.isText(schema)) {
-            return begin + " " + rules.token(escape) + " " + rules.text(tool, key, escape);
-        }
-        if (!Tool.isScalar(schema)) {
-            throw new IllegalArgumentException(
-                    "tools." + tool.name() + ".parameters.properties." + key
-                            + ": neither a text nor a number nor a boolean; expected one of these, as calls of this model have no grammar of others");
-        }
-        return begin + " " + rules.argument(tool, key);
+        String call =
+                rules.each(tools, (all, tool) -> CallRules.literal(tool.name()) + " " + all.arguments(tool, escape));
+        return rules.calls(mark, CallRules.literal(HEAD) + " " + call + " " + rules.token(close), "");
     }
 }

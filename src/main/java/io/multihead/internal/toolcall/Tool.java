@@ -1,5 +1,6 @@
 package io.multihead.internal.toolcall;
 
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonWriter;
 import java.nio.charset.StandardCharsets;
@@ -21,12 +22,25 @@ public record Tool(String name, String parameters) {
             "description",
             "title",
             "$schema");
-    private static final Set<String> SCALARS = Set.of("integer", "number", "boolean", "null");
-
     private static final List<String> DEFINITIONS = List.of("$defs", "definitions");
+    private static final String OBJECT = "object";
 
+    /** Returns the keywords of the schema, with exact numbers. */
+    @SuppressWarnings("unchecked")
     Map<String, @Nullable Object> schema() {
-        return Json.object("parameters", parameters.getBytes(StandardCharsets.UTF_8));
+        Object schema = Json.exact("parameters", parameters.getBytes(StandardCharsets.UTF_8));
+        return (Map<String, @Nullable Object>) Checks.notNull(schema, "parameters");
+    }
+
+    /** Returns the schema with the type of arguments, which are always an object. */
+    String objectSchema() {
+        Map<String, @Nullable Object> schema = new LinkedHashMap<>(schema());
+        Object type = schema.getOrDefault("type", OBJECT);
+        if (!OBJECT.equals(type) && !(type instanceof List<?> types && types.contains(OBJECT))) {
+            throw new IllegalArgumentException("tools." + name + ".parameters.type: " + type + "; expected " + OBJECT
+                    + ", as arguments of a call are one");
+        }
+        return OBJECT.equals(schema.put("type", OBJECT)) ? parameters : JsonWriter.write("parameters", schema);
     }
 
     /** Returns the schemas of arguments by their names, as far as the schema lists them. */
@@ -81,11 +95,5 @@ public record Tool(String name, String parameters) {
         boolean named =
                 schema.get("enum") instanceof List<?> values && values.stream().allMatch(String.class::isInstance);
         return "string".equals(schema.get("type")) || named || schema.get("const") instanceof String;
-    }
-
-    /** Returns whether all values that a schema allows are numbers, booleans or null, as far as its types say so. */
-    static boolean isScalar(Map<?, ?> schema) {
-        Object type = schema.get("type");
-        return type instanceof List<?> types ? SCALARS.containsAll(types) : type != null && SCALARS.contains(type);
     }
 }

@@ -1,0 +1,141 @@
+package io.multihead.grammar;
+
+import io.multihead.internal.base.Checks;
+import java.nio.charset.StandardCharsets;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Locale;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Values as the templates of Gemma write the arguments of calls: strings between two equal marks without escapes, names without marks in the order of
+ * Jinja's {@code dictsort}, null as in Python too, and no white space. A string never has the mark, which would end it.
+ */
+final class MarkedStrings extends Notation {
+    private static final String NAME = "^[^\\s:,}<]+$";
+
+    private final String mark;
+    private final Utf8Moves utf8;
+    /** The rule of the mark. */
+    private final int markRule;
+    /** The strings that the next mark ends. */
+    private final Dfa strings;
+
+    private final Dfa names;
+
+    MarkedStrings(Machine machine, String mark) {
+        super(machine, machine.state());
+        this.mark = mark;
+        utf8 = new Utf8Moves(machine);
+        machine.setEnd(space());
+        markRule = machine.state();
+        int end = machine.state();
+        machine.setEnd(end);
+        machine.token(markRule, mark, end);
+        strings = before(mark);
+        names = PatternParser.parse("names", NAME);
+    }
+
+    /** Returns the automaton of the texts that a mark ends: with the mark behind them, it is found there first. */
+    private static Dfa before(String mark) {
+        // a state is the beginning of the mark with which the text so far ends
+        Dfa.Rules<String> rules = new Dfa.Rules<>() {
+            @Override
+            public @Nullable String next(String state, int codePoint) {
+                String seen = state + Character.toString(codePoint);
+                while (!mark.startsWith(seen)) {
+                    seen = seen.substring(1);
+                }
+                return seen.equals(mark) ? null : seen;
+            }
+
+            @Override
+            public void borders(String state, TreeSet<Integer> borders) {
+                mark.codePoints().forEach(codePoint -> {
+                    borders.add(codePoint);
+                    borders.add(codePoint + 1);
+                });
+            }
+        };
+        return Dfa.explore("stringMarks", "", rules, state -> (state + mark).indexOf(mark) == state.length());
+    }
+
+    @Override
+    int begin(int from) {
+        int to = machine().state();
+        machine().call(from, markRule, to);
+        return to;
+    }
+
+    @Override
+    void end(int from, int to) {
+        machine().call(from, markRule, to);
+    }
+
+    @Override
+    byte[] characters(String path, String text) {
+        if (!strings.matches(text)) {
+            throw Checks.fail(
+                    path, text, "expected a text without " + mark + ", which ends texts in calls of this model");
+        }
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+
+    @Override
+    void free(String path, int from, int least, int most, int to) {
+        matching(path, from, Dfa.lengths(path, least, most), to);
+    }
+
+    @Override
+    void matching(String path, int from, Dfa dfa, int to) {
+        int behind = machine().state();
+        end(behind, to);
+        add(begin(from), dfa.and(path, strings), behind);
+    }
+
+    @Override
+    int name(String path, int from, String name) {
+        if (!names.matches(name)) {
+            throw Checks.fail(
+                    path,
+                    "a name with a character that names in calls of this model do not have",
+                    "expected one without white space, colon, comma, } and <");
+        }
+        return machine().read(from, name.getBytes(StandardCharsets.UTF_8));
+    }
+
+    @Override
+    void names(String path, int from, Dfa dfa, int to) {
+        add(from, dfa.and(path, names), to);
+    }
+
+    private void add(int from, Dfa dfa, int to) {
+        int[] states = new int[dfa.states()];
+        for (int i = 0; i < states.length; i++) {
+            states[i] = machine().state();
+        }
+        machine().skip(from, states[0]);
+        for (int i = 0; i < states.length; i++) {
+            for (Dfa.Move move : dfa.moves(i)) {
+                utf8.read(states[i], move.low(), move.high(), states[move.to()]);
+            }
+            if (dfa.accepts(i)) {
+                machine().skip(states[i], to);
+            }
+        }
+    }
+
+    @Override
+    List<String> ordered(Collection<String> of) {
+        return of.stream()
+                .sorted(Comparator.comparing(name -> name.toLowerCase(Locale.ROOT)))
+                .toList();
+    }
+
+    @Override
+    List<String> nulls() {
+        return List.of("null", "None");
+    }
+}

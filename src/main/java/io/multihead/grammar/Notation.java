@@ -1,0 +1,54 @@
+package io.multihead.grammar;
+
+import java.util.Collection;
+import java.util.List;
+
+/** How values of a schema are written: strings, names of properties, null and white space, as parts of a machine. */
+abstract class Notation {
+    /** Longest given limit of a length: each character is a state. */
+    static final int MOST_LENGTH = 50_000;
+
+    private final Machine machine;
+    private final int space;
+
+    /** Creates one whose rule of white space begins at the state {@code space}. */
+    Notation(Machine machine, int space) {
+        this.machine = machine;
+        this.space = space;
+    }
+
+    final Machine machine() {
+        return machine;
+    }
+
+    final int space() {
+        return space;
+    }
+
+    /** Reads the mark with which a string begins; returns the state behind it. */
+    abstract int begin(int from);
+
+    /** Reads the mark with which a string ends. */
+    abstract void end(int from, int to);
+
+    /** Returns a given string without its marks; {@code path} is named if it cannot be written. */
+    abstract byte[] characters(String path, String text);
+
+    /** Reads a free string of so many characters, without limit if {@code most} is -1, with its marks. */
+    abstract void free(String path, int from, int least, int most, int to);
+
+    /** Reads a string whose value an automaton accepts, with its marks. */
+    abstract void matching(String path, int from, Dfa dfa, int to);
+
+    /** Reads the name of a property; returns the state behind it. */
+    abstract int name(String path, int from, String name);
+
+    /** Reads a name that an automaton accepts. */
+    abstract void names(String path, int from, Dfa dfa, int to);
+
+    /** Returns names of properties in the order in which they are written. */
+    abstract List<String> ordered(Collection<String> names);
+
+    /** Returns the words of null. */
+    abstract List<String> nulls();
+}
