@@ -4,6 +4,7 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.toolcall.Answers;
 import io.multihead.internal.toolcall.Call;
 import io.multihead.internal.toolcall.CallSyntax;
+import io.multihead.internal.toolcall.CommandCalls;
 import io.multihead.internal.toolcall.DeepSeekCalls;
 import io.multihead.internal.toolcall.GemmaCalls;
 import io.multihead.internal.toolcall.HarmonyCalls;
@@ -46,7 +47,7 @@ public enum ToolCallFormat {
     /** <code>&lt;toolcall&gt; {"name": ..., "arguments": {...}} &lt;/toolcall&gt;</code>: Nemotron-Mini. */
     NEMOTRON_MINI(HermesCalls.nemotronMini()),
     /** A list of <code>{"tool_call_id": ..., "tool_name": ..., "parameters": {...}}</code> after {@code <|START_ACTION|>}: Command R7B and A. */
-    COMMAND(ListCalls.command()),
+    COMMAND(new CommandCalls()),
     /** {@code <|tool_call_start|>[name(key="text")]<|tool_call_end|>}: LFM2. */
     LFM_2(new LfmCalls()),
     /** A name and a block of JSON within the marks of DeepSeek: V3 and R1. */

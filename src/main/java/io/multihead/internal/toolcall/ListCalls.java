@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Optional;
 
 /** A list of <code>{"name": ..., "arguments": {...}}</code>, behind a mark. */
-public final class ListCalls extends CallSyntax {
+public class ListCalls extends CallSyntax {
     private static final String LIST = "[";
     private static final ObjectCall.Keys ARGUMENTS = ObjectCall.Keys.of("arguments", "parameters");
     /** The call that a template writes, in a list. */
@@ -15,7 +15,16 @@ public final class ListCalls extends CallSyntax {
     private final String end;
     private final ObjectCall.Keys keys;
 
-    private ListCalls(List<String> marks, List<String> firstMarks, String end, ObjectCall.Keys keys, String written) {
+    /**
+     * Creates a format.
+     *
+     * @param marks with which lists begin, of which an answer is written with the first; a mark may end with the beginning of the list
+     * @param firstMarks with which lists may begin where no other text comes before
+     * @param end the mark behind a list; empty for none
+     * @param keys of the members of a call
+     * @param written a template's list of one call, with its marks
+     */
+    ListCalls(List<String> marks, List<String> firstMarks, String end, ObjectCall.Keys keys, String written) {
         super(written, marks, firstMarks);
         this.end = end;
         this.keys = keys;
@@ -66,35 +75,14 @@ public final class ListCalls extends CallSyntax {
         return new ListCalls(List.of("[{\"name\":"), List.of(), "", ObjectCall.Keys.of("arguments"), OBJECT);
     }
 
-    /** Returns Command's: {@code <|START_ACTION|>[{"tool_call_id": "0", "tool_name": ..., "parameters": {...}}]<|END_ACTION|>}. */
-    public static ListCalls command() {
-        return new ListCalls(
-                List.of("<|START_ACTION|>"),
-                List.of(),
-                "<|END_ACTION|>",
-                // its ids begin again with each answer
-                new ObjectCall.Keys("tool_name", "", List.of("parameters")),
-                "<\\|START_ACTION\\|>\\[\\s*\\{\"tool_call_id\": \"\\d+\", \"tool_name\": \"probed_name\", \"parameters\": \\{.*}}\\s*]<\\|END_ACTION\\|>");
-    }
-
     /** Returns lists in JSON between other marks, which are read and nothing else. */
     static ListCalls between(String mark, String end) {
         return new ListCalls(List.of(mark), List.of(), end, ARGUMENTS, OBJECT);
     }
 
-    /** Returns whether these are Command's, with lines and ids of their own. */
-    private boolean isCommand() {
-        return keys.id().isEmpty();
-    }
-
     @Override
     public boolean isBare() {
         return marks().getFirst().startsWith(LIST + "{");
-    }
-
-    @Override
-    public List<String> textMarks() {
-        return isCommand() ? List.of("<|START_RESPONSE|>", "<|END_RESPONSE|>") : List.of();
     }
 
     @Override
@@ -179,9 +167,6 @@ public final class ListCalls extends CallSyntax {
 
     @Override
     public Optional<PromptText> write(List<Call> calls) {
-        if (isCommand()) {
-            return Optional.empty();
-        }
         String mark = marks().getFirst();
         PromptText.Builder text = new PromptText.Builder()
                 .append(mark.substring(0, mark.length() - listOf(mark).length()) + LIST, false);
@@ -191,20 +176,28 @@ public final class ListCalls extends CallSyntax {
         return Optional.of(text.append("]" + end, false).build());
     }
 
+    /** Returns the rule of an object up to the value of its name. */
+    String objectBegin() {
+        return CallRules.literal("{\"name\": ");
+    }
+
+    /** Returns the line feed and the spaces before an object that stands in a line of its own; empty where all are in one line. */
+    String indent() {
+        return "";
+    }
+
     @Override
     public CallRules rules(List<Tool> tools) {
         CallRules rules = new CallRules();
         String mark = marks().getFirst();
         String arguments = keys.arguments().getFirst();
         String call = rules.each(tools, (all, tool) -> nameAndArguments(all, tool, arguments) + " \"}\"");
-        String indent = isCommand() ? "\n    " : "";
-        String begin = isCommand()
-                ? CallRules.literal("{\"tool_call_id\": \"") + " [0-9]{1,2} " + CallRules.literal("\", \"tool_name\": ")
-                : CallRules.literal("{\"name\": ");
-        String first = isBare() ? "\" \" " + call : begin + " " + call;
-        String open = listOf(mark).isEmpty() ? CallRules.literal(LIST + indent) + " " : "";
-        String next = CallRules.literal(isCommand() ? "," + indent : ", ") + " " + begin + " " + call;
-        String close = CallRules.literal(isCommand() ? "\n]" : "]") + (end.isEmpty() ? "" : " " + rules.token(end));
+        // a mark may have the beginning of the list, and of its first object
+        String first = isBare() ? "\" \" " + call : objectBegin() + " " + call;
+        String open = listOf(mark).isEmpty() ? CallRules.literal(LIST + indent()) + " " : "";
+        String next = CallRules.literal("," + (indent().isEmpty() ? " " : indent())) + " " + objectBegin() + " " + call;
+        String close = CallRules.literal((indent().isEmpty() ? "" : "\n") + "]")
+                + (end.isEmpty() ? "" : " " + rules.token(end));
         return rules.call(mark, open + first + " (" + next + ")* " + close);
     }
 }
