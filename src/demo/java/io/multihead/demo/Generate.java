@@ -230,7 +230,12 @@ public final class Generate implements Callable<Integer> {
                 done = converse(sessions, options);
             } else {
                 try (Session session = sessions.open()) {
-                    answer(session.append(prompt), options);
+                    if (session.append(prompt).length() == 0) {
+                        throw new ParameterException(
+                                spec.commandLine(),
+                                "--prompt: \"" + prompt + "\" has no tokens; expected at least one");
+                    }
+                    answer(session, options);
                 }
             }
         } finally {

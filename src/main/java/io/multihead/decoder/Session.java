@@ -54,8 +54,8 @@ public final class Session implements AutoCloseable {
      * @param messages the whole chat, also its earlier turns; it is appended after the tokens of the session. So use a new session for each
      *     turn, which reuses the tokens of the earlier turns
      * @return this session
-     * @throws IllegalArgumentException if the model has no template that can be read, the template refuses the messages, or the session's
-     *     context has no room for all of their tokens; none is appended then
+     * @throws IllegalArgumentException if the model has no template that can be read, the template refuses the messages or writes nothing, or the
+     *     session's context has no room for all of their tokens; none is appended then
      * @throws IllegalStateException if the session is closed, in use by another thread, or generates and calls this listener
      */
     public Session appendChat(List<ChatMessage> messages) {
@@ -67,12 +67,19 @@ public final class Session implements AutoCloseable {
      *
      * @param prompt the chat, whole, as for {@link #appendChat(List)}
      * @return this session
-     * @throws IllegalArgumentException if the model has no template that can be read, the template refuses the chat or leaves its tools, calls or
-     *     results out, or the session's context has no room for all of its tokens; none is appended then
+     * @throws IllegalArgumentException if the model has no template that can be read, the template refuses the chat, writes nothing, or leaves its tools, calls
+     *     or results out, or the session's context has no room for all of its tokens; none is appended then
      * @throws IllegalStateException if the session is closed, in use by another thread, or generates and calls this listener
      */
     public Session appendChat(ChatPrompt prompt) {
-        return append("messages", prompts.encodeChat(Checks.notNull(prompt, "prompt")));
+        int[] ids = prompts.encodeChat(Checks.notNull(prompt, "prompt"));
+        if (ids.length == 0) {
+            throw Checks.fail(
+                    "messages",
+                    prompt.messages().size() + " of them, of which the model's chat template writes nothing",
+                    "expected a chat of at least one token");
+        }
+        return append("messages", ids);
     }
 
     /**

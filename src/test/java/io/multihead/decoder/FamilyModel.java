@@ -1,6 +1,7 @@
 package io.multihead.decoder;
 
 import io.multihead.decoder.FamilyFile.Kind;
+import io.multihead.format.GgufValue;
 import io.multihead.format.GgufWriter;
 import io.multihead.tensor.BlockTensor;
 import io.multihead.tensor.BlockType;
@@ -26,6 +27,9 @@ public final class FamilyModel {
             {{- call.function.arguments | tojson }}{{- '}\\n</tool_call>' }}
             {%- endfor %}{{ '<|im_end|>\\n' }}{% endfor %}
             {%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}""";
+
+    /** A chat template that writes the texts alone. */
+    public static final String PLAIN_TEMPLATE = "{% for message in messages %}{{ message.content }}{% endfor %}";
 
     private FamilyModel() {}
 
@@ -58,6 +62,17 @@ public final class FamilyModel {
     /** Writes the same with a context of so many tokens. */
     public static void writeChat(Path file, String template, int context) throws IOException {
         new FamilyFile(Kind.LLAMA, 3).withContext(context).writeChat(file, template);
+    }
+
+    /** Writes the same with a tokenizer that puts no token before texts. */
+    public static void writeWithoutBegin(Path file, String template) throws IOException {
+        FamilyFile llama = new FamilyFile(Kind.LLAMA, 3);
+        GgufWriter writer = llama.metadata()
+                .put("tokenizer.ggml.add_bos_token", GgufValue.ofBool(false))
+                .put("tokenizer.chat_template", GgufValue.ofString(template));
+        Stream.concat(llama.matrices().stream(), llama.others().stream())
+                .forEach(name -> writer.tensor(name, llama.tensor(name)));
+        writer.write(file);
     }
 
     /** Writes a file with matrices in blocks, of each type in turn, and makes the specification's numbers those of the blocks. */

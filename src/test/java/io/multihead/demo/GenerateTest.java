@@ -71,6 +71,15 @@ class GenerateTest {
     }
 
     @Test
+    void aPromptWithoutATokenIsNamed() throws IOException {
+        Path file = folder.resolve("empty.gguf");
+        FamilyModel.writeWithoutBegin(file, FamilyModel.PLAIN_TEMPLATE);
+        assertEquals(2, run("--model", file.toString(), "--prompt", ""));
+        assertTrue(err.toString().contains("--prompt: \"\" has no tokens; expected at least one"), err.toString());
+        assertEquals(0, run("--model", model(), "--prompt", "", "--max-tokens", "1"), err.toString());
+    }
+
+    @Test
     void wrongOptionsAreNamed() throws IOException {
         assertEquals(2, run("--model", "a.gguf"));
         assertEquals(

@@ -88,6 +88,18 @@ class MultiheadChatModelTest {
     }
 
     @Test
+    void aChatThatTheTemplateWritesAsNothingIsRefused() throws IOException {
+        Path file = folder.resolve("empty.gguf");
+        FamilyModel.writeWithoutBegin(file, FamilyModel.PLAIN_TEMPLATE);
+        try (MultiheadChatModel plain = MultiheadChatModel.builder().path(file).build()) {
+            AiMessage nothing = AiMessage.from("");
+            InvalidRequestException refused =
+                    assertThrows(InvalidRequestException.class, () -> plain.chat(List.of(nothing)));
+            assertTrue(refused.getMessage().startsWith("messages: 1 of them, of which"), refused.getMessage());
+        }
+    }
+
+    @Test
     void anAnswerHasItsTokensAndReason() {
         ChatResponse response = chat(request -> request);
         assertEquals(PROMPT_TOKENS, response.tokenUsage().inputTokenCount());

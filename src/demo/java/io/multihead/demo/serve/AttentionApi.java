@@ -86,6 +86,9 @@ final class AttentionApi {
                 session.append(ids);
             }
             int[] all = session.tokens();
+            if (all.length == 0) {
+                throw fields.wrong("prompt", "\"" + prompt + "\" has no tokens; expected at least one");
+            }
             int position = asked < 0 ? all.length - 1 : (int) asked;
             if (position >= all.length) {
                 throw fields.wrong("position", position + "; expected fewer than the " + all.length + " tokens");

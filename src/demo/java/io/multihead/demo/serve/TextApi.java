@@ -81,10 +81,10 @@ final class TextApi {
         }
 
         void append(Session session, String prompt) {
-            if (chat == null) {
-                session.append(prompt);
-            } else {
+            if (chat != null) {
                 session.appendChat(chat.prompt());
+            } else if (session.append(prompt).length() == 0) {
+                throw ApiException.wrong("prompt", "\"" + prompt + "\" has no tokens; expected at least one");
             }
         }
 
