@@ -23,7 +23,6 @@ import org.springframework.ai.chat.model.ChatResponse;
 import org.springframework.ai.chat.prompt.ChatOptions;
 import org.springframework.ai.chat.prompt.Prompt;
 import org.springframework.ai.content.Media;
-import org.springframework.ai.model.tool.StructuredOutputChatOptions;
 import org.springframework.ai.model.tool.ToolCallingChatOptions;
 
 /** Requires that Spring AI's calls give a session's text, with a small model of random weights. */
@@ -64,6 +63,7 @@ final class CheckChat {
             CheckTools.run(loaded);
             histories(model);
             seeds(sessions, model);
+            nothing(cpu);
             String chat = model.call(new Prompt(new SystemMessage("Be brief."), new UserMessage("Hi")))
                     .getResult()
                     .getOutput()
@@ -87,6 +87,21 @@ final class CheckChat {
                 List.of(question, new AssistantMessage(""), question))) {
             ChatResponse response = model.call(new Prompt(messages));
             require(response.getMetadata().getUsage().getCompletionTokens() > 0, "no answer to " + messages);
+        }
+    }
+
+    /** A chat that the template writes as nothing. */
+    private static void nothing(Compute cpu) throws IOException {
+        Path file = Files.createTempFile("empty", ".gguf");
+        FamilyModel.writeWithoutBegin(file, FamilyModel.PLAIN_TEMPLATE);
+        try (LanguageModel loaded = LanguageModel.load(cpu, file);
+                Sessions sessions = loaded.sessions(SessionOptions.DEFAULT)) {
+            new MultiheadChatModel("empty", sessions, OPTIONS).call(new Prompt(new AssistantMessage("")));
+            throw new AssertionError("an answer to nothing");
+        } catch (IllegalArgumentException named) {
+            require(named.getMessage().startsWith("messages: 1 of them"), named.getMessage());
+        } finally {
+            Files.delete(file);
         }
     }
 
@@ -136,8 +151,7 @@ final class CheckChat {
         for (ChatOptions own : List.of(
                 plain,
                 ToolCallingChatOptions.builder().toolCallbacks(List.of()).build(),
-                ToolCallingChatOptions.builder().build(),
-                StructuredOutputChatOptions.builder().build())) {
+                ToolCallingChatOptions.builder().build())) {
             String text =
                     model.call(new Prompt("Hi", own)).getResult().getOutput().getText();
             require(text.equals(expected), "another text with " + own);

@@ -38,7 +38,7 @@ final class CheckClient {
         String streamed = parts.stream().filter(Objects::nonNull).collect(Collectors.joining());
         require(expected.equals(streamed), "another text of a client's stream: " + streamed);
         try {
-            client.prompt("Hi").tools(TOOL).call().content();
+            client.prompt("Hi").toolCallbacks(TOOL).call().content();
             throw new AssertionError("tools of a client are ignored");
         } catch (UnsupportedOperationException named) {
             require(named.getMessage().startsWith("toolCallbacks: 1 of them"), named.getMessage());

@@ -10,7 +10,6 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import org.springframework.ai.document.Document;
-import org.springframework.ai.embedding.EmbeddingModel;
 import org.springframework.ai.embedding.EmbeddingResponse;
 
 /** Requires that Spring AI's calls give the vectors of a language model, with a small one of random weights. */
@@ -23,7 +22,7 @@ final class CheckTextEmbedding {
         FamilyModel.write(file);
         try (LanguageModel loaded = LanguageModel.load(cpu, file)) {
             TextEmbedder embedder = loaded.embedder().withPrompt("text: ");
-            EmbeddingModel model = new MultiheadTextEmbeddingModel("tiny", embedder);
+            MultiheadTextEmbeddingModel model = new MultiheadTextEmbeddingModel("tiny", embedder);
             float[][] expected = embedder.embed(texts);
             EmbeddingResponse response = model.embedForResponse(texts);
             require(response.getMetadata().getModel().equals("tiny"), "name of the model");

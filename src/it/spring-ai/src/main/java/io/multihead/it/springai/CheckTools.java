@@ -3,7 +3,6 @@ package io.multihead.it.springai;
 import io.multihead.decoder.ChatTemplate;
 import io.multihead.decoder.GenerationOptions;
 import io.multihead.decoder.LanguageModel;
-import io.multihead.decoder.Sampling;
 import io.multihead.decoder.SessionOptions;
 import io.multihead.decoder.Sessions;
 import io.multihead.grammar.Grammar;
@@ -19,10 +18,7 @@ import org.springframework.ai.chat.messages.AssistantMessage;
 import org.springframework.ai.chat.model.ChatResponse;
 import org.springframework.ai.chat.prompt.ChatOptions;
 import org.springframework.ai.chat.prompt.Prompt;
-import org.springframework.ai.model.tool.StructuredOutputChatOptions;
-import org.springframework.ai.model.tool.ToolCallingChatOptions;
 import org.springframework.ai.support.ToolCallbacks;
-import org.springframework.ai.tool.ToolCallback;
 import org.springframework.ai.tool.annotation.Tool;
 import org.springframework.ai.tool.annotation.ToolParam;
 
@@ -30,7 +26,7 @@ import org.springframework.ai.tool.annotation.ToolParam;
 final class CheckTools {
     private static final String CALL = "<think>Look.</think>See: <tool_call>\n"
             + "{\"name\": \"time\", \"arguments\": {\"zone\": \"UTC\"}}\n</tool_call>";
-    private static final String ANSWER = "It is noon.";
+    static final String ANSWER = "It is noon.";
 
     private CheckTools() {}
 
@@ -48,29 +44,38 @@ final class CheckTools {
     static void run(LanguageModel loaded) {
         LanguageModel model = loaded.withChatTemplate(ChatTemplate.QWEN_3);
         try (Sessions sessions = model.sessions(SessionOptions.DEFAULT)) {
-            calls(sessions);
-            client(sessions);
-            schema(sessions);
+            Models models = new Models(sessions);
+            calls(models);
+            client(models);
+            CheckVersion.run(models);
         }
     }
 
-    /** Returns a model whose answers are a call and a text in turns. */
-    private static MultiheadChatModel writing(Sessions sessions) {
+    /** Models of the same sessions. */
+    record Models(Sessions sessions) {
+        /** Returns a model with options for prompts that have none. */
+        MultiheadChatModel of(GenerationOptions options) {
+            return new MultiheadChatModel("tiny", sessions, options);
+        }
+
+        /** Returns a model whose answers are a call and a text in turns. */
+        MultiheadChatModel writing() {
+            return of(GenerationOptions.DEFAULT.withMaxTokens(300).withConstraint(writtenInTurns()));
+        }
+    }
+
+    private static TokenConstraint writtenInTurns() {
         AtomicInteger written = new AtomicInteger();
-        TokenConstraint constraint = vocabulary -> {
+        return vocabulary -> {
             String text = written.getAndIncrement() % 2 == 0 ? CALL : ANSWER;
             String literal = text.replace("\"", "\\\"").replace("\n", "\\n");
             return Grammar.ofGbnf("root ::= \"" + literal + "\"").begin(vocabulary);
         };
-        GenerationOptions options = GenerationOptions.DEFAULT.withMaxTokens(300);
-        return new MultiheadChatModel("tiny", sessions, options.withConstraint(constraint));
     }
 
-    private static void calls(Sessions sessions) {
-        ToolCallback[] tools = ToolCallbacks.from(new Clock());
-        ToolCallingChatOptions options =
-                ToolCallingChatOptions.builder().toolCallbacks(tools).build();
-        ChatResponse response = writing(sessions).call(new Prompt("Time?", options));
+    private static void calls(Models models) {
+        ChatOptions options = CheckVersion.shown(ToolCallbacks.from(new Clock()));
+        ChatResponse response = models.writing().call(new Prompt("Time?", options));
         AssistantMessage message = response.getResult().getOutput();
         require(message.getText().equals("See:"), "another text: " + message);
         require(message.getToolCalls().size() == 1, "other calls: " + message);
@@ -78,7 +83,7 @@ final class CheckTools {
         require(call.name().equals("time") && call.arguments().equals("{\"zone\": \"UTC\"}"), "another call: " + call);
         require(response.getResult().getMetadata().getFinishReason().equals("TOOL_CALLS"), "another reason");
         require("Look.".equals(response.getResult().getMetadata().get("thinking")), "no thought");
-        List<ChatResponse> parts = writing(sessions).stream(new Prompt("Time?", options))
+        List<ChatResponse> parts = models.writing().stream(new Prompt("Time?", options))
                 .collectList()
                 .block();
         String text = parts.stream()
@@ -94,17 +99,17 @@ final class CheckTools {
                 "other calls of a stream");
     }
 
-    private static void client(Sessions sessions) {
+    private static void client(Models models) {
         Clock clock = new Clock();
         for (int turn = 1; turn <= 2; turn++) {
-            String answer = ChatClient.create(writing(sessions))
+            String answer = ChatClient.create(models.writing())
                     .prompt("Time?")
                     .tools(clock)
                     .call()
                     .content();
             require(ANSWER.equals(answer), "another answer of a client: " + answer);
         }
-        List<String> parts = ChatClient.create(writing(sessions)).prompt("Time?").tools(clock).stream()
+        List<String> parts = ChatClient.create(models.writing()).prompt("Time?").tools(clock).stream()
                 .content()
                 .collectList()
                 .block();
@@ -113,21 +118,7 @@ final class CheckTools {
         require(clock.asked.equals(Collections.nCopies(3, "UTC")), "asked for " + clock.asked);
     }
 
-    private static void schema(Sessions sessions) {
-        String schema =
-                "{\"type\": \"object\", \"properties\": {\"yes\": {\"type\": \"boolean\"}}, \"required\": [\"yes\"]}";
-        ChatOptions options =
-                StructuredOutputChatOptions.builder().outputSchema(schema).build();
-        for (int seed = 1; seed <= 5; seed++) {
-            GenerationOptions random = GenerationOptions.DEFAULT.withSampling(Sampling.of(2, seed));
-            ChatResponse response = new MultiheadChatModel("tiny", sessions, random).call(new Prompt("Hi", options));
-            String text = response.getResult().getOutput().getText();
-            boolean isCut = response.getResult().getMetadata().getFinishReason().equals("LENGTH");
-            require(isCut || text.matches("\\{\\s*\"yes\":\\s*(true|false)\\s*}"), "not by the schema: " + text);
-        }
-    }
-
-    private static void require(boolean condition, String message) {
+    static void require(boolean condition, String message) {
         if (!condition) {
             throw new AssertionError(message);
         }

@@ -27,7 +27,6 @@ import org.springframework.ai.chat.messages.ToolResponseMessage;
 import org.springframework.ai.chat.metadata.ChatGenerationMetadata;
 import org.springframework.ai.chat.metadata.ChatResponseMetadata;
 import org.springframework.ai.chat.metadata.DefaultUsage;
-import org.springframework.ai.chat.model.ChatModel;
 import org.springframework.ai.chat.model.ChatResponse;
 import org.springframework.ai.chat.model.Generation;
 import org.springframework.ai.chat.prompt.ChatOptions;
@@ -35,14 +34,13 @@ import org.springframework.ai.chat.prompt.Prompt;
 import org.springframework.ai.content.MediaContent;
 import org.springframework.ai.model.tool.StructuredOutputChatOptions;
 import org.springframework.ai.model.tool.ToolCallingChatOptions;
-import org.springframework.ai.tool.ToolCallback;
+import org.springframework.ai.model.tool.ToolCallingManager;
 import reactor.core.publisher.Flux;
 import reactor.core.scheduler.Schedulers;
 
 /**
  * Spring AI's interface for a language model: an example to copy. What it cannot do is refused, by name. Tools are shown to the model by its
- * template, and their calls are in the response; as in Spring AI 2, a {@code ChatClient} or the program executes them. An output schema makes the
- * answer JSON that is valid by it. What the model thought is {@code thinking} in the metadata of a generation. A stream computes on a thread of
+ * template; {@link SpringChatModel} says who executes them. An output schema, which Spring AI 2 has, makes the answer JSON that is valid by it. What the model thought is {@code thinking} in the metadata of a generation. A stream computes on a thread of
  * Reactor's for blocking tasks, so that the one that subscribes goes on, be it a servlet's or an event loop's; one that is cancelled
  * ends after the token that is computed. A temperature without a seed draws one, which is in the metadata as {@code seed}. Messages that the
  * model's template refuses in their order are written in turns. Thread-safe; the sessions stay the caller's.
@@ -51,12 +49,11 @@ import reactor.core.scheduler.Schedulers;
  * @param sessions of the model
  * @param defaults what holds where a prompt has no option; seed 0 stands for none
  */
-public record MultiheadChatModel(String name, Sessions sessions, GenerationOptions defaults) implements ChatModel {
-    /** The classes of options that have nothing of a provider; a context of tools is for those who execute them. */
-    private static final Set<Class<?>> OWN = Set.of(
-            ChatOptions.builder().build().getClass(),
-            ToolCallingChatOptions.builder().build().getClass(),
-            StructuredOutputChatOptions.builder().build().getClass());
+public record MultiheadChatModel(String name, Sessions sessions, GenerationOptions defaults)
+        implements SpringChatModel {
+    /** The packages of options that have nothing of a provider; a context of tools is for those who execute them. */
+    private static final Set<Package> OWN =
+            Set.of(ChatOptions.class.getPackage(), ToolCallingChatOptions.class.getPackage());
 
     /** An answer with what is known of it. */
     private record Answer(ModelAnswer parts, GeneratedText text, Sampling sampling) {}
@@ -64,7 +61,8 @@ public record MultiheadChatModel(String name, Sessions sessions, GenerationOptio
     @Override
     public ChatResponse call(Prompt prompt) {
         Answer answer = answer(prompt, AnswerListener.NONE, () -> false);
-        return response(answer.parts().content(), answer.parts().reasoning(), answer);
+        return executed(
+                prompt, response(answer.parts().content(), answer.parts().reasoning(), answer));
     }
 
     /** Streams text, thoughts and, with the reason and the usage, calls of tools. */
@@ -94,7 +92,7 @@ public record MultiheadChatModel(String name, Sessions sessions, GenerationOptio
                 sink.complete();
             }
         });
-        return parts.subscribeOn(Schedulers.boundedElastic());
+        return executed(prompt, parts.subscribeOn(Schedulers.boundedElastic()));
     }
 
     /** Options of a model that calls tools: a {@code ChatClient} adds its tools to no others. */
@@ -136,11 +134,10 @@ public record MultiheadChatModel(String name, Sessions sessions, GenerationOptio
 
     /** Returns the tools of a prompt, which a {@code ChatClient} executes, or the program. */
     private static List<ToolDefinition> tools(ChatOptions given) {
-        if (!(given instanceof ToolCallingChatOptions tools) || tools.getToolCallbacks() == null) {
+        if (!(given instanceof ToolCallingChatOptions tools)) {
             return List.of();
         }
-        return tools.getToolCallbacks().stream()
-                .map(ToolCallback::getToolDefinition)
+        return ToolCallingManager.builder().build().resolveToolDefinitions(tools).stream()
                 .map(tool -> new ToolDefinition(
                         tool.name(), tool.description() == null ? "" : tool.description(), tool.inputSchema()))
                 .toList();
@@ -219,7 +216,7 @@ public record MultiheadChatModel(String name, Sessions sessions, GenerationOptio
         if (given == null) {
             return defaults.withSampling(seeded(defaults.sampling()));
         }
-        if (!OWN.contains(given.getClass())) {
+        if (!OWN.contains(given.getClass().getPackage())) {
             throw new UnsupportedOperationException(
                     "options: " + given.getClass().getName()
                             + "; expected Spring AI's own, as what a provider adds to them is not supported");

@@ -50,7 +50,7 @@ public record MultiheadEmbeddingModel(String name, SentenceEncoder encoder) impl
         return List.of(encoder.forDocuments().embed(texts));
     }
 
-    @Override
+    /** Returns the text of a document that is embedded; an override since Spring AI 2. */
     public String getEmbeddingContent(Document document) {
         return document.getFormattedContent(MetadataMode.EMBED);
     }

@@ -46,7 +46,7 @@ public record MultiheadTextEmbeddingModel(String name, TextEmbedder embedder) im
         return List.of(embedder.forDocuments().embed(texts));
     }
 
-    @Override
+    /** Returns the text of a document that is embedded; an override since Spring AI 2. */
     public String getEmbeddingContent(Document document) {
         return document.getFormattedContent(MetadataMode.EMBED);
     }
