@@ -467,27 +467,4 @@ class GrammarTest {
             filter.accept(FIRST_BYTE + 'a');
         }
     }
-
-    @Test
-    void aSchemaOfFiftyPropertiesIsSmall() {
-        StringBuilder schema = new StringBuilder("{\"type\":\"object\",\"properties\":{");
-        for (int i = 0; i < 50; i++) {
-            String[] kinds = {
-                "{\"type\":\"string\"}",
-                "{\"type\":\"integer\"}",
-                "{\"type\":\"array\",\"items\":{\"type\":\"number\"}}",
-                "{\"enum\":[\"red\",\"green\"]}",
-                "{\"type\":\"string\",\"format\":\"date\"}"
-            };
-            schema.append(i == 0 ? "" : ",")
-                    .append("\"property")
-                    .append(i)
-                    .append("\":")
-                    .append(kinds[i % 5]);
-        }
-        Grammar grammar = Grammar.ofJsonSchema(schema + "},\"additionalProperties\":false}");
-        long bytes = 9L * grammar.states() + 16L * grammar.moves();
-        assertTrue(bytes < 10_000_000, bytes + " bytes");
-        assertTrue(grammar.states() < 20_000, grammar.states() + " states");
-    }
 }
