@@ -28,8 +28,10 @@ import java.util.TreeSet;
 final class CompareTemplates {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final LocalDateTime TIME = LocalDateTime.of(2026, 3, 5, 14, 7, 9);
-    /** Templates that must write at least one chat as it is expected. */
-    private static final int LEAST = 95;
+    /** Templates that must write at least one chat as Jinja does. */
+    private static final int LEAST = 96;
+    /** As npm's renderer does, which fails at one of them. */
+    private static final int LEAST_OF_NPM = 95;
     /** Formats of calls that they have, and none. */
     private static final int LEAST_FORMATS = 8;
 
@@ -100,8 +102,9 @@ final class CompareTemplates {
         if (formats.keySet().size() < LEAST_FORMATS) {
             throw new AssertionError("formats of calls: " + formats.keySet());
         }
-        if (!wrong.isEmpty() || written.size() < LEAST || templates.size() != 97) {
-            throw new AssertionError(wrong.size() + " differences");
+        if (!wrong.isEmpty() || written.size() < (strict ? LEAST : LEAST_OF_NPM) || templates.size() != 97) {
+            throw new AssertionError(wrong.size() + " differences; " + written.size() + " of " + templates.size()
+                    + " templates write chats");
         }
     }
 
