@@ -60,7 +60,7 @@ class DropInTest {
     }
 
     @Test
-    void quantisedProducts(@TempDir Path folder) throws IOException {
+    void quantizedProducts(@TempDir Path folder) throws IOException {
         SplittableRandom random = new SplittableRandom(9);
         for (BlockType type : BlockType.values()) {
             BlockTensor blocks = Blocks.random(type, 40, 512, random);

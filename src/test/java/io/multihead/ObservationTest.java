@@ -100,7 +100,7 @@ class ObservationTest {
 
     @ParameterizedTest
     @CsvSource({
-        "-XX:TieredStopAtLevel=1, optimising compiler",
+        "-XX:TieredStopAtLevel=1, optimizing compiler",
         "-XX:-UseFMA, fused multiply-add",
         "-Dio.multihead.lanes=128, less than 256 bits",
         "-Xss2m, score modifier"

@@ -21,21 +21,21 @@ import org.knowm.xchart.style.AxesChartStyler;
 import org.knowm.xchart.style.Styler;
 import org.knowm.xchart.style.markers.SeriesMarkers;
 
-/** The one look of all charts: fonts, colours, axes; drawn once as SVG and once as PNG. */
+/** The one look of all charts: fonts, colors, axes; drawn once as SVG and once as PNG. */
 final class Charts {
-    /** Matplotlib's viridis at nine points: even steps look even, also in grey and to most colour-blind readers. */
+    /** Matplotlib's viridis at nine points: even steps look even, also in gray and to most color-blind readers. */
     private static final Color[] VIRIDIS =
-            colours("440154", "472d7b", "3b528b", "2c728e", "21918c", "28ae80", "5ec962", "addc30", "fde725");
+            colors("440154", "472d7b", "3b528b", "2c728e", "21918c", "28ae80", "5ec962", "addc30", "fde725");
 
     /** Wong's palette, distinguishable without red and green. */
-    static final Color[] LINES = colours("0072b2", "d55e00", "009e73", "cc79a7", "e69f00", "56b4e9", "555555");
+    static final Color[] LINES = colors("0072b2", "d55e00", "009e73", "cc79a7", "e69f00", "56b4e9", "555555");
 
     private static final String SANS = Font.SANS_SERIF;
 
     private Charts() {}
 
-    /** Returns the colour of a number from 0 to 1. */
-    static Color colour(double part) {
+    /** Returns the color of a number from 0 to 1. */
+    static Color color(double part) {
         double at = Math.clamp(part, 0, 1) * (VIRIDIS.length - 1);
         int low = Math.min((int) at, VIRIDIS.length - 2);
         float[] from = VIRIDIS[low].getRGBColorComponents(null);
@@ -161,9 +161,9 @@ final class Charts {
         }
     }
 
-    private static Color[] colours(String... hex) {
-        Color[] colours = new Color[hex.length];
-        Arrays.setAll(colours, i -> new Color(Integer.parseInt(hex[i], 16)));
-        return colours;
+    private static Color[] colors(String... hex) {
+        Color[] colors = new Color[hex.length];
+        Arrays.setAll(colors, i -> new Color(Integer.parseInt(hex[i], 16)));
+        return colors;
     }
 }

@@ -42,7 +42,7 @@ final class CostExhibits {
         }
         double[] x = Arrays.stream(lengths).asDoubleStream().toArray();
         XYChart chart = Charts.lines("Memory beyond the inputs, one head of 64", "tokens L", "KiB", true);
-        Charts.line(chart, "materialised", x, whole, false);
+        Charts.line(chart, "materialized", x, whole, false);
         Charts.line(chart, "tiled", x, tiled, false);
         Charts.line(chart, "O(L²): 4 L² bytes", x, scaled(x, 2, 4 / 1024.0), true);
         Charts.line(chart, "O(L): output, 256 L bytes", x, scaled(x, 1, 4 * HEAD_DIM / 1024.0), true);
@@ -50,10 +50,10 @@ final class CostExhibits {
         return new Exhibit(
                 "Memory against length",
                 "Measured: the scratch memory that a new Compute holds after one call, arrays on the Java heap and native memory, "
-                        + "plus the bytes of the output and, for materialised attention, of the weights.",
+                        + "plus the bytes of the output and, for materialized attention, of the weights.",
                 List.of(Charts.draw("memory", chart)),
                 format(
-                        "At %,d tokens tiled attention took %.1f MiB and materialised attention %.1f MiB, %.0f times as much; from "
+                        "At %,d tokens tiled attention took %.1f MiB and materialized attention %.1f MiB, %.0f times as much; from "
                                 + "%,d tokens on, tiled memory grew by a factor of %.1f while length grew by %.0f.",
                         lengths[last],
                         tiled[last] / 1024,

@@ -30,7 +30,7 @@ record Exhibit(
      * A drawn chart.
      *
      * @param name file name without ending
-     * @param svg the drawing, an {@code svg} element with its colour bar, if it has one
+     * @param svg the drawing, an {@code svg} element with its color bar, if it has one
      * @param png the same as an image file
      */
     record Picture(String name, String svg, byte[] png) {}

@@ -44,7 +44,7 @@ final class HeadExhibits {
                 sentence.tokens().size());
         return new Exhibit(
                 "Attention of every head of an untrained layer",
-                "Rows are queries, columns the keys they look at; one colour scale for all heads. The layer is untrained: its "
+                "Rows are queries, columns the keys they look at; one color scale for all heads. The layer is untrained: its "
                         + "weights are drawn from the seed.",
                 charts,
                 finding);

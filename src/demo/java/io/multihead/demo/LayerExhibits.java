@@ -97,7 +97,7 @@ final class LayerExhibits {
                 "operations forward",
                 "operations backward",
                 "kept for backward",
-                "weights, if materialised"));
+                "weights, if materialized"));
         AttentionCost cost = new AttentionCost(WIDE, HEADS);
         for (int i = 0; i < lengths.length; i++) {
             step.accept("L = " + lengths[i]);

@@ -59,9 +59,9 @@ final class MaskedCosine {
      * The similarity that remains to the vectors of the whole model.
      *
      * @param cosine mean cosine between the texts' vectors and those of the whole model
-     * @param sameNeighbour the share of texts whose nearest other text is that of the whole model
+     * @param sameNeighbor the share of texts whose nearest other text is that of the whole model
      */
-    record Left(double cosine, double sameNeighbour) {}
+    record Left(double cosine, double sameNeighbor) {}
 
     /** Mean cosine between the texts' vectors and those of the whole model. */
     double cosine(boolean[][] kept) {

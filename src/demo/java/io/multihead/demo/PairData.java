@@ -18,8 +18,8 @@ import java.util.Map;
 /**
  * Pairs of texts to learn from, and pairs of other groups that are held out.
  *
- * @param trained what is learnt from
- * @param heldOut of groups that are not learnt from
+ * @param trained what is learned from
+ * @param heldOut of groups that are not learned from
  */
 record PairData(List<Pair> trained, List<Pair> heldOut) {
     /** Every third group is held out. */
@@ -77,7 +77,7 @@ record PairData(List<Pair> trained, List<Pair> heldOut) {
 
     /**
      * Returns the share of anchors that were held out whose own positive is nearer than a positive of every other group, those that are
-     * learnt from among them.
+     * learned from among them.
      */
     double recall(Compute cpu, BertLayers encoder) {
         List<List<String>> nearest = candidates(cpu, encoder, 1);

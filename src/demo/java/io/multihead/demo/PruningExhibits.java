@@ -186,7 +186,7 @@ final class PruningExhibits {
         return new Exhibit(
                 "Pruning heads",
                 "The least important head is silenced, importance is measured again, and so on until accuracy has fallen by more than "
-                        + "1 %; every layer keeps one head. Colours are the importance of the survivors, removed heads are dark. "
+                        + "1 %; every layer keeps one head. Colors are the importance of the survivors, removed heads are dark. "
                         + "Then the weights of the other heads are cut out and the model runs without them.",
                 List.of(
                         Charts.draw("pruning", curve),

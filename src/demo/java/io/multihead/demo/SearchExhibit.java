@@ -16,7 +16,7 @@ import java.util.stream.IntStream;
 final class SearchExhibit {
     private static final int FOUND = 5;
     /** Of words of a query; the page's style has them. */
-    private static final int COLOURS = 8;
+    private static final int COLORS = 8;
 
     /** None shares its main words with the sentences that answer it. */
     private static final List<String> QUERIES = List.of(
@@ -63,7 +63,7 @@ final class SearchExhibit {
         for (int i = 0; i < vectors.length; i++) {
             int self = i;
             List<Neighbor> others = Neighbor.nearest(vectors[i], vectors, FOUND + 1).stream()
-                    .filter(neighbour -> neighbour.index() != self)
+                    .filter(neighbor -> neighbor.index() != self)
                     .limit(FOUND)
                     .toList();
             found.add(others);
@@ -75,7 +75,7 @@ final class SearchExhibit {
                 "Search by meaning",
                 format(
                         "Choose a query, or a sentence of the corpus: the %d nearest of %d sentences, by the cosine of their vectors "
-                                + "from %s. Colours and numbers say which word of a sentence answers which word of the query, by the largest "
+                                + "from %s. Colors and numbers say which word of a sentence answers which word of the query, by the largest "
                                 + "cosine of their tokens' vectors (late interaction, MaxSim), stronger where it is larger; words of many sentences "
                                 + "are left out. The corpus: %s. All were computed when this page was made; the page holds the results.",
                         FOUND, vectors.length, TrainedModel.NAME, Fables.SOURCE),
@@ -106,12 +106,12 @@ final class SearchExhibit {
         options(html, "Queries", QUERIES, 0);
         options(html, "Sentences of the corpus", corpus.sentences(), QUERIES.size());
         html.append("</select><p id=\"words\">").append(query(0)).append("</p><ol id=\"found\">");
-        for (Neighbor neighbour : found.getFirst()) {
+        for (Neighbor neighbor : found.getFirst()) {
             html.append(format(
                     "<li><b>%.2f</b> %s <i>%s</i></li>",
-                    neighbour.similarity(),
-                    sentence(0, neighbour.index()),
-                    Page.escape(corpus.titles().get(neighbour.index()))));
+                    neighbor.similarity(),
+                    sentence(0, neighbor.index()),
+                    Page.escape(corpus.titles().get(neighbor.index()))));
         }
         return html.append("</ol></div><script>const sentences=")
                 .append(array(vectors.length, this::sentence))
@@ -177,7 +177,7 @@ final class SearchExhibit {
         return marked(corpus.sentences().get(sentence), matches.answers(query, QUERIES.size() + sentence));
     }
 
-    /** Returns a text with the words of answers in the colours, and with the numbers, of the query's words; {@code search.js} does the same. */
+    /** Returns a text with the words of answers in the colors, and with the numbers, of the query's words; {@code search.js} does the same. */
     private static String marked(String text, List<WordMatches.Answer> answers) {
         StringBuilder html = new StringBuilder();
         int at = 0;
@@ -185,7 +185,7 @@ final class SearchExhibit {
             html.append(Page.escape(text.substring(at, answer.word().from())))
                     .append(format(
                             "<mark class=\"w%d\" style=\"--s:%d%%\" title=\"%d %%\">",
-                            answer.queryWord() % COLOURS, percent(answer), percent(answer)))
+                            answer.queryWord() % COLORS, percent(answer), percent(answer)))
                     .append(Page.escape(
                             text.substring(answer.word().from(), answer.word().end())))
                     .append(format("<sup>%d</sup></mark>", answer.queryWord() + 1));

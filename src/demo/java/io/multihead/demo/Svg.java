@@ -161,7 +161,7 @@ final class Svg {
     }
 
     /** Returns a line of equal dashes, or null if these are not as far from each other, or do not lie on one line. */
-    private static @Nullable String line(List<Rectangle2D> dashes, String colour, boolean horizontal) {
+    private static @Nullable String line(List<Rectangle2D> dashes, String color, boolean horizontal) {
         List<double[]> along = new ArrayList<>(); // from, length, across, width
         for (Rectangle2D dash : dashes) {
             along.add(
@@ -191,7 +191,7 @@ final class Svg {
                 Locale.ROOT,
                 "<path d=\"%s\" style=\"fill:none;stroke:%s;stroke-width:%.1f;stroke-dasharray:%.1f %.2f\"/>",
                 path,
-                colour,
+                color,
                 first[3],
                 first[1],
                 step - first[1]);
@@ -275,7 +275,7 @@ final class Svg {
                 .toArray();
     }
 
-    /** Replaces many circles of one size and colour, one after another, by a path of dots. */
+    /** Replaces many circles of one size and color, one after another, by a path of dots. */
     static String points(String svg) {
         StringBuilder smaller = new StringBuilder();
         List<MatchResult> run = new ArrayList<>();

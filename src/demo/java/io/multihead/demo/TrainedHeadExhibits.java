@@ -40,7 +40,7 @@ final class TrainedHeadExhibits {
                                 + "tokens that have such a target. The heads were chosen by these numbers: lowest and highest entropy, "
                                 + "of those left the lowest cosine to all other heads, then for each of %d patterns the head with the largest "
                                 + "share of its weight on it, and the second one, as long as the share is at least %.2f. Each "
-                                + "picture has a colour scale of its own, below it. The table has each pattern's best head, on this "
+                                + "picture has a color scale of its own, below it. The table has each pattern's best head, on this "
                                 + "sentence and on the whole paragraph; its last two columns are of the paragraph.",
                         TrainedModel.NAME,
                         sentence.layers(),

@@ -16,7 +16,7 @@ final class TrainedPruningExhibit {
     private static final int[] RANDOM_POINTS = {0, 12, 24, 36, 48, 60, 66};
 
     private static final int[] TIMED_POINTS = {0, 24, 48, 66};
-    /** Vectors of a cosine above this find much the same neighbours. */
+    /** Vectors of a cosine above this find much the same neighbors. */
     private static final double CLOSE = 0.95;
 
     private final TrainedPruning pruning;
@@ -113,7 +113,7 @@ final class TrainedPruningExhibit {
             rows.add(List.of(
                     String.valueOf(POINTS[i]),
                     format("%.4f", left.get(i).cosine()),
-                    format("%.0f %%", 100 * left.get(i).sameNeighbour()),
+                    format("%.0f %%", 100 * left.get(i).sameNeighbor()),
                     format("%,d", pruning.parameters(POINTS[i])),
                     timed < 0 ? "" : format("%.1f", milliseconds[timed])));
         }
@@ -148,7 +148,7 @@ final class TrainedPruningExhibit {
 
     private double[] values(boolean cosine) {
         return left.stream()
-                .mapToDouble(at -> cosine ? at.cosine() : at.sameNeighbour())
+                .mapToDouble(at -> cosine ? at.cosine() : at.sameNeighbor())
                 .toArray();
     }
 

@@ -152,8 +152,8 @@ final class TrainingExhibits {
         Trained many = models.get(models.size() - 1);
         double change = many.difference - few.difference;
         String verdict = Math.abs(change) < 0.05
-                ? "more heads do not specialise more"
-                : change > 0 ? "more heads specialise more" : "more heads specialise less";
+                ? "more heads do not specialize more"
+                : change > 0 ? "more heads specialize more" : "more heads specialize less";
         return format(
                 "%s; from %d to %d heads their difference went from %.2f to %.2f: on this task, with this seed, %s.",
                 accuracy, few.heads, many.heads, few.difference, many.difference, verdict);

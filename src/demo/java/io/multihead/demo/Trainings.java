@@ -60,7 +60,7 @@ final class Trainings {
         return Math.clamp((long) all * steps / Study.STEPS, 1, all);
     }
 
-    /** Sizes at which a task is learnt in some hundred steps. */
+    /** Sizes at which a task is learned in some hundred steps. */
     static Task.Sizes sizes(Task task) {
         return task == Task.COPY ? new Task.Sizes(16, 16, 16) : new Task.Sizes(12, 12, 64);
     }

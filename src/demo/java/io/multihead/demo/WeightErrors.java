@@ -73,7 +73,7 @@ public final class WeightErrors implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         List<String> sentences = Fables.read().first(texts).sentences();
-        out.accept("| model | weights | memory | least cosine | mean cosine | largest error | same neighbour |");
+        out.accept("| model | weights | memory | least cosine | mean cosine | largest error | same neighbor |");
         out.accept("|---|---|---|---|---|---|---|");
         try (Compute cpu = Compute.threads(Runtime.getRuntime().availableProcessors())) {
             for (Path jar : jars) {

@@ -15,7 +15,7 @@ import java.util.List;
 import javax.imageio.ImageIO;
 
 /**
- * A matrix as colours between 0 and a number, mostly its largest element, with a label for each row and column and the scale of colours below. Small
+ * A matrix as colors between 0 and a number, mostly its largest element, with a label for each row and column and the scale of colors below. Small
  * enough that two fit beside each other with all labels legible.
  */
 final class WeightMap {
@@ -63,7 +63,7 @@ final class WeightMap {
         return attention(file, name, measured, tokens, weights, most(weights));
     }
 
-    /** Draws the same with the colours of another largest weight, for maps beside each other. */
+    /** Draws the same with the colors of another largest weight, for maps beside each other. */
     static Exhibit.Picture attention(
             String file, String name, String measured, List<String> tokens, double[][] weights, double most) {
         return new WeightMap(name, measured, tokens, tokens, weights, most, "").draw(file);
@@ -152,7 +152,7 @@ final class WeightMap {
         double part = most == 0 ? 0 : values[i][j] / most;
         double x = LEFT + j * width;
         double y = TOP + i * height;
-        to.setColor(Charts.colour(part));
+        to.setColor(Charts.color(part));
         to.fill(new Rectangle2D.Double(x, y, width + 0.2, height + 0.2));
         if (!decimals.isEmpty()) {
             String text = HeadExhibits.format(decimals, values[i][j]);
@@ -166,7 +166,7 @@ final class WeightMap {
         double top = height() - 18;
         font(to, 11);
         for (int i = 0; i < steps; i++) {
-            to.setColor(Charts.colour(i / (steps - 1.0)));
+            to.setColor(Charts.color(i / (steps - 1.0)));
             to.fill(new Rectangle2D.Double(LEFT + 90 + 1.8 * i, top, 2.1, 9));
         }
         to.setColor(Color.BLACK);

@@ -210,7 +210,7 @@ final class DecoderBuilder {
                 ? SelfAttention.gated(sizes.heads(), heads.keyValueHeads(), projections, output, options)
                 : SelfAttention.of(sizes.heads(), heads.keyValueHeads(), projections, output, options);
         SelfAttention attention = plain.withRope(layer.rope());
-        if (rule.normalisesHeads()) {
+        if (rule.normalizesHeads()) {
             attention = attention.withHeadNorms(
                     norm(at + "attn_q_norm.weight", heads.headDim()), norm(at + "attn_k_norm.weight", heads.headDim()));
         }

@@ -78,7 +78,7 @@ record DecoderConfig(
      *
      * @param scale factor of scores
      * @param needsBiases whether query, key and value must have biases; without, they may
-     * @param normalisesHeads whether each query and key head is normalized before it is rotated
+     * @param normalizesHeads whether each query and key head is normalized before it is rotated
      * @param softCap the largest absolute score; 0 for none
      * @param hasSinks whether each query head has a score of no key, which counts in the denominator
      * @param gated whether query projections make gates of the context, too
@@ -86,18 +86,18 @@ record DecoderConfig(
     record AttentionRule(
             double scale,
             boolean needsBiases,
-            boolean normalisesHeads,
+            boolean normalizesHeads,
             double softCap,
             boolean hasSinks,
             boolean gated) {
         /** Attention without gates. */
-        AttentionRule(double scale, boolean needsBiases, boolean normalisesHeads, double softCap, boolean hasSinks) {
-            this(scale, needsBiases, normalisesHeads, softCap, hasSinks, false);
+        AttentionRule(double scale, boolean needsBiases, boolean normalizesHeads, double softCap, boolean hasSinks) {
+            this(scale, needsBiases, normalizesHeads, softCap, hasSinks, false);
         }
 
         /** Attention without gates and sinks. */
-        AttentionRule(double scale, boolean needsBiases, boolean normalisesHeads, double softCap) {
-            this(scale, needsBiases, normalisesHeads, softCap, false);
+        AttentionRule(double scale, boolean needsBiases, boolean normalizesHeads, double softCap) {
+            this(scale, needsBiases, normalizesHeads, softCap, false);
         }
     }
 
@@ -168,7 +168,7 @@ record DecoderConfig(
      *
      * @param count experts of a layer
      * @param used experts of a token
-     * @param normalised whether the factors of those that are chosen are divided by their sum
+     * @param normalized whether the factors of those that are chosen are divided by their sum
      * @param dense layers that have one feed-forward layer and no experts
      * @param clamp limits of gates and ups, or null
      * @param beside the network that computes each token besides
@@ -176,7 +176,7 @@ record DecoderConfig(
     record ExpertRule(
             int count,
             int used,
-            boolean normalised,
+            boolean normalized,
             List<Integer> dense,
             @Nullable Clamp clamp,
             Beside beside) {
@@ -184,12 +184,12 @@ record DecoderConfig(
             dense = List.copyOf(dense);
         }
 
-        ExpertRule(int count, int used, boolean normalised, List<Integer> dense) {
-            this(count, used, normalised, dense, null, Beside.NOTHING);
+        ExpertRule(int count, int used, boolean normalized, List<Integer> dense) {
+            this(count, used, normalized, dense, null, Beside.NOTHING);
         }
 
         ExpertRule with(Beside newBeside) {
-            return new ExpertRule(count, used, normalised, dense, clamp, newBeside);
+            return new ExpertRule(count, used, normalized, dense, clamp, newBeside);
         }
     }
 
@@ -235,7 +235,7 @@ record DecoderConfig(
      *
      * @param heads numbers and sizes of heads
      * @param taps tokens of the convolution
-     * @param normParts in how many parts results are normalised
+     * @param normParts in how many parts results are normalized
      */
     record MambaRule(Mamba2Heads heads, int taps, int normParts, List<Integer> layers) implements RecurrentRule {
         MambaRule {

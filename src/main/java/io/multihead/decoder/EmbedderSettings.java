@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * How a model's file makes vectors of texts: the modules of sentence-transformers in a folder, {@code pooling_type} in a GGUF file.
  *
  * @param pooling how states become a vector; null where the file says that they do not
- * @param normalised whether vectors have length 1
+ * @param normalized whether vectors have length 1
  * @param mostTokens of a text, as the folder says; 0 where it does not
  * @param prompts by name
  * @param prompt the one that is put before each text unless a program says otherwise
@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  */
 record EmbedderSettings(
         @Nullable Pooling pooling,
-        boolean normalised,
+        boolean normalized,
         int mostTokens,
         Map<String, String> prompts,
         String prompt,
@@ -69,15 +69,15 @@ record EmbedderSettings(
     }
 
     EmbedderSettings with(@Nullable Pooling newPooling) {
-        return new EmbedderSettings(newPooling, normalised, mostTokens, prompts, prompt, ranks);
+        return new EmbedderSettings(newPooling, normalized, mostTokens, prompts, prompt, ranks);
     }
 
-    EmbedderSettings withNormalized(boolean newNormalised) {
-        return new EmbedderSettings(pooling, newNormalised, mostTokens, prompts, prompt, ranks);
+    EmbedderSettings withNormalized(boolean newNormalized) {
+        return new EmbedderSettings(pooling, newNormalized, mostTokens, prompts, prompt, ranks);
     }
 
     EmbedderSettings withPrompt(String newPrompt) {
-        return new EmbedderSettings(pooling, normalised, mostTokens, prompts, newPrompt, ranks);
+        return new EmbedderSettings(pooling, normalized, mostTokens, prompts, newPrompt, ranks);
     }
 
     /** Reads the modules of a folder; without them, sentence-transformers reads none of its other files either. */
@@ -91,7 +91,7 @@ record EmbedderSettings(
         return ModelFolder.framework(folder, "SentenceTransformer", framework -> {
             framework.json().require("truncate_dim", null);
             return new EmbedderSettings(
-                    pooling, modules.normalised(), tokens, framework.prompts(), framework.prompt(), false);
+                    pooling, modules.normalized(), tokens, framework.prompts(), framework.prompt(), false);
         });
     }
 

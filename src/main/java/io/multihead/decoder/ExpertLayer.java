@@ -45,7 +45,7 @@ final class ExpertLayer {
     private Experts build() {
         PackedLinear logits = own("ffn_gate_inp", rule.count(), dim);
         Router plain = Router.of(logits, rule.used())
-                .withNormalized(rule.normalised())
+                .withNormalized(rule.normalized())
                 .withScale(config.norms().residualScale());
         Router router = rule.beside() == Beside.BRANCH ? withNorm(plain) : plain;
         boolean whole = weights.has(name("gate_exps"));

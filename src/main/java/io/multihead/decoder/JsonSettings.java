@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * families with several types of layers by the name of the type.
  */
 final class JsonSettings implements Settings {
-    private static final String QUANTISATION = "quantization_config";
+    private static final String QUANTIZATION = "quantization_config";
     private static final String METHOD = "quant_method";
     private static final String THETA = "rope_theta";
     private static final String PARTIAL = "partial_rotary_factor";
@@ -50,14 +50,14 @@ final class JsonSettings implements Settings {
 
     @Override
     public void requireKnown() {
-        boolean isMxFp4 = family().equals("gpt_oss") && config.has(QUANTISATION);
+        boolean isMxFp4 = family().equals("gpt_oss") && config.has(QUANTIZATION);
         if (isMxFp4) {
-            JsonObject quantised = config.object(QUANTISATION);
-            if (!quantised.has(METHOD) || !quantised.text(METHOD).equals("mxfp4")) {
-                throw quantised.fail(METHOD, "mxfp4");
+            JsonObject quantized = config.object(QUANTIZATION);
+            if (!quantized.has(METHOD) || !quantized.text(METHOD).equals("mxfp4")) {
+                throw quantized.fail(METHOD, "mxfp4");
             }
         } else {
-            requireOneOf(QUANTISATION);
+            requireOneOf(QUANTIZATION);
         }
         requireOneOf("is_causal", true);
         // tokens of images alone

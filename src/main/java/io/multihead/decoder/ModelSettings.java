@@ -62,7 +62,7 @@ final class ModelSettings {
         Fields fields = new Fields("AttentionRule")
                 .with("scale", rule.scale())
                 .with("needsBiases", rule.needsBiases())
-                .with("normalisesHeads", rule.normalisesHeads())
+                .with("normalisesHeads", rule.normalizesHeads())
                 .with("softCap", rule.softCap());
         fields = rule.hasSinks() ? fields.with("hasSinks", true) : fields;
         return rule.gated() ? fields.with("gated", true) : fields;
@@ -80,7 +80,7 @@ final class ModelSettings {
         Fields fields = new Fields("ExpertRule")
                 .with("count", rule.count())
                 .with("used", rule.used())
-                .with("normalised", rule.normalised())
+                .with("normalised", rule.normalized())
                 .with("dense", rule.dense());
         switch (rule.beside()) {
             case GATED -> fields.with("shared", true);

@@ -65,7 +65,7 @@ final class Sampler {
         float scale = (float) (1 / sampling.temperature());
         if (penalties.countsAll() || penalties.countsGenerated() || constraint != TextConstraint.NONE) {
             requireFinite(VocabularyOps.scaled(logits, row, vocabulary, 1f, maxima), logits);
-            penalise(seen, penalties);
+            penalize(seen, penalties);
             constraint.apply(row);
             if (greedy) {
                 VocabularyOps.maxima(row, vocabulary, maxima);
@@ -90,7 +90,7 @@ final class Sampler {
                     + " for logits that it makes infinite; expected a larger one, or 0, which is greedy");
         }
         float sum = VocabularyOps.exponentials(row, vocabulary, max, partial);
-        VocabularyOps.normalise(row, vocabulary, sum, maxima);
+        VocabularyOps.normalize(row, vocabulary, sum, maxima);
     }
 
     /** Chooses a token by a number from 0 to 1, from the probabilities as they are. */
@@ -109,7 +109,7 @@ final class Sampler {
 
     /** Returns the most probable tokens in the logits that were measured, once for each measurement. */
     List<TokenProbability> mostProbable(float[] logits, int most) {
-        VocabularyOps.normalise(row, vocabulary, sum, maxima);
+        VocabularyOps.normalize(row, vocabulary, sum, maxima);
         List<TokenProbability> found = new ArrayList<>();
         ranked.begin();
         for (int rank = 0; rank < most && ranked.has(rank); rank++) {
@@ -140,7 +140,7 @@ final class Sampler {
         }
     }
 
-    private void penalise(SeenTokens seen, Penalties penalties) {
+    private void penalize(SeenTokens seen, Penalties penalties) {
         if (penalties.countsAll()) {
             BitSet all = seen.all;
             for (int id = all.nextSetBit(0); id >= 0 && id < vocabulary; id = all.nextSetBit(id + 1)) {
@@ -148,12 +148,12 @@ final class Sampler {
             }
         }
         if (penalties.countsGenerated()) {
-            penaliseGenerated(seen, penalties);
+            penalizeGenerated(seen, penalties);
         }
     }
 
     /** A count is taken back when its token is done. */
-    private void penaliseGenerated(SeenTokens seen, Penalties penalties) {
+    private void penalizeGenerated(SeenTokens seen, Penalties penalties) {
         TokenList tokens = seen.tokens;
         if (counts.length == 0) {
             counts = new int[vocabulary];

@@ -235,7 +235,7 @@ public final class TextEmbedder implements Embedder {
         if (!Double.isFinite(squares)) {
             return new float[0];
         }
-        double length = settings.normalised() && squares > 0 ? Math.sqrt(squares) : 1;
+        double length = settings.normalized() && squares > 0 ? Math.sqrt(squares) : 1;
         float[] vector = new float[mean.length];
         for (int i = 0; i < mean.length; i++) {
             vector[i] = (float) (mean[i] / length);

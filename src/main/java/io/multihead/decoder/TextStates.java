@@ -71,7 +71,7 @@ final class TextStates {
     private final Models models;
     private final ReentrantLock turn = new ReentrantLock();
     private @Nullable BatchMemory kept;
-    private float @Nullable [] normalised;
+    private float @Nullable [] normalized;
 
     TextStates(Models models) {
         this.models = models;
@@ -166,8 +166,8 @@ final class TextStates {
     /** Writes the mean of some tokens' normalized states. */
     private void add(Compute cpu, Transformer model, BatchMemory memory, int from, int to, double[] mean) {
         int dim = dim();
-        float[] states = normalised == null ? new float[ROWS * dim] : normalised;
-        normalised = states;
+        float[] states = normalized == null ? new float[ROWS * dim] : normalized;
+        normalized = states;
         for (int row = from; row < to; row += ROWS) {
             int count = Math.min(ROWS, to - row);
             int[] rows = new int[count];

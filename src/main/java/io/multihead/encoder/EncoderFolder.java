@@ -54,7 +54,7 @@ final class EncoderFolder {
                 DenseLayers.load(core.loading, modules.dense(), pooled),
                 new EncoderOptions(
                         pooling,
-                        modules.normalised() ? Normalization.WHOLE : Normalization.NONE,
+                        modules.normalized() ? Normalization.WHOLE : Normalization.NONE,
                         dimension(framework),
                         maxTokens,
                         LongTexts.TRUNCATE,
@@ -80,7 +80,7 @@ final class EncoderFolder {
             System.getLogger("io.multihead")
                     .log(
                             System.Logger.Level.WARNING,
-                            folder + ": no modules.json; pooling is the mean, without normalisation and prompts");
+                            folder + ": no modules.json; pooling is the mean, without normalization and prompts");
         }
         return new TextModules(folder, null, List.of(), false);
     }

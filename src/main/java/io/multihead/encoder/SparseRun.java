@@ -25,7 +25,7 @@ final class SparseRun extends BatchRun {
     private final SparseActivation activation;
     private final int rows;
     private final RowViews dense;
-    private final RowViews normalised;
+    private final RowViews normalized;
     private final RowViews logits;
     private final float[] largest;
 
@@ -43,7 +43,7 @@ final class SparseRun extends BatchRun {
         dense = new RowViews(dim);
         int words = head.decoder().outputs();
         rows = Math.clamp(MOST_LOGITS / words, LEAST_ROWS, MOST_ROWS);
-        normalised = new RowViews(dim).of(rows);
+        normalized = new RowViews(dim).of(rows);
         logits = new RowViews(words).of(rows);
         largest = new float[words];
     }
@@ -110,11 +110,11 @@ final class SparseRun extends BatchRun {
 
     private void logits(int from, int count) {
         PackedLinear decoder = head.decoder();
-        int dim = normalised.length();
+        int dim = normalized.length();
         for (int row = 0; row < count; row++) {
-            head.normalise(dense.array(), (from + row) * dim, normalised.array(), row * dim);
+            head.normalize(dense.array(), (from + row) * dim, normalized.array(), row * dim);
         }
-        decoder.forward(core.cpu, normalised.get(count), logits.get(count));
+        decoder.forward(core.cpu, normalized.get(count), logits.get(count));
     }
 
     /** Keeps the larger of each token's logits; 0 is the least that counts. */

@@ -234,7 +234,7 @@ public final class PackedWeights {
             throw Checks.fail("matrix", matrix.dim(1) + " outputs", "expected at most " + PackedMatrix.MOST_COLUMNS);
         }
         PackedMatrix.requireSizes(panels, matrix.dim(0), matrix.dim(1));
-        if (panels.isQuantised()) {
+        if (panels.isQuantized()) {
             BlockType type = BlockType.valueOf(format.name());
             return new PackedWeights(PackedMatrix.rounded(panels, type, matrix, arena, loop));
         }

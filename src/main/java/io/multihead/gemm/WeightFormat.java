@@ -51,7 +51,7 @@ public enum WeightFormat {
 
     WeightFormat(int code) {
         panels = PanelFormat.valueOf(name());
-        dtype = panels.isQuantised() ? DType.I8 : DType.valueOf(name());
+        dtype = panels.isQuantized() ? DType.I8 : DType.valueOf(name());
         this.code = code;
     }
 

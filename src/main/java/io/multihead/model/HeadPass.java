@@ -60,29 +60,29 @@ final class HeadPass extends RowLoop {
             if (!of.shared()) {
                 int keys = at + of.queryWidth();
                 change(scratch, keyNorm, keys, of.keyValueHeads(), of.headDim(), of.headDim(), position);
-                normalise(scratch, valueNorm, keys + of.keyWidth(), of.keyValueHeads(), of.valueDim(), of.valueDim());
+                normalize(scratch, valueNorm, keys + of.keyWidth(), of.keyValueHeads(), of.valueDim(), of.valueDim());
             }
         }
     }
 
     private void change(
             Workspace scratch, @Nullable RowNorm norm, int at, int heads, int dim, int step, long position) {
-        normalise(scratch, norm, at, heads, dim, step);
+        normalize(scratch, norm, at, heads, dim, step);
         for (int head = 0; rope != null && head < heads; head++) {
             rope.apply(rows, at + head * step, position);
         }
     }
 
-    private void normalise(Workspace scratch, @Nullable RowNorm norm, int at, int heads, int dim, int step) {
+    private void normalize(Workspace scratch, @Nullable RowNorm norm, int at, int heads, int dim, int step) {
         if (norm != null) { // of a head, or of all heads as one row
             int next = norm.length() == dim ? step : norm.length();
             for (int from = at; from < at + heads * step; from += next) {
-                normalise(scratch, norm, from);
+                normalize(scratch, norm, from);
             }
         }
     }
 
-    private void normalise(Workspace scratch, RowNorm norm, int at) {
+    private void normalize(Workspace scratch, RowNorm norm, int at) {
         float[] row = scratch.floats(ROW, PartLayout.stride(norm.length()));
         System.arraycopy(rows, at, row, 0, norm.length());
         norm.apply(row, scratch.floats(PARTIAL, PANEL));

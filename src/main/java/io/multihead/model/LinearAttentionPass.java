@@ -33,7 +33,7 @@ final class LinearAttentionPass extends RecurrentPass {
         return Checks.notNull(rules, "part");
     }
 
-    private static void normalise(Workspace scratch, RowNorm norm, float[] rows, int at) {
+    private static void normalize(Workspace scratch, RowNorm norm, float[] rows, int at) {
         float[] row = row(scratch, ROW, rows, at, norm.length());
         norm.apply(row, scratch.floats(PARTIAL, PANEL));
         System.arraycopy(row, 0, rows, at, norm.length());
@@ -44,8 +44,8 @@ final class LinearAttentionPass extends RecurrentPass {
         LinearAttentionRules part = part();
         LinearHeads heads = part.heads();
         for (int head = 0; head < heads.keyHeads(); head++) {
-            normalise(scratch, part.queryNorm(), rows, at + head * heads.keyDim());
-            normalise(scratch, part.keyNorm(), rows, at + heads.keyWidth() + head * heads.keyDim());
+            normalize(scratch, part.queryNorm(), rows, at + head * heads.keyDim());
+            normalize(scratch, part.keyNorm(), rows, at + heads.keyWidth() + head * heads.keyDim());
         }
         for (int head = 0; head < heads.valueHeads(); head++) {
             int rate = at + part.layout().ratesAt() + head;
@@ -69,7 +69,7 @@ final class LinearAttentionPass extends RecurrentPass {
         int dim = part.heads().valueDim();
         for (int head = 0; head < part.heads().valueHeads(); head++) {
             int result = to + head * dim;
-            normalise(scratch, part.norm(), rows, result);
+            normalize(scratch, part.norm(), rows, result);
             float[] z = silu(scratch, rows, at + part.layout().gatesAt() + head * dim, dim);
             for (int i = 0; i < dim; i++) {
                 rows[result + i] *= z[i];

@@ -29,7 +29,7 @@ record Mamba2Rules(Mamba2Layout layout, LinearDecay decay, float[] skip, RowNorm
         List<RowNorm> all = IntStream.range(0, parts)
                 .mapToObj(part -> new RowNorm(
                         length,
-                        norm.centred(),
+                        norm.centered(),
                         norm.epsilon(),
                         part(norm.weight(), part, length),
                         part(norm.bias(), part, length)))

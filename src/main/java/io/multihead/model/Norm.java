@@ -6,7 +6,7 @@ import io.multihead.internal.base.TensorFaults;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.nn.NormForward;
-import io.multihead.internal.nn.Normalisation;
+import io.multihead.internal.nn.Normalization;
 import io.multihead.internal.nn.RowNorm;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
@@ -21,14 +21,14 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Norm {
     private final RowNorm row;
-    private final Normalisation normalisation;
+    private final Normalization normalization;
 
     private Norm(RowNorm row) {
         this.row = row;
-        normalisation = new Normalisation(
+        normalization = new Normalization(
                 Shape.of(row.length()),
                 row.epsilon(),
-                row.centred(),
+                row.centered(),
                 view(row.weight(), row.length()),
                 view(row.bias(), row.length()));
     }
@@ -124,7 +124,7 @@ public final class Norm {
         TensorChecks.requireAccess(cpu, x, "x");
         TensorChecks.requireWritable(cpu, y, "y");
         TensorChecks.requireApart(y, "y", x, "x");
-        NormForward.run(cpu, normalisation, x, y);
+        NormForward.run(cpu, normalization, x, y);
     }
 
     RowNorm row() {
@@ -136,9 +136,9 @@ public final class Norm {
         return norm == null ? null : norm.row;
     }
 
-    private static Norm of(int dim, boolean centred, double epsilon, float[] weight, float[] bias) {
+    private static Norm of(int dim, boolean centered, double epsilon, float[] weight, float[] bias) {
         Checks.finiteAtLeast(epsilon, 0, "epsilon");
-        return new Norm(new RowNorm(dim, centred, epsilon, weight, bias));
+        return new Norm(new RowNorm(dim, centered, epsilon, weight, bias));
     }
 
     private static int dim(Tensor weight) {

@@ -15,7 +15,7 @@ public final class Router {
     private final PackedLinear logits;
     private final int used;
     private final boolean sigmoid;
-    private final boolean normalised;
+    private final boolean normalized;
     private final double scale;
     private final Additions additions;
 
@@ -30,11 +30,11 @@ public final class Router {
     private record Additions(@Nullable Norm norm, float @Nullable [] bias, float @Nullable [] scales) {}
 
     private Router(
-            PackedLinear logits, int used, boolean sigmoid, boolean normalised, double scale, Additions additions) {
+            PackedLinear logits, int used, boolean sigmoid, boolean normalized, double scale, Additions additions) {
         this.logits = logits;
         this.used = used;
         this.sigmoid = sigmoid;
-        this.normalised = normalised;
+        this.normalized = normalized;
         this.scale = scale;
         this.additions = additions;
     }
@@ -57,7 +57,7 @@ public final class Router {
 
     /** {@return this router with scores by sigmoid, as DeepSeek-V3} */
     public Router withSigmoid() {
-        return new Router(logits, used, true, normalised, scale, additions);
+        return new Router(logits, used, true, normalized, scale, additions);
     }
 
     /**
@@ -79,7 +79,7 @@ public final class Router {
         if (!Double.isFinite(factor)) {
             throw Checks.fail("factor", String.valueOf(factor), "expected a finite number");
         }
-        return new Router(logits, used, sigmoid, normalised, factor, additions);
+        return new Router(logits, used, sigmoid, normalized, factor, additions);
     }
 
     /**
@@ -119,7 +119,7 @@ public final class Router {
     }
 
     private Router with(Additions changed) {
-        return new Router(logits, used, sigmoid, normalised, scale, changed);
+        return new Router(logits, used, sigmoid, normalized, scale, changed);
     }
 
     private float @Nullable [] ofExperts(@Nullable Tensor numbers, String argument) {
@@ -177,7 +177,7 @@ public final class Router {
         select(row, at, ids, to, sum, buffer);
         Arrays.sort(ids, to, to + used);
         double divisor = sum;
-        if (normalised) {
+        if (normalized) {
             divisor = 0;
             for (int i = to; i < to + used; i++) {
                 divisor += buffer[ids[i]];

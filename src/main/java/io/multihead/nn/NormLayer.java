@@ -5,7 +5,7 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.nn.NormBackward;
 import io.multihead.internal.nn.NormForward;
-import io.multihead.internal.nn.Normalisation;
+import io.multihead.internal.nn.Normalization;
 import io.multihead.internal.nn.RowView;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -16,15 +16,15 @@ import org.jspecify.annotations.Nullable;
 
 /** A normalization of the last axes: everything but whether the mean is subtracted. */
 abstract class NormLayer implements Layer {
-    private final Normalisation norm;
+    private final Normalization norm;
     private final Map<String, Tensor> parameters;
 
-    NormLayer(Shape normalized, double epsilon, boolean centred, @Nullable Tensor weight, @Nullable Tensor bias) {
+    NormLayer(Shape normalized, double epsilon, boolean centered, @Nullable Tensor weight, @Nullable Tensor bias) {
         requireSettings(normalized, epsilon);
-        this.norm = new Normalisation(normalized, epsilon, centred, weight, bias);
+        this.norm = new Normalization(normalized, epsilon, centered, weight, bias);
         Map<String, Tensor> named = new LinkedHashMap<>();
-        put(named, Normalisation.WEIGHT, weight);
-        put(named, Normalisation.BIAS, bias);
+        put(named, Normalization.WEIGHT, weight);
+        put(named, Normalization.BIAS, bias);
         this.parameters = Collections.unmodifiableMap(named);
     }
 

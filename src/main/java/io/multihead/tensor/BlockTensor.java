@@ -83,17 +83,17 @@ public final class BlockTensor {
         MemorySegment memory = arena.allocate(rows * rowBytes, 64);
         BlockTensor blocks = new BlockTensor(memory, type, from.shape(), 0, rowBytes);
         if (from.shape().elements() > 0) {
-            quantize(from, 0, blocks, new BlockQuantiser(), new float[columns]);
+            quantize(from, 0, blocks, new BlockQuantizer(), new float[columns]);
         }
         return blocks;
     }
 
     /** Rounds the rows of a tensor into those from {@code row} on, through an array of one row. */
-    private static long quantize(Tensor from, long row, BlockTensor to, BlockQuantiser quantiser, float[] values) {
+    private static long quantize(Tensor from, long row, BlockTensor to, BlockQuantizer quantizer, float[] values) {
         if (from.rank() > 1) {
             long next = row;
             for (long i = 0; i < from.dim(0); i++) {
-                next = quantize(from.select(0, i), next, to, quantiser, values);
+                next = quantize(from.select(0, i), next, to, quantizer, values);
             }
             return next;
         }
@@ -105,7 +105,7 @@ public final class BlockTensor {
         }
         long block = row * to.rowBytes;
         for (int i = 0; i < values.length; i += to.type.elements()) {
-            quantiser.quantize(to.type, values, i, to.memory, block);
+            quantizer.quantize(to.type, values, i, to.memory, block);
             block += to.type.bytes();
         }
         return row + 1;

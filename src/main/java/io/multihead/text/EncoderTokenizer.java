@@ -18,10 +18,10 @@ public interface EncoderTokenizer {
      * Returns this tokenizer with special tokens in texts as special tokens, which is how the reference treats them, or as plain
      * text, for texts that must not reach the model's special tokens.
      *
-     * @param recognised whether the name of a special token in a text becomes that token
+     * @param recognized whether the name of a special token in a text becomes that token
      * @return a tokenizer that shares everything with this one
      */
-    EncoderTokenizer withSpecialTokensInText(boolean recognised);
+    EncoderTokenizer withSpecialTokensInText(boolean recognized);
 
     /** {@return the number of tokens of the vocabulary; one more than the largest id} */
     int vocabularySize();

@@ -26,7 +26,7 @@ final class GgufEncoderTokenizer {
     private static final char SPACE = '\u2581';
 
     private static final int NONE = SpecialIds.NONE;
-    private static final Pattern CAPITALISED = Pattern.compile("[A-Z][a-z]+");
+    private static final Pattern CAPITALIZED = Pattern.compile("[A-Z][a-z]+");
 
     private final GgufKeys keys;
     private final List<String> tokens;
@@ -82,7 +82,7 @@ final class GgufEncoderTokenizer {
         if (!keys.has(key)) {
             for (String piece : pieces) {
                 // no text in lower case has such a token
-                if (CAPITALISED.matcher(piece).matches()) {
+                if (CAPITALIZED.matcher(piece).matches()) {
                     throw keys.fail(key, "true or false, as \"" + piece + "\" and others begin with a capital letter");
                 }
             }

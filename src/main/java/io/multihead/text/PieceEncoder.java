@@ -59,8 +59,8 @@ final class PieceEncoder extends EndedTokenizer {
     }
 
     @Override
-    public EncoderTokenizer withSpecialTokensInText(boolean recognised) {
-        return new PieceEncoder(this, leftOut, recognised, first, last);
+    public EncoderTokenizer withSpecialTokensInText(boolean recognized) {
+        return new PieceEncoder(this, leftOut, recognized, first, last);
     }
 
     @Override

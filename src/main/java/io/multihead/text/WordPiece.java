@@ -86,8 +86,8 @@ public final class WordPiece extends EndedTokenizer {
     }
 
     @Override
-    public WordPiece withSpecialTokensInText(boolean recognised) {
-        return new WordPiece(this, recognised);
+    public WordPiece withSpecialTokensInText(boolean recognized) {
+        return new WordPiece(this, recognized);
     }
 
     @Override

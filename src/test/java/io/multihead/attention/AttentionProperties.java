@@ -46,7 +46,7 @@ class AttentionProperties {
         check(attentionCase, true);
     }
 
-    /** Shrunk from a failure: one dominant key, whose weight must be exactly 1 before it is normalised. */
+    /** Shrunk from a failure: one dominant key, whose weight must be exactly 1 before it is normalized. */
     @Example
     void aDominantKeyKeepsItsWeight() {
         check(

@@ -17,7 +17,7 @@ class FarSlopesTest {
     private static final Compute CPU = Compute.serial();
     private static final int QUERIES = 4;
     private static final int KEYS = 100;
-    /** The largest score: a slope for which neighbouring distances, rounded to f32, differ by some 1e-4 in their scores. */
+    /** The largest score: a slope for which neighboring distances, rounded to f32, differ by some 1e-4 in their scores. */
     private static final float SCORE = 1024;
 
     private final Arena arena = Arena.ofAuto();

@@ -193,7 +193,7 @@ class MaskAlignmentTest {
         assertEquals(List.of(expected), sees(mask, 1, expected.length, keys));
     }
 
-    /** Draws the weights of equal scores, from the materialising path, after the tiled path gave the same output. */
+    /** Draws the weights of equal scores, from the materializing path, after the tiled path gave the same output. */
     private static List<String> sees(Mask mask, int batches, int queries, int keys) {
         Tensor query = zeros(batches, 1, queries, 1);
         Tensor key = zeros(batches, 1, keys, 1);

@@ -192,7 +192,7 @@ class FamiliesTest {
             assertEquals(attends, config.layers().get(layer).rope() != null);
         }
         assertEquals(1e-5, config.norms().epsilon());
-        assertTrue(config.attention().normalisesHeads());
+        assertTrue(config.attention().normalizesHeads());
         assertEquals(DecoderConfig.Head.TIED, config.ends().head());
     }
 
@@ -222,10 +222,10 @@ class FamiliesTest {
     }
 
     @Test
-    void qwen3NormalisesHeadsOfASizeOfTheirOwn() {
+    void qwen3NormalizesHeadsOfASizeOfTheirOwn() {
         DecoderConfig config = config(QWEN_3_0_6B);
         assertEquals(new Sizes(28, 1024, 16, 8, 128, 40960), config.sizes());
-        assertTrue(config.attention().normalisesHeads());
+        assertTrue(config.attention().normalizesHeads());
         assertTrue(!config.attention().needsBiases());
         assertEquals(1_000_000, config.layers().get(0).rope().config().theta());
         assertEquals(RopeScaling.NONE, config.layers().get(0).rope().config().scaling());
@@ -236,7 +236,7 @@ class FamiliesTest {
         DecoderConfig config = config(QWEN_2_5_0_5B);
         assertEquals(new Sizes(24, 896, 14, 2, 64, 32768), config.sizes());
         assertTrue(config.attention().needsBiases());
-        assertTrue(!config.attention().normalisesHeads());
+        assertTrue(!config.attention().normalizesHeads());
         assertEquals(0, config.layers().get(23).window());
         DecoderConfig windowed =
                 config(QWEN_2_5_0_5B.replace("use_sliding_window\": false", "use_sliding_window\": true"));

@@ -254,13 +254,13 @@ class FamilyFilesTest {
 
     @ParameterizedTest
     @EnumSource(BlockType.class)
-    void quantisedMatricesMeanWhatTheirBlocksSay(BlockType blocks) throws IOException {
+    void quantizedMatricesMeanWhatTheirBlocksSay(BlockType blocks) throws IOException {
         Kind[] kinds = blocks.elements() == 256
                 ? new Kind[] {Kind.WIDE}
                 : new Kind[] {Kind.LLAMA, Kind.QWEN_3, Kind.QWEN_3_MOE, Kind.PHI_4};
         for (Kind kind : kinds) {
             FamilyFile file = new FamilyFile(kind, 6);
-            assertClose(file, quantised(file, blocks));
+            assertClose(file, quantized(file, blocks));
         }
     }
 
@@ -268,19 +268,19 @@ class FamilyFilesTest {
     @Test
     void filesMixTypes() throws IOException {
         FamilyFile file = new FamilyFile(Kind.LLAMA, 9);
-        assertClose(file, quantised(file, BlockType.Q5_0, BlockType.Q8_0, BlockType.Q5_1));
+        assertClose(file, quantized(file, BlockType.Q5_0, BlockType.Q8_0, BlockType.Q5_1));
     }
 
-    private Path quantised(FamilyFile file, BlockType... types) throws IOException {
+    private Path quantized(FamilyFile file, BlockType... types) throws IOException {
         Path path = folder.resolve(file.kind + "." + types[0] + ".gguf");
-        FamilyModel.writeQuantised(file, path, types);
+        FamilyModel.writeQuantized(file, path, types);
         return path;
     }
 
     /** Inputs in 8 bits change numbers, but not by whom a session is accompanied, nor in what chunks its tokens come. */
     @Test
     void eightBitInputsChangeNumbersAndNoPromise() throws IOException {
-        Path path = quantised(new FamilyFile(Kind.WIDE, 6), BlockType.Q4_K);
+        Path path = quantized(new FamilyFile(Kind.WIDE, 6), BlockType.Q4_K);
         int[] ids = {5, 60, 70, 80, 90, 100, 110, 120, 130};
         SessionOptions options = SessionOptions.DEFAULT.withCacheFormat(CacheFormat.F32);
         try (Compute serial = Compute.serial();

@@ -76,17 +76,17 @@ public final class FamilyModel {
     }
 
     /** Writes a file with matrices in blocks, of each type in turn, and makes the specification's numbers those of the blocks. */
-    static void writeQuantised(FamilyFile file, Path path, BlockType... types) throws IOException {
+    static void writeQuantized(FamilyFile file, Path path, BlockType... types) throws IOException {
         AtomicInteger count = new AtomicInteger();
         try (Arena arena = Arena.ofConfined()) {
             GgufWriter writer = file.metadata();
             file.matrices().forEach(name -> {
                 BlockType blocks = types[count.getAndIncrement() % types.length];
-                BlockTensor quantised = BlockTensor.quantize(arena, file.tensor(name), blocks);
-                Tensor wide = Tensor.allocate(arena, DType.F32, quantised.shape());
-                quantised.dequantize(wide);
+                BlockTensor quantized = BlockTensor.quantize(arena, file.tensor(name), blocks);
+                Tensor wide = Tensor.allocate(arena, DType.F32, quantized.shape());
+                quantized.dequantize(wide);
                 file.replace(name, wide);
-                writer.blocks(name, quantised);
+                writer.blocks(name, quantized);
             });
             file.others().forEach(name -> writer.tensor(name, file.tensor(name)));
             writer.write(path);

@@ -343,7 +343,7 @@ final class Gemma4File {
         return scaled(sum(all, table), 1 / Math.sqrt(2));
     }
 
-    /** Normalises heads, and rotates them to a position; -1 for none. */
+    /** Normalizes heads, and rotates them to a position; -1 for none. */
     private double[] heads(double[] all, String norm, int layer, int position) {
         int dim = headDim(layer);
         int pairs = dim / 2;

@@ -107,13 +107,13 @@ class GptOssFolderTest {
         }
     }
 
-    private void write(FamilyFile file, String config, boolean quantised) throws IOException {
+    private void write(FamilyFile file, String config, boolean quantized) throws IOException {
         Files.writeString(folder.resolve("config.json"), config);
         Files.writeString(folder.resolve("tokenizer.json"), BytePieces.tokenizerJson());
         Map<String, Tensor> all = new LinkedHashMap<>();
         try (Arena arena = Arena.ofConfined()) {
             for (String name : file.matrices()) {
-                if (name.contains("_exps") && quantised) {
+                if (name.contains("_exps") && quantized) {
                     BlockTensor rounded = BlockTensor.quantize(arena, file.tensor(name), BlockType.MXFP4);
                     Tensor wide = Tensor.allocate(arena, DType.F32, rounded.shape());
                     rounded.dequantize(wide);
@@ -128,7 +128,7 @@ class GptOssFolderTest {
                 }
             }
             for (int layer = 0; layer < Kind.GPT_OSS.layers; layer++) {
-                putExperts(file, layer, all, quantised ? arena : null);
+                putExperts(file, layer, all, quantized ? arena : null);
             }
             Safetensors.write(folder.resolve("model.safetensors"), all, Map.of());
         }
@@ -168,7 +168,7 @@ class GptOssFolderTest {
         return all;
     }
 
-    /** Two codes that are neighbours to a byte. */
+    /** Two codes that are neighbors to a byte. */
     private static void putBlocks(Tensor weights, String name, Map<String, Tensor> all, Arena arena) {
         BlockTensor blocks = BlockTensor.quantize(arena, weights, BlockType.MXFP4);
         long count = weights.dim(2) / 32;

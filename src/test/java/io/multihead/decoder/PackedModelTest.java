@@ -90,14 +90,14 @@ class PackedModelTest {
     void blocksAreTheSame(BlockType type) throws IOException {
         Path path = folder.resolve("model.gguf");
         Kind kind = type.elements() == 256 ? Kind.WIDE : Kind.QWEN_3;
-        FamilyModel.writeQuantised(new FamilyFile(kind, 6), path, type);
+        FamilyModel.writeQuantized(new FamilyFile(kind, 6), path, type);
         assertSame(path, LoadOptions.DEFAULT);
     }
 
     @Test
     void inputsInEightBitsAreTheSame() throws IOException {
         Path path = folder.resolve("model.gguf");
-        FamilyModel.writeQuantised(new FamilyFile(Kind.WIDE, 6), path, BlockType.Q4_K);
+        FamilyModel.writeQuantized(new FamilyFile(Kind.WIDE, 6), path, BlockType.Q4_K);
         assertSame(path, LoadOptions.DEFAULT.withEightBitInputs(true));
     }
 

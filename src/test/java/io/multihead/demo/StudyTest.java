@@ -71,7 +71,7 @@ class StudyTest {
             for (Path file : files.toList()) {
                 assertTrue(file.toString().matches(".*\\.(png|html)|.*/fables\\.gguf"), "left behind: " + file);
                 if (file.toString().endsWith(".png")) {
-                    assertTrue(colours(ImageIO.read(file.toFile())) > 3, "empty picture: " + file);
+                    assertTrue(colors(ImageIO.read(file.toFile())) > 3, "empty picture: " + file);
                 }
             }
         }
@@ -239,13 +239,13 @@ class StudyTest {
                 .toList();
     }
 
-    private static int colours(BufferedImage image) {
-        Set<Integer> colours = new HashSet<>();
+    private static int colors(BufferedImage image) {
+        Set<Integer> colors = new HashSet<>();
         for (int y = 0; y < image.getHeight(); y += 3) {
             for (int x = 0; x < image.getWidth(); x += 3) {
-                colours.add(image.getRGB(x, y));
+                colors.add(image.getRGB(x, y));
             }
         }
-        return colours.size();
+        return colors.size();
     }
 }

@@ -125,7 +125,7 @@ class EncoderFileTest {
         assertArrayEquals(before, Files.readAllBytes(file));
     }
 
-    /** Only biases and normalisations are copied. */
+    /** Only biases and normalizations are copied. */
     @Test
     void memoryIsCounted() throws IOException {
         try (SentenceEncoder mapped = map()) {

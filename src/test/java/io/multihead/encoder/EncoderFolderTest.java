@@ -331,7 +331,7 @@ class EncoderFolderTest extends TinyModelFolder {
         }
         assertEquals(
                 List.of("WARNING " + folder
-                        + ": no modules.json; pooling is the mean, without normalisation and prompts"),
+                        + ": no modules.json; pooling is the mean, without normalization and prompts"),
                 warnings);
     }
 }

@@ -126,7 +126,7 @@ class EncoderMemoryTest {
         Path file = model.resolveSibling("packed");
         // a thread keeps native memory for two names of files
         Files.move(Files.createFile(file), file.resolveSibling("other"));
-        // initialised, they keep 41 KB of native memory for trials
+        // initialized, they keep 41 KB of native memory for trials
         Class.forName(MacroKernel.class.getPackageName() + ".TileWarmUps");
         Class.forName(F32Panels.class.getName());
         Class.forName(BlockScales.class.getName());

@@ -128,7 +128,7 @@ class FolderDefaultsTest extends TinyModelFolder {
         }
     }
 
-    /** Of a {@code tokenizer.json}: with the class of the model, its normalisation and the special tokens that it adds are not the ones. */
+    /** Of a {@code tokenizer.json}: with the class of the model, its normalization and the special tokens that it adds are not the ones. */
     @ParameterizedTest
     @ValueSource(
             strings = {

@@ -200,7 +200,7 @@ class ModernBertTest {
         return new JsonObject("config", Json.object("config", text.getBytes(StandardCharsets.UTF_8)));
     }
 
-    /** The mean of states or the first one passes a layer, GELU, a normalisation and the last layer; types do not tell texts apart. */
+    /** The mean of states or the first one passes a layer, GELU, a normalization and the last layer; types do not tell texts apart. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void scoresAreThoseOfTheReference(boolean newer) throws IOException {
@@ -220,7 +220,7 @@ class ModernBertTest {
                 for (int i = 0; i < passages.size(); i++) {
                     double[] expected = reference.logits(!newer, pair("ab c", passages.get(i), reranker));
                     for (int label = 0; label < labels; label++) {
-                        // an error E of a state is 30 x 0.4 E after the layer; the normalisation divides by a deviation
+                        // an error E of a state is 30 x 0.4 E after the layer; the normalization divides by a deviation
                         // of 2, and the last layer has 30 x 0.4 of what is left
                         assertEquals(expected[label], actual[i][label], 80 * TOLERANCE, "pair " + i);
                     }

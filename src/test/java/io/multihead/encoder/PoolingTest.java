@@ -39,7 +39,7 @@ class PoolingTest extends TinyModelFolder {
         return all;
     }
 
-    /** Flags have an order of their own, and names that of the file; normalisation is of the whole vector. */
+    /** Flags have an order of their own, and names that of the file; normalization is of the whole vector. */
     @Test
     void vectorsOfSeveralWaysAreConcatenated() throws IOException {
         write(

@@ -127,10 +127,10 @@ class RerankerTest {
     @Test
     void severalLabelsHaveNoScore() throws IOException {
         TinyReranker three = new TinyReranker(7, 3);
-        try (Reranker labelled = Reranker.load(Compute.serial(), three.write(folder.resolve("three")))) {
-            assertEquals(3, labelled.labels());
-            assertEquals(ScoreActivation.IDENTITY, labelled.activation());
-            double[][] scores = labelled.labelScores("ab", List.of("c", "de f"));
+        try (Reranker labeled = Reranker.load(Compute.serial(), three.write(folder.resolve("three")))) {
+            assertEquals(3, labeled.labels());
+            assertEquals(ScoreActivation.IDENTITY, labeled.activation());
+            double[][] scores = labeled.labelScores("ab", List.of("c", "de f"));
             assertEquals(2, scores.length);
             TinyReranker.Pair pair = TinyReranker.Pair.of(ids("ab"), ids("de f"), TinyModel.POSITIONS);
             TinyReranker.Outputs expected = three.outputs(pair.ids(), pair.types());
@@ -139,7 +139,7 @@ class RerankerTest {
             }
             String message = "model: 3 labels; expected 1, as of a model that scores, or labelScores";
             for (Runnable call :
-                    List.<Runnable>of(() -> labelled.score("ab", "c"), () -> labelled.rank("ab", List.of("c")))) {
+                    List.<Runnable>of(() -> labeled.score("ab", "c"), () -> labeled.rank("ab", List.of("c")))) {
                 assertEquals(
                         message,
                         assertThrows(IllegalStateException.class, call::run).getMessage());

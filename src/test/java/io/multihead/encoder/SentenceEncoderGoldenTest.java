@@ -34,7 +34,7 @@ class SentenceEncoderGoldenTest {
     /** Of all texts in one call, which several tests compare with. */
     private static final float[][] MEANS = ENCODER.embed(TEXTS);
 
-    /** A field, so that no array is optimised away. */
+    /** A field, so that no array is optimized away. */
     private float[][] results = {};
 
     @AfterAll
@@ -103,7 +103,7 @@ class SentenceEncoderGoldenTest {
     }
 
     @Test
-    void neighboursAreThoseOfTheReference() {
+    void neighborsAreThoseOfTheReference() {
         Tensor golden = Golden.open("encoder/minilm").tensor("mean");
         float[][] expected = new float[(int) golden.dim(0)][];
         for (int i = 0; i < expected.length; i++) {

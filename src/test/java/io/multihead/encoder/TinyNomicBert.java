@@ -54,7 +54,7 @@ final class TinyNomicBert {
         }
     }
 
-    /** SwiGLU and halves of a head without biases, GeGLU and neighbours with biases. */
+    /** SwiGLU and halves of a head without biases, GeGLU and neighbors with biases. */
     String config() {
         return """
                 {"model_type": "nomic_bert", "n_embd": 24, "n_layer": 2, "n_head": 3, "n_inner": 40, "vocab_size": 60,
@@ -144,7 +144,7 @@ final class TinyNomicBert {
         return context;
     }
 
-    /** Pairs are neighbours with biases, else halves of a head. */
+    /** Pairs are neighbors with biases, else halves of a head. */
     private double[] rotated(double[] row, int at, int position) {
         double[] result = new double[HEAD_DIM];
         for (int i = 0; i < HEAD_DIM / 2; i++) {

@@ -58,7 +58,7 @@ public record TrainedHeads(Compute cpu, Arena arena, Function<String, Tensor> we
         return new TrainedHeads(cpu, arena, weights, blocks);
     }
 
-    /** Returns the input of the first block, {@code [1, tokens, dim]}: word, position and type, normalised. */
+    /** Returns the input of the first block, {@code [1, tokens, dim]}: word, position and type, normalized. */
     Tensor embedded(int... ids) {
         Tensor words = weights.apply("embeddings.word_embeddings.weight");
         Tensor positions = weights.apply("embeddings.position_embeddings.weight");

@@ -35,7 +35,7 @@ class WeightFormatsTest {
 
     /**
      * The least cosine between a vector of rounded weights and that of f32. Rounding adds to each product an error of the format's relative size
-     * ({@code BlockTensor.quantise}, bf16 2^-9, f16 2^-12), independent between layers, so that an angle of that size times the square
+     * ({@code BlockTensor.quantize}, bf16 2^-9, f16 2^-12), independent between layers, so that an angle of that size times the square
      * root of the 36 products in a row is expected: its square by 2 is what the cosine loses, here with a factor of 4 for the spread over texts.
      */
     @ParameterizedTest

@@ -104,7 +104,7 @@ final class Memory {
         return owner.made;
     }
 
-    /** A thread of its own class: a lambda, or a method, of Memory would wait for its initialiser, which waits for the thread. */
+    /** A thread of its own class: a lambda, or a method, of Memory would wait for its initializer, which waits for the thread. */
     private static final class Owner extends Thread {
         private MemorySegment made = MemorySegment.NULL;
         private @Nullable KeyValueView cached;

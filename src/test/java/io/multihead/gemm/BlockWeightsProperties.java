@@ -36,7 +36,7 @@ import net.jqwik.api.Provide;
 import net.jqwik.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Products with quantised blocks against the specification over dequantised weights, and what must not change a bit of them. */
+/** Products with quantized blocks against the specification over dequantized weights, and what must not change a bit of them. */
 @Tag("lanes")
 class BlockWeightsProperties {
     private static final Compute SERIAL = Compute.serial();

@@ -13,7 +13,7 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 /**
- * The public test suite of JSON Schema, from the npm package json-schema-test-suite 0.0.10 (its licence lies beside it): draft 4, of which
+ * The public test suite of JSON Schema, from the npm package json-schema-test-suite 0.0.10 (its license lies beside it): draft 4, of which
  * what draft 2020-12 changed is refused. What the suite calls invalid is never allowed.
  */
 class SchemaSuiteTest {

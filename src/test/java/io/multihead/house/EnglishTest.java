@@ -22,6 +22,11 @@ class EnglishTest {
                     + "general|summar|organ|special|minim|maxim|stabil|vector|token|random|parallel|material|synchron|visual)"
                     + "is(?:e|ed|es|ing|ation|ations|er|ers)|(?:neighbour|colour|behaviour|favour|honour|artefact|labelled)\\w*|"
                     + "licence|analyse|spelt)\\b");
+    /** The same within names of code. A string may begin with the other spelling, as names in stored files and in the JSON of tests do. */
+    private static final Pattern BRITISH_NAMES = Pattern.compile(
+            "(?i)(?<!\" ?)(?:(?:normal|quant|recogn|initial|optim|serial|general|minim|maxim|stabil|vector|token|random|"
+                    + "parallel|material|synchron|special|penal|capital)is(?:e|ing|ation)|"
+                    + "neighbour|colour|behaviour|favour|honour|artefact|labelled(?!by)|centred|licence)");
     /** Clauses and pronouns in place of a noun. */
     private static final Pattern VAGUE = Pattern.compile("(?i)\\bwhat\\b|\\b(?:that|those) of\\b");
 
@@ -44,6 +49,22 @@ class EnglishTest {
         }
         assertEquals(List.of(), found);
         assertTrue(pages.size() > 40, pages.size() + " pages");
+    }
+
+    @Test
+    void sourcesHaveOneSpelling() throws IOException {
+        List<String> found = new ArrayList<>();
+        int sources = 0;
+        for (String root : List.of("src", "jmh/src")) {
+            for (Path source : files(Path.of(root), ".java")) {
+                if (!source.endsWith("EnglishTest.java")) {
+                    find(source, source.getFileName() + " " + Files.readString(source), BRITISH_NAMES, found);
+                    sources++;
+                }
+            }
+        }
+        assertEquals(List.of(), found);
+        assertTrue(sources > 1000, "found only " + sources + " sources");
     }
 
     @Test
@@ -74,10 +95,19 @@ class EnglishTest {
                 prose("Normalised rows\n```\ncolour\n```\n    optimise\n`quantise` [x](colour.md)\n"),
                 BRITISH,
                 found);
+        find(file, "newNormalisedRows", BRITISH_NAMES, found);
+        find(file, "{\"colour\": 1} uncoloured", BRITISH_NAMES, found);
         String code =
                 "/** What {@code what} is, with the size\n * that of x. */\n@A\npublic int x;\n/** What. */\nint y;\n";
         javadoc(code).forEach(comment -> find(file, comment, VAGUE, found));
-        assertEquals(List.of("X: Normalised rows [x]", "X: What is, with the", "X: with the size that of x."), found);
+        assertEquals(
+                List.of(
+                        "X: Normalised rows [x]",
+                        "X: newNormalisedRows",
+                        "X: {\"colour\": 1} uncoloured",
+                        "X: What is, with the",
+                        "X: with the size that of x."),
+                found);
     }
 
     private static void find(Path file, String text, Pattern words, List<String> found) {

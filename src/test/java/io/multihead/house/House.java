@@ -27,7 +27,7 @@ import java.util.stream.Stream;
 
 /** The rules of the house for the rooms below one package, so that a bad house can be held to the very same rules. */
 final class House {
-    /** Floors from the ground up; rooms on one floor are neighbours that do not know each other. */
+    /** Floors from the ground up; rooms on one floor are neighbors that do not know each other. */
     private static final List<List<String>> FLOORS = List.of(
             List.of("internal.base", "internal.text.unicode", "internal.text.pairs"),
             List.of("tensor", "internal.text.words", "internal.text.unigram", "internal.text.wordpiece"),

@@ -39,7 +39,7 @@ class RoomsTest {
     void dependenciesPointDown() {
         HOUSE.dependenciesPointDown().check(LIBRARY);
         assertEquals(
-                Set.of("Upward", "Neighbour", "Specification", "Unplaced", "Offences$Calls"),
+                Set.of("Upward", "Neighbor", "Specification", "Unplaced", "Offences$Calls"),
                 offenders(BAD_HOUSE.dependenciesPointDown()));
     }
 

@@ -29,7 +29,7 @@ final class ModelCase {
         PARALLEL_WITH_TWO_NORMS
     }
 
-    /** How rows are normalised. */
+    /** How rows are normalized. */
     enum NormKind {
         RMS,
         RMS_OF_ONE_PLUS,
@@ -37,7 +37,7 @@ final class ModelCase {
         LAYER_WITHOUT_BIAS
     }
 
-    /** What queries and keys are normalised by. */
+    /** What queries and keys are normalized by. */
     enum HeadNorm {
         NONE,
         HEAD,
@@ -252,7 +252,7 @@ final class ModelCase {
         boolean onePlus = options.norm == NormKind.RMS_OF_ONE_PLUS;
         float[] weight = draw(dim, onePlus ? 0.1 : 1.1, 0.2);
         float[] bias = options.norm == NormKind.LAYER ? draw(dim, 0.1, 0.1) : null;
-        boolean centred = options.norm == NormKind.LAYER || options.norm == NormKind.LAYER_WITHOUT_BIAS;
+        boolean centered = options.norm == NormKind.LAYER || options.norm == NormKind.LAYER_WITHOUT_BIAS;
         Tensor w = Tensor.of(weight);
         Norm part =
                 switch (options.norm) {
@@ -262,7 +262,7 @@ final class ModelCase {
                     case LAYER_WITHOUT_BIAS -> Norm.layer(w, null, EPSILON);
                 };
         double[] addends = bias == null ? null : widened(bias);
-        return new BothNorms(part, new ReferenceTransformer.Norm(widened(weight), addends, EPSILON, centred, onePlus));
+        return new BothNorms(part, new ReferenceTransformer.Norm(widened(weight), addends, EPSILON, centered, onePlus));
     }
 
     private BothEmbeddings embeddings() {

@@ -83,9 +83,9 @@ class PartTest {
     @Test
     void rowsOfAPartAloneAreThoseInABlock() {
         float[] inBlock = states(Block.of(Sublayer.preNorm(norm, network)), x);
-        Tensor normalised = Tensor.of(new float[TOKENS * DIM], TOKENS, DIM);
-        norm.forward(SERIAL, x, normalised);
-        float[] result = forward(network, normalised);
+        Tensor normalized = Tensor.of(new float[TOKENS * DIM], TOKENS, DIM);
+        norm.forward(SERIAL, x, normalized);
+        float[] result = forward(network, normalized);
         float[] expected = x.toArray();
         for (int i = 0; i < expected.length; i++) {
             expected[i] += result[i];

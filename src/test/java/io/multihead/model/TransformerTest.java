@@ -350,7 +350,7 @@ class TransformerTest {
 
     /** Rows of blocks are widened as they are read: the bits of a table of their values. */
     @Test
-    void wordsMayBeQuantised() {
+    void wordsMayBeQuantized() {
         byte[] bytes = new byte[ModelCase.VOCABULARY * 34];
         new SplittableRandom(1).nextBytes(bytes);
         for (int at = 0; at < bytes.length; at += 34) {

@@ -30,7 +30,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** Both normalisations against PyTorch's vectors, their specification, and what must not change a bit. */
+/** Both normalizations against PyTorch's vectors, their specification, and what must not change a bit. */
 @Tag("lanes")
 @net.jqwik.api.Tag("lanes")
 class NormTest {
@@ -51,10 +51,10 @@ class NormTest {
                 }));
     }
 
-    private record Case(Tensor x, Tensor dy, Tensor weight, Tensor bias, double epsilon, boolean centred) {
+    private record Case(Tensor x, Tensor dy, Tensor weight, Tensor bias, double epsilon, boolean centered) {
         Layer layer() {
             Shape normalized = Shape.of(Arrays.copyOfRange(x.shape().toArray(), 2, x.rank()));
-            return centred ? LayerNorm.of(normalized, epsilon, weight, bias) : RmsNorm.of(normalized, epsilon, weight);
+            return centered ? LayerNorm.of(normalized, epsilon, weight, bias) : RmsNorm.of(normalized, epsilon, weight);
         }
     }
 
@@ -64,7 +64,7 @@ class NormTest {
             @ForAll @IntRange(min = 1, max = 100) int features,
             @ForAll Layout layout,
             @ForAll Layout results,
-            @ForAll boolean centred,
+            @ForAll boolean centered,
             @ForAll long seed) {
         SplittableRandom random = new SplittableRandom(seed);
         try (Arena arena = Arena.ofShared()) {
@@ -78,9 +78,9 @@ class NormTest {
                     in.normal(random, mean, random.nextInt(4) == 0 ? 1e-3 : 1, dims),
                     in.normal(random, 0, 1, dims),
                     random.nextBoolean() ? in.normal(random, 1, 0.5, row) : null,
-                    random.nextBoolean() && centred ? in.normal(random, 0, 1, row) : null,
+                    random.nextBoolean() && centered ? in.normal(random, 0, 1, row) : null,
                     random.nextBoolean() ? 1e-5 : 1e-2,
-                    centred);
+                    centered);
             Trained trained = Trained.run(SERIAL, c.layer(), c.x, c.dy, out, START);
             trained.assertUntouchedOutside();
             check(c, trained);
@@ -112,10 +112,10 @@ class NormTest {
         for (int at = 0; at < all.length; at += length) {
             double[] x = Arrays.copyOfRange(all, at, at + length);
             double[] dy = Arrays.copyOfRange(slopes, at, at + length);
-            NormBounds.Row row = new NormBounds.Row(x, c.epsilon, c.centred);
-            System.arraycopy(ReferenceNorm.forward(x, weight, bias, c.epsilon, c.centred), 0, y, at, length);
+            NormBounds.Row row = new NormBounds.Row(x, c.epsilon, c.centered);
+            System.arraycopy(ReferenceNorm.forward(x, weight, bias, c.epsilon, c.centered), 0, y, at, length);
             System.arraycopy(row.output(weight, bias), 0, yBound, at, length);
-            System.arraycopy(ReferenceNorm.backward(x, weight, dy, c.epsilon, c.centred), 0, dx, at, length);
+            System.arraycopy(ReferenceNorm.backward(x, weight, dy, c.epsilon, c.centered), 0, dx, at, length);
             System.arraycopy(row.inputGradient(weight, dy), 0, dxBound, at, length);
             sums.add(row, dy);
         }

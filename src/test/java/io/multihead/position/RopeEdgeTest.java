@@ -116,7 +116,7 @@ class RopeEdgeTest {
         }
     }
 
-    /** The elements after {@code rotaryDims}: rounded where types differ, one by one where they are not neighbours. */
+    /** The elements after {@code rotaryDims}: rounded where types differ, one by one where they are not neighbors. */
     @Test
     void theRestOfARowIsConvertedOrCopied() {
         Rope rope = Rope.of(Rope.Config.of(4));

@@ -25,21 +25,21 @@ class ReferenceLayersTest {
 
     @Test
     void norms() {
-        for (boolean centred : new boolean[] {true, false}) {
+        for (boolean centered : new boolean[] {true, false}) {
             double[] x = normal(7);
             double[] weight = normal(7);
             double[] bias = normal(7);
             double[] dy = normal(7);
             Differences.check(
-                    ReferenceNorm.backward(x, weight, dy, 0.1, centred),
+                    ReferenceNorm.backward(x, weight, dy, 0.1, centered),
                     x,
                     dy,
-                    at -> ReferenceNorm.forward(at, weight, bias, 0.1, centred));
-            double[] z = ReferenceNorm.normalized(x, 0.1, centred);
+                    at -> ReferenceNorm.forward(at, weight, bias, 0.1, centered));
+            double[] z = ReferenceNorm.normalized(x, 0.1, centered);
             double[] dweight =
                     IntStream.range(0, 7).mapToDouble(i -> dy[i] * z[i]).toArray();
-            Differences.check(dweight, weight, dy, at -> ReferenceNorm.forward(x, at, bias, 0.1, centred));
-            Differences.check(dy, bias, dy, at -> ReferenceNorm.forward(x, weight, at, 0.1, centred));
+            Differences.check(dweight, weight, dy, at -> ReferenceNorm.forward(x, at, bias, 0.1, centered));
+            Differences.check(dy, bias, dy, at -> ReferenceNorm.forward(x, weight, at, 0.1, centered));
         }
     }
 

@@ -8,7 +8,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 import java.util.random.RandomGenerator;
 
-/** Quantised blocks with any bytes and meaningful scales. */
+/** Quantized blocks with any bytes and meaningful scales. */
 public final class Blocks {
     /** A 16-bit number of a block. */
     public static final ValueLayout.OfShort SHORT = ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);

@@ -195,7 +195,7 @@ public final class NaiveLayer {
     }
 
     /**
-     * Normalises and rotates the heads of each token. An error of e in each of d elements changes a root mean square r by at most e, so it
+     * Normalizes and rotates the heads of each token. An error of e in each of d elements changes a root mean square r by at most e, so it
      * changes x w / r by at most {@code (1 + sqrt(d)) e |w| / r}; a rotation adds the errors of two elements. Both add about ten roundings.
      */
     private Numbers staged(Numbers tokens, String normName) {

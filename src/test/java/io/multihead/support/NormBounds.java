@@ -4,7 +4,7 @@ import io.multihead.reference.ReferenceNorm;
 import java.util.Arrays;
 
 /**
- * How far f32 normalisation may be off, by propagating every rounding to first order, with 2% for the higher orders. A sum over
+ * How far f32 normalization may be off, by propagating every rounding to first order, with 2% for the higher orders. A sum over
  * a row is 32 chains and a tree of 5 levels; over rows, chains of 64 in up to 64 units.
  */
 public final class NormBounds {
@@ -64,19 +64,19 @@ public final class NormBounds {
         private final double factorError;
 
         private final double deviation;
-        private final boolean centred;
+        private final boolean centered;
         /** Roundings of a sum over the row and its division. */
         private final double chain;
 
-        public Row(double[] x, double epsilon, boolean centred) {
+        public Row(double[] x, double epsilon, boolean centered) {
             int n = x.length;
-            this.centred = centred;
-            z = ReferenceNorm.normalized(x, epsilon, centred);
-            deviation = ReferenceNorm.deviation(x, epsilon, centred);
+            this.centered = centered;
+            z = ReferenceNorm.normalized(x, epsilon, centered);
+            deviation = ReferenceNorm.deviation(x, epsilon, centered);
             chain = Math.ceilDiv(n, 32) + 5 + 1;
             double[] d = Arrays.stream(z).map(v -> Math.abs(v) * deviation).toArray();
             double[] dError = new double[n];
-            if (centred) {
+            if (centered) {
                 // x - m1 rounds; so does its mean, which holds what m1 was off; so does subtracting it
                 double off = U * chain * mean(absolute(x));
                 double rest = U * (chain + 1) * (mean(d) + off);
@@ -120,8 +120,8 @@ public final class NormBounds {
             double slopeError = 0;
             for (int i = 0; i < n; i++) {
                 double g = Math.abs(dy[i] * weight[i]);
-                mean += centred ? dy[i] * weight[i] / n : 0;
-                size += centred ? g / n : 0;
+                mean += centered ? dy[i] * weight[i] / n : 0;
+                size += centered ? g / n : 0;
                 slope += dy[i] * weight[i] * z[i] / n;
                 slopeError += (g * zError[i] + U * (chain + 1) * g * Math.abs(z[i])) / n;
             }

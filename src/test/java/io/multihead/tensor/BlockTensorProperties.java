@@ -17,7 +17,7 @@ import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 
-/** Quantised weights against their definition: exact, whatever the scales. */
+/** Quantized weights against their definition: exact, whatever the scales. */
 class BlockTensorProperties {
     /** Binary16: 0, -0, the smallest and largest subnormal, the smallest normal, 1, -1.5, the largest, infinities, NaN. */
     private static final short[] SCALES = {
@@ -44,7 +44,7 @@ class BlockTensorProperties {
         BlockTensor weights = BlockTensor.view(
                 random(random, type, rows * columns / type.elements(), offset), type, Shape.of(rows, columns), offset);
         float[] expected = rounded(ReferenceBlocks.dequantize(weights));
-        assertArrayEquals(Floats.bits(expected), Floats.bits(dequantised(weights)), weights.toString());
+        assertArrayEquals(Floats.bits(expected), Floats.bits(dequantized(weights)), weights.toString());
     }
 
     /** One scale, no quant of 0, and every bit of a block: no two elements may change places, nor may a bit of one. */
@@ -57,11 +57,11 @@ class BlockTensorProperties {
                 for (int bit = 0; bit < 8; bit++) {
                     memory.fill((byte) 0x65); // 0x6565 is a scale of 1381
                     memory.set(ValueLayout.JAVA_BYTE, at, (byte) (0x65 ^ 1 << bit));
-                    float[] values = dequantised(block);
+                    float[] values = dequantized(block);
                     assertArrayEquals(rounded(ReferenceBlocks.dequantize(block)), values, type + " byte " + at);
                     memory.fill((byte) 0x65);
                     assertTrue(
-                            !Arrays.equals(dequantised(block), values),
+                            !Arrays.equals(dequantized(block), values),
                             type + " ignores bit " + bit + " of byte " + at);
                 }
             }
@@ -75,12 +75,12 @@ class BlockTensorProperties {
         memory.set(ValueLayout.JAVA_SHORT_UNALIGNED, 0, (short) 0x4000);
         memory.set(ValueLayout.JAVA_BYTE, 2, (byte) -128);
         memory.set(ValueLayout.JAVA_BYTE, 33, (byte) 127);
-        float[] values = dequantised(BlockTensor.view(memory, BlockType.Q8_0, Shape.of(1, 32), 0));
+        float[] values = dequantized(BlockTensor.view(memory, BlockType.Q8_0, Shape.of(1, 32), 0));
         assertEquals(-256, values[0]);
         assertEquals(0, values[1]);
         assertEquals(254, values[31]);
         memory.set(ValueLayout.JAVA_BYTE, 2, (byte) 0xf0);
-        values = dequantised(BlockTensor.view(memory, BlockType.Q4_0, Shape.of(1, 32), 0));
+        values = dequantized(BlockTensor.view(memory, BlockType.Q4_0, Shape.of(1, 32), 0));
         assertEquals(-16, values[0]);
         assertEquals(14, values[16]);
     }
@@ -116,7 +116,7 @@ class BlockTensorProperties {
         for (int e : new int[] {129, 0, 1, 252}) {
             bytes[0] = (byte) e;
             float[] values =
-                    dequantised(BlockTensor.view(MemorySegment.ofArray(bytes), BlockType.MXFP4, Shape.of(1, 32), 0));
+                    dequantized(BlockTensor.view(MemorySegment.ofArray(bytes), BlockType.MXFP4, Shape.of(1, 32), 0));
             for (int i = 0; i < 16; i++) {
                 float expected = (float) (numbers[i] * Math.scalb(1.0, e - 127));
                 assertEquals(expected + 0f, values[i], "element " + i);
@@ -138,7 +138,7 @@ class BlockTensorProperties {
             bytes[8 + part * 16 + 15] = (byte) 0x88;
         }
         float[] values =
-                dequantised(BlockTensor.view(MemorySegment.ofArray(bytes), BlockType.IQ4_XS, Shape.of(1, 256), 0));
+                dequantized(BlockTensor.view(MemorySegment.ofArray(bytes), BlockType.IQ4_XS, Shape.of(1, 256), 0));
         for (int part = 0; part < 8; part++) {
             int scale = 2 * (scales[part] - 32);
             assertEquals(scale * -127f, values[part * 32], "part " + part);
@@ -149,7 +149,7 @@ class BlockTensorProperties {
     }
 
     private static void assertByHand(BlockType type, byte[] bytes, float zero, float nine, float twenty) {
-        float[] values = dequantised(BlockTensor.view(MemorySegment.ofArray(bytes), type, Shape.of(1, 32), 0));
+        float[] values = dequantized(BlockTensor.view(MemorySegment.ofArray(bytes), type, Shape.of(1, 32), 0));
         assertEquals(zero, values[0], type + " element 0");
         assertEquals(nine, values[9], type + " element 9");
         assertEquals(twenty, values[20], type + " element 20");
@@ -168,7 +168,7 @@ class BlockTensorProperties {
             bytes[12 + part] = (byte) (part + 5 | 3 << 4); // scale 32 + part + 5, minimum 16 + 3
         }
         float[] values =
-                dequantised(BlockTensor.view(MemorySegment.ofArray(bytes), BlockType.Q4_K, Shape.of(1, 256), 0));
+                dequantized(BlockTensor.view(MemorySegment.ofArray(bytes), BlockType.Q4_K, Shape.of(1, 256), 0));
         for (int i = 0; i < 256; i++) {
             int part = i / 32;
             assertEquals(part < 4 ? part + 1 - (part + 10) : 32 + part + 1 - 19, values[i], "element " + i);
@@ -181,7 +181,7 @@ class BlockTensorProperties {
         int columns = random.nextInt(1, 3) * type.elements();
         int blocks = 6 * columns / type.elements();
         BlockTensor weights = BlockTensor.view(random(random, type, blocks, 0), type, Shape.of(2, 3, columns), 0);
-        float[] all = dequantised(weights);
+        float[] all = dequantized(weights);
         for (int row = 0; row < 6; row++) {
             float[] expected = Arrays.copyOfRange(all, row * columns, (row + 1) * columns);
             float[] one = new float[columns + 2];
@@ -190,7 +190,7 @@ class BlockTensorProperties {
             assertEquals(0, one[0] + one[columns + 1], "beside the row");
             BlockTensor view = weights.select(row / 3).slice(row % 3, row % 3 + 1);
             assertEquals(Shape.of(1, columns), view.shape());
-            assertArrayEquals(Floats.bits(expected), Floats.bits(dequantised(view)));
+            assertArrayEquals(Floats.bits(expected), Floats.bits(dequantized(view)));
         }
         for (DType dtype : DType.values()) {
             try (Arena arena = Arena.ofConfined()) {
@@ -240,7 +240,7 @@ class BlockTensorProperties {
         assertEquals(0, none.bytes());
     }
 
-    private static float[] dequantised(BlockTensor weights) {
+    private static float[] dequantized(BlockTensor weights) {
         float[] values = new float[(int) weights.shape().elements()];
         weights.dequantize(Tensor.of(values, weights.shape().toArray()));
         return values;

@@ -123,7 +123,7 @@ class DTypeProperties {
         assertEquals(pattern | SIGN, bits[0] & 0xffff, one.dtype() + " of " + -value);
     }
 
-    /** No neighbour is nearer, and of two that are equally near the even one is taken; in exact arithmetic. */
+    /** No neighbor is nearer, and of two that are equally near the even one is taken; in exact arithmetic. */
     private void assertNearest(Tensor one, double value) {
         one.set(value, 0);
         int taken = bits[0] & 0xffff;
@@ -141,9 +141,9 @@ class DTypeProperties {
         assertEquals(value < 0 || 1 / value < 0, (taken & SIGN) != 0, "the sign of " + value);
         BigDecimal error = distance(stored, value);
         for (int next : new int[] {magnitude - 1, magnitude + 1}) {
-            double neighbour = next < 0 ? Double.NaN : value(one, next | taken & SIGN);
-            if (Double.isFinite(neighbour)) {
-                int order = error.compareTo(distance(neighbour, value));
+            double neighbor = next < 0 ? Double.NaN : value(one, next | taken & SIGN);
+            if (Double.isFinite(neighbor)) {
+                int order = error.compareTo(distance(neighbor, value));
                 assertTrue(order < 0 || (order == 0 && (taken & 1) == 0), one.dtype() + " of " + value);
             }
         }

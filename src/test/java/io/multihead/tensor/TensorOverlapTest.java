@@ -7,7 +7,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.junit.jupiter.api.Test;
 
-/** Views that share elements, and neighbours that do not, at the edges of the rules by which overlap is ruled out. */
+/** Views that share elements, and neighbors that do not, at the edges of the rules by which overlap is ruled out. */
 class TensorOverlapTest {
     @Test
     void nativeViewsOverlapWhereTheirBytesDo() {

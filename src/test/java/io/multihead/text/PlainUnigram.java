@@ -82,7 +82,7 @@ final class PlainUnigram {
         return null;
     }
 
-    /** Returns what SentencePiece's normaliser makes of a text, with a prefix and without spaces too many. */
+    /** Returns what SentencePiece's normalizer makes of a text, with a prefix and without spaces too many. */
     static String bySequences(String text, Map<String, String> characters) {
         StringBuilder result = new StringBuilder();
         for (int at = 0; at < text.length(); ) {

@@ -147,7 +147,7 @@ class SentencePieceModelTest {
         byte[] file = join(pieces(), piece("aa", -9, 4), piece("b", -3, 1), trainer);
         Tokenizer tokenizer = Tokenizers.ofSentencePieceModel(file);
         assertArrayEquals(new int[] {5, 7}, tokenizer.encode("  ab "));
-        assertArrayEquals(new int[] {5, 6}, tokenizer.encode("aaa"), "the mark and a, then what is not normalised");
+        assertArrayEquals(new int[] {5, 6}, tokenizer.encode("aaa"), "the mark and a, then what is not normalized");
         assertArrayEquals(new int[] {5, 0, 4}, tokenizer.encode("aX\u4e2da"), "one unknown token");
         assertArrayEquals(new int[] {5, 0, 4}, tokenizer.encode("a<s>a"));
         assertArrayEquals(new int[] {5, 1, 5}, tokenizer.encode(PromptText.template("a<s> a")));

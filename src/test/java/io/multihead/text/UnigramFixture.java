@@ -115,7 +115,7 @@ public final class UnigramFixture {
         return scores;
     }
 
-    /** Returns a file: its normaliser and pre-tokenizer are given, and {@code <mask>} is found in normalised text if {@code normalized}. */
+    /** Returns a file: its normalizer and pre-tokenizer are given, and {@code <mask>} is found in normalized text if {@code normalized}. */
     public static String json(
             String normalizer, String preTokenizer, List<String> pieces, double[] scores, boolean normalized) {
         List<String> vocabulary = new ArrayList<>();
@@ -142,13 +142,13 @@ public final class UnigramFixture {
                 + Base64.getEncoder().encodeToString(map(CHARACTERS)) + "\"}";
     }
 
-    /** Returns the normaliser of BERT. */
+    /** Returns the normalizer of BERT. */
     public static String bert() {
         return "{\"type\": \"BertNormalizer\", \"clean_text\": true, \"handle_chinese_chars\": true, \"strip_accents\": null,"
                 + " \"lowercase\": true}";
     }
 
-    /** Returns what model2vec puts behind a normaliser: punctuation between spaces, and single spaces within the text alone. */
+    /** Returns what model2vec puts behind a normalizer: punctuation between spaces, and single spaces within the text alone. */
     public static String model2vec(String first) {
         StringBuilder parts = new StringBuilder(first);
         for (char c : NormalizerStep.PUNCTUATION.toCharArray()) {

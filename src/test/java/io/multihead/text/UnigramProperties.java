@@ -129,9 +129,9 @@ class UnigramProperties {
         return Arbitraries.of(parts).list().ofMaxSize(20).map(all -> String.join("", all));
     }
 
-    /** model2vec's files: what another normaliser leaves, with spaces around punctuation, is not divided before pieces are looked for. */
+    /** model2vec's files: what another normalizer leaves, with spaces around punctuation, is not divided before pieces are looked for. */
     @Property(tries = 2000)
-    void normalisersOfModel2VecDoAsDefined(
+    void normalizersOfModel2VecDoAsDefined(
             @ForAll("pieces") List<String> pieces,
             @ForAll("scores") List<Double> given,
             @ForAll("punctuated") String text,
@@ -154,7 +154,7 @@ class UnigramProperties {
         check(expected, UnigramFixture.json(normalizer, metaspace, pieces, scores, false), text);
     }
 
-    /** BERT's normaliser of the crate, of what the texts here have. */
+    /** BERT's normalizer of the crate, of what the texts here have. */
     private static String asBert(String text) {
         StringBuilder cleaned = new StringBuilder();
         text.codePoints().forEach(c -> {

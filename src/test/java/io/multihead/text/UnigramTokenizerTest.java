@@ -61,7 +61,7 @@ class UnigramTokenizerTest {
         assertArrayEquals(
                 ids("\u2581a", "<mask>", "\u2581a"),
                 tokenizer.encode(PromptText.template("a \uff1cmask>a")),
-                "normalised first");
+                "normalized first");
         assertArrayEquals(ids("\u2581a", "\u2581", "<unk>", "a", "<unk>", "\u2581a"), tokenizer.encode("a <mask> a"));
         assertArrayEquals(
                 ids("\u2581", "<s>"), tokenizer.encode(PromptText.template("\uff1cs>")), "a piece, as in the crate");
@@ -229,7 +229,7 @@ class UnigramTokenizerTest {
 
     /** Spaces around some punctuation alone are no file's of model2vec. */
     @Test
-    void partsOfModel2VecsNormaliserAreNamed() {
+    void partsOfModel2VecsNormalizerAreNamed() {
         String whole = UnigramFixture.model2vec(UnigramFixture.precompiled());
         String percent = "{\"type\": \"Replace\", \"pattern\": {\"String\": \"%\"}, \"content\": \" % \"}, ";
         for (String[] each : new String[][] {

@@ -43,7 +43,7 @@ class BertLayersTest {
         return BertLayers.load(Arena.ofAuto(), from);
     }
 
-    /** Both are within some hundred roundings of the definition; the elements of normalised vectors are below 1. */
+    /** Both are within some hundred roundings of the definition; the elements of normalized vectors are below 1. */
     @Test
     void vectorsAreThoseOfInference() throws IOException {
         Tensor vectors = load(folder).embed(CPU, TEXTS);

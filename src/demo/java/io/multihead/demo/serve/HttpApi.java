@@ -135,7 +135,7 @@ final class HttpApi implements AutoCloseable {
         try (exchange) {
             try {
                 if (!open.contains(path)) {
-                    authorise(exchange);
+                    authorize(exchange);
                 }
                 if (methods.isEmpty()) {
                     throw ApiException.wrong(404, asked + ": nothing is here");
@@ -182,7 +182,7 @@ final class HttpApi implements AutoCloseable {
         };
     }
 
-    private void authorise(HttpExchange exchange) {
+    private void authorize(HttpExchange exchange) {
         if (key == null) {
             return;
         }

@@ -4,7 +4,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Opens the elements of a tensor, by their positions in its memory, to the library's own loops and to nobody else: the class Tensor leaves
- * here, when it is initialised, how to reach them.
+ * here, when it is initialized, how to reach them.
  */
 public final class ElementAccess {
     private static volatile @Nullable Inside inside;
@@ -20,7 +20,7 @@ public final class ElementAccess {
         void set(Object tensor, double value, long position);
     }
 
-    /** Called once, by Tensor's static initialiser. */
+    /** Called once, by Tensor's static initializer. */
     public static void open(Inside newInside) {
         inside = newInside;
     }

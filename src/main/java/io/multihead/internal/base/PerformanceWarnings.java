@@ -10,9 +10,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 public enum PerformanceWarnings {
     /** Vectors of less than 8 floats. */
     NARROW_LANES("vectors of less than 256 bits: expect a quarter to a half of the speed of wider ones"),
-    /** No optimising compiler. */
+    /** No optimizing compiler. */
     NO_C2(
-            "the JVM runs without its optimising compiler, so that every vector is an object: expect a hundredth of the speed"),
+            "the JVM runs without its optimizing compiler, so that every vector is an object: expect a hundredth of the speed"),
     /** Fused multiply-add by decimal arithmetic. */
     NO_FMA("the JVM has no fused multiply-add instruction: expect a thousandth of the speed"),
     /** A warm-up that does not end. */

@@ -3,7 +3,7 @@ package io.multihead.internal.base;
 import java.util.Set;
 
 /**
- * Names a missing or wrong flag of the JVM before a class that needs the Vector API fails to link or to initialise.
+ * Names a missing or wrong flag of the JVM before a class that needs the Vector API fails to link or to initialize.
  *
  * <p>This class touches no vector type, so it loads on every JVM.
  */

@@ -6,14 +6,14 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Opens the array behind the states of a model's buffers to the library's own packages and to nobody else: the class Buffers leaves here,
- * when it is initialised, how to reach it.
+ * when it is initialized, how to reach it.
  */
 public final class StateAccess {
     private static volatile @Nullable Function<Object, float[]> inside;
 
     private StateAccess() {}
 
-    /** Called once, by Buffers' static initialiser. */
+    /** Called once, by Buffers' static initializer. */
     public static void open(Function<Object, float[]> newInside) {
         inside = newInside;
     }

@@ -6,14 +6,14 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Opens a Compute to the library's own packages and to nobody else, as the JDK's SharedSecrets do: this package is below
- * {@code io.multihead.compute} and is not exported, and the class Compute leaves here, when it is initialised, how to look into it.
+ * {@code io.multihead.compute} and is not exported, and the class Compute leaves here, when it is initialized, how to look into it.
  */
 public final class ComputeAccess {
     private static volatile @Nullable Function<Object, Execution> inside;
 
     private ComputeAccess() {}
 
-    /** Called once, by Compute's static initialiser. */
+    /** Called once, by Compute's static initializer. */
     public static void open(Function<Object, Execution> newInside) {
         inside = newInside;
     }

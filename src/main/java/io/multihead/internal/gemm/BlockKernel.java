@@ -19,7 +19,7 @@ import io.multihead.internal.layout.Scratch;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Loops 2 and 1 where B is quantised blocks: a panel's scales are widened, and its fields too for the tiles of many rows; those of few
+ * Loops 2 and 1 where B is quantized blocks: a panel's scales are widened, and its fields too for the tiles of many rows; those of few
  * rows read the fields as they are stored. With 16 vector registers only rounded rows have widened fields. The bits are the same. Belongs to
  * one thread.
  */

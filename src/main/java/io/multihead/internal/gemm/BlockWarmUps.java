@@ -19,7 +19,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 
-/** The warm-ups of the tiles of one format of quantised blocks, with the kernel that widens its fields. */
+/** The warm-ups of the tiles of one format of quantized blocks, with the kernel that widens its fields. */
 final class BlockWarmUps {
     /** By format, made when one is first used: the operands of a format's trials take 80 KB for as long as the JVM runs. */
     private static final AtomicReferenceArray<BlockWarmUps> MADE =

@@ -168,10 +168,10 @@ public final class GemmProblem {
         return packed != null && packed.format() != PanelFormat.F32;
     }
 
-    /** Returns the format of B, packed before the call in quantised blocks, or null where it is not. */
+    /** Returns the format of B, packed before the call in quantized blocks, or null where it is not. */
     @Nullable
     BlockPanels blocks() {
-        return packed != null && packed.format().isQuantised() ? packed.format().blocks() : null;
+        return packed != null && packed.format().isQuantized() ? packed.format().blocks() : null;
     }
 
     /** Returns whether rows of A are rounded to 8 bits. */

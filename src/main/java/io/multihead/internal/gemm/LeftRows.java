@@ -15,7 +15,7 @@ import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Rows of A as one thread reads them, a depth block at a time, and for quantised B prepares them ({@link BitFields#prepare}) or rounds them
+ * Rows of A as one thread reads them, a depth block at a time, and for quantized B prepares them ({@link BitFields#prepare}) or rounds them
  * ({@link NibbleTiles.Rows}).
  *
  * <p>Tasks of other columns, and of other weights of a group, need the same rows. So prepared rows of a batch are kept if they fit, one depth

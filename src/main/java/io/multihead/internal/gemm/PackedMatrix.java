@@ -189,12 +189,12 @@ public final class PackedMatrix {
     public void unpack(Tensor to) {
         try (Scratch scratch = new Scratch()) {
             Packer packer = new Packer(scratch);
-            PlainBlocks quantised = new PlainBlocks(scratch);
+            PlainBlocks quantized = new PlainBlocks(scratch);
             for (int i = 0; i < blocks.length; i++) {
                 long pc = (long) i * KC;
                 int kc = (int) Math.min(KC, k - pc);
                 for (int jc = 0; jc < n; jc += Lanes.PANEL) {
-                    float[] rows = widen(i, jc, packer, quantised);
+                    float[] rows = widen(i, jc, packer, quantized);
                     long at = to.offset() + pc * to.stride(0) + jc * to.stride(1);
                     int columns = Math.min(Lanes.PANEL, n - jc);
                     packer.write(rows, 0, Lanes.PANEL, kc, columns, to, at, to.stride(0), to.stride(1));
@@ -210,12 +210,12 @@ public final class PackedMatrix {
      * @param column first one of the panel
      * @return rows of 32 elements, in the packer's memory until it packs or widens again
      */
-    float[] widen(int block, int column, Packer packer, PlainBlocks quantised) {
+    float[] widen(int block, int column, Packer packer, PlainBlocks quantized) {
         int kc = (int) Math.min(KC, k - (long) block * KC);
         int panel = column / Lanes.PANEL * format.panelSize(kc);
         float[] rows = packer.panel(kc);
-        if (format.isQuantised()) {
-            quantised.unpack(format.blocks(), blocks[block].segment(), format.offset(panel), kc, rows);
+        if (format.isQuantized()) {
+            quantized.unpack(format.blocks(), blocks[block].segment(), format.offset(panel), kc, rows);
         } else {
             packer.widen(blocks[block], panel, kc, rows);
         }

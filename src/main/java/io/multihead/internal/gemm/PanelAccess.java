@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Opens the panels of packed weights to the library's own packages and to nobody else: the class PackedWeights leaves here, when it is
- * initialised, how to reach them.
+ * initialized, how to reach them.
  */
 public final class PanelAccess {
     private static volatile @Nullable Inside inside;
@@ -21,7 +21,7 @@ public final class PanelAccess {
         Object weights(Tensor panels, Object format, long inputs, long outputs);
     }
 
-    /** Called once, by PackedWeights' static initialiser. */
+    /** Called once, by PackedWeights' static initializer. */
     public static void open(Inside newInside) {
         inside = newInside;
     }

@@ -11,7 +11,7 @@ import io.multihead.internal.layout.Scratch;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/** Products with a panel of quantised blocks without vectors, with the bits of the tiles, until C2 has compiled those. Belongs to one thread. */
+/** Products with a panel of quantized blocks without vectors, with the bits of the tiles, until C2 has compiled those. Belongs to one thread. */
 final class PlainBlocks {
     private final Scratch memory;
     private int[] words = {};

@@ -65,7 +65,7 @@ final class WeightKernel {
      * @param k columns of A, rows of B
      */
     void multiply(int m, int n, int k, boolean addToC) {
-        if (right.format().isQuantised()) {
+        if (right.format().isQuantized()) {
             blockKernel.operands(m, k, right).multiply(n, c, c0, ldc, addToC);
             return;
         }

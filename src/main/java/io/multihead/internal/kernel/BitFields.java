@@ -11,7 +11,7 @@ import java.util.Arrays;
 import jdk.incubator.vector.FloatVector;
 
 /**
- * How quantised elements are stored in a panel: fields of a few bits, in words of consecutive k of one column, {@code [word][32
+ * How quantized elements are stored in a panel: fields of a few bits, in words of consecutive k of one column, {@code [word][32
  * columns]}. Scales are stored elsewhere ({@link BlockScales}).
  *
  * <p>No field is moved to be read. {@code word & mask} converts exactly to the field times a power of two, and the element of A that

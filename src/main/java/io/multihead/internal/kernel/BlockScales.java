@@ -17,7 +17,7 @@ import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorOperators;
 
 /**
- * How the scales of quantised elements are stored in a panel, before all of its {@link BitFields}. They are widened to f32 once for each
+ * How the scales of quantized elements are stored in a panel, before all of its {@link BitFields}. They are widened to f32 once for each
  * panel: {@code d} alone, or the product of {@code d} and a small integer, which f32 holds exactly; mins likewise, with their sign.
  *
  * <p>An f16 of each column is stored as in {@link HalfPanels}; small integers of consecutive k of one column are the bytes of a word,

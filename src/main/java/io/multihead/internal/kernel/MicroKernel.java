@@ -16,7 +16,7 @@ import jdk.incubator.vector.FloatVector;
  * The micro-kernel: rows of A times panels of B, as a sum of outer products. A is stored row by row, {@link Lanes#ROW} floats apart, and
  * each element is broadcast. B is panels {@code [panel][k][32]} in native memory, on cache lines; {@code b0} is the byte offset of a tile's
  * first vector. A tile keeps two vectors of C per row in registers, next to each other or half a panel apart. Each element of C is a sum
- * of chains of fused multiply-adds in ascending {@code k}, whatever the tile's shape, its neighbours and the lane width.
+ * of chains of fused multiply-adds in ascending {@code k}, whatever the tile's shape, its neighbors and the lane width.
  *
  * <p>Callers see to it that {@code depth} is at most {@link #MAX_DEPTH}, and that {@code vectorStride}, the columns from a tile's first vector
  * to its second, is {@link Lanes#COUNT} or {@link Lanes#HALF}. A tile reads all its rows of A and stores all its rows of C, whatever they

@@ -13,7 +13,7 @@ import jdk.incubator.vector.VectorOperators;
 
 /**
  * Passes of the softmax over rows of f32 in native memory of any alignment. Positions are in bytes; every length is a multiple of 32. The
- * results have the bits of {@link RowOps#max}, {@link Exp#shifted} and {@link RowOps#normalise}.
+ * results have the bits of {@link RowOps#max}, {@link Exp#shifted} and {@link RowOps#normalize}.
  */
 public final class NativeSoftmax {
     private NativeSoftmax() {}
@@ -75,8 +75,8 @@ public final class NativeSoftmax {
         }
     }
 
-    /** {@code row /= sum}, as {@link RowOps#normalise} does it. */
-    public static void normalise(MemorySegment row, long at, int length, float sum) {
+    /** {@code row /= sum}, as {@link RowOps#normalize} does it. */
+    public static void normalize(MemorySegment row, long at, int length, float sum) {
         MemorySegment memory = NativeMemory.known(row);
         FloatVector reciprocal = FloatVector.broadcast(FLOATS, 1f / sum);
         FloatVector negative = FloatVector.broadcast(FLOATS, -sum);

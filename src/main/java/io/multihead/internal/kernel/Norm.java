@@ -9,7 +9,7 @@ import java.util.Arrays;
 import jdk.incubator.vector.FloatVector;
 
 /**
- * The passes of layer normalisation over one row of scratch. Every length is a multiple of 32; sums are 32 partial sums by
+ * The passes of layer normalization over one row of scratch. Every length is a multiple of 32; sums are 32 partial sums by
  * position, added by {@link RowOps#total}, so that they are the same for every lane width.
  */
 public final class Norm {
@@ -37,18 +37,18 @@ public final class Norm {
     private Norm() {}
 
     /**
-     * Subtracts the mean of a row of any length, if {@code centred}, and returns the factor that gives it variance 1.
+     * Subtracts the mean of a row of any length, if {@code centered}, and returns the factor that gives it variance 1.
      *
      * <p>The mean is subtracted in two steps: the first leaves numbers of the size of the deviation, whose own mean corrects
      * the rounding of the first. So a mean that is large beside the deviation costs no accuracy.
      *
      * @param row has room for a multiple of 32, and zeros behind its length
      */
-    public static float standardize(float[] row, int length, boolean centred, double epsilon, float[] partial) {
+    public static float standardize(float[] row, int length, boolean centered, double epsilon, float[] partial) {
         boolean vectors = WARM_UP.isOver();
         int padded = Lanes.roundUp(length, PANEL);
         float rest = 0f;
-        if (centred) {
+        if (centered) {
             float sum = vectors ? sum(row, padded, partial) : shiftScalars(row, padded, 0f, false, partial);
             float mean = sum / length;
             Arrays.fill(row, length, padded, mean); // becomes 0 and counts for nothing

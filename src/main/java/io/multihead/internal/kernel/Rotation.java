@@ -44,7 +44,7 @@ public final class Rotation {
      * @param angles every cosine twice from {@code at}; {@code 2 pairs} further every sine twice, the first one negated
      * @param direction 1, or -1 for the inverse
      */
-    public static void neighbours(float[] row, int r0, int pairs, float[] angles, int at, float direction) {
+    public static void neighbors(float[] row, int r0, int pairs, float[] angles, int at, float direction) {
         int length = 2 * pairs;
         int i = 0;
         for (; i <= length - COUNT; i += COUNT) {

@@ -155,7 +155,7 @@ public final class RowOps {
      *
      * @param sum from 1 to 2^31, or NaN
      */
-    public static void normalise(float[] row, int at, int length, float sum) {
+    public static void normalize(float[] row, int at, int length, float sum) {
         FloatVector reciprocal = FloatVector.broadcast(FLOATS, 1f / sum);
         FloatVector negative = FloatVector.broadcast(FLOATS, -sum);
         for (int i = 0; i < length; i += COUNT) {

@@ -113,7 +113,7 @@ public final class ScoreOps {
     }
 
     /**
-     * Merges two unnormalised sums: {@code total = total keep + (part + c) factor}. Compensation terms c follow the elements of either,
+     * Merges two unnormalized sums: {@code total = total keep + (part + c) factor}. Compensation terms c follow the elements of either,
      * and those of the total are updated: to 0 where the total is infinite, so that infinities do not become NaN.
      *
      * @param width elements, and the distance in floats from each to its compensation term

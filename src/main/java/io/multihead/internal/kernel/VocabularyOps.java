@@ -149,16 +149,16 @@ public final class VocabularyOps {
     }
 
     /**
-     * {@code row /= sum}, with the bits of {@link RowOps#normalise}, and the largest quotient of each block.
+     * {@code row /= sum}, with the bits of {@link RowOps#normalize}, and the largest quotient of each block.
      *
      * @param sum from 1 to 2^31
      * @param maxima written: an element for each block
      */
-    public static void normalise(float[] row, int length, float sum, float[] maxima) {
+    public static void normalize(float[] row, int length, float sum, float[] maxima) {
         if (WARM_UP.isOver()) {
-            normaliseVectors(row, length, sum, maxima);
+            normalizeVectors(row, length, sum, maxima);
         } else {
-            normaliseScalars(row, 0, length, 1f / sum, sum);
+            normalizeScalars(row, 0, length, 1f / sum, sum);
             for (int block = 0; block < blocks(length); block++) {
                 maxima[block] = max(row, block * BLOCK, Math.min(length, (block + 1) * BLOCK));
             }
@@ -173,14 +173,14 @@ public final class VocabularyOps {
         return max + 0f;
     }
 
-    private static void normaliseScalars(float[] row, int from, int to, float reciprocal, float sum) {
+    private static void normalizeScalars(float[] row, int from, int to, float reciprocal, float sum) {
         for (int i = from; i < to; i++) {
             float q = row[i] * reciprocal;
             row[i] = Math.fma(Math.fma(q, -sum, row[i]), reciprocal, q);
         }
     }
 
-    static void normaliseVectors(float[] row, int length, float sum, float[] maxima) {
+    static void normalizeVectors(float[] row, int length, float sum, float[] maxima) {
         FloatVector reciprocal = FloatVector.broadcast(FLOATS, 1f / sum);
         FloatVector negative = FloatVector.broadcast(FLOATS, -sum);
         for (int start = 0; start < length; start += BLOCK) {
@@ -196,7 +196,7 @@ public final class VocabularyOps {
             }
             // no quotient is negative
             float max = Float.intBitsToFloat(most.reinterpretAsInts().reduceLanes(VectorOperators.MAX));
-            normaliseScalars(row, i, end, 1f / sum, sum);
+            normalizeScalars(row, i, end, 1f / sum, sum);
             for (; i < end; i++) {
                 max = row[i] > max ? row[i] : max;
             }
@@ -340,7 +340,7 @@ public final class VocabularyOps {
             for (int call = 0; call < calls; call++) {
                 maximaVectors(row, lengthFactor * LENGTH, maxima);
                 scaledVectors(row, row, lengthFactor * LENGTH, 1f, maxima);
-                normaliseVectors(row, lengthFactor * LENGTH, 1f, maxima);
+                normalizeVectors(row, lengthFactor * LENGTH, 1f, maxima);
                 sumVectors(row, 0, lengthFactor * LENGTH, buffer);
                 firstVector(row, 0, lengthFactor * LENGTH, 1f);
                 selectVectors(row, 0, lengthFactor * LENGTH, 1f, positions, 0);

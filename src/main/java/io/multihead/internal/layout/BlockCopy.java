@@ -26,7 +26,7 @@ public final class BlockCopy {
     /** Creates a copier of a format of weights. */
     public BlockCopy(PanelFormat format) {
         this.format = format;
-        if (format.isQuantised()) {
+        if (format.isQuantized()) {
             BlockPanels panels = format.blocks();
             halves = panels.scales().halves();
             words = (panels.scales().words() - halves * HALF) / PANEL;

@@ -10,12 +10,12 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 
-/** Packs rows of quantised blocks into panels, a column of a panel from each row, without loss. Belongs to one thread. */
+/** Packs rows of quantized blocks into panels, a column of a panel from each row, without loss. Belongs to one thread. */
 public final class BlockPacker {
     private final BlockPanels format;
     private final BlockTensor tensor;
     private final int start;
-    private final QuantisedBlock block;
+    private final QuantizedBlock block;
     private final byte[] bytes;
     private final int[] fields;
     private final int[] words;

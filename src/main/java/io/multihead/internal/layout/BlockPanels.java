@@ -18,36 +18,36 @@ import java.util.Map;
 import java.util.function.Supplier;
 
 /**
- * The formats of quantised panels: the scales of all rows of a panel, then the fields. So a tile reads one stream, and fields of one width
+ * The formats of quantized panels: the scales of all rows of a panel, then the fields. So a tile reads one stream, and fields of one width
  * have one kernel whatever their scales are. {@link BlockType} has the sizes and values of the blocks of the same names.
  */
 public enum BlockPanels {
     /** int8 with an f16 scale for each 32 rows. */
-    Q8_0(new BitFields8(), BlockScales.F16_SCALES, QuantisedBlock.Bytes::new),
+    Q8_0(new BitFields8(), BlockScales.F16_SCALES, QuantizedBlock.Bytes::new),
     /** Signed 4 bits with an f16 scale for each 32 rows. */
-    Q4_0(new BitFields4(8), BlockScales.F16_SCALES, () -> new QuantisedBlock.Nibbles(false, false)),
+    Q4_0(new BitFields4(8), BlockScales.F16_SCALES, () -> new QuantizedBlock.Nibbles(false, false)),
     /** Unsigned 4 bits with an f16 scale and an f16 minimum for each 32 rows. */
-    Q4_1(new BitFields4(0), BlockScales.F16_SCALES_AND_MINS, () -> new QuantisedBlock.Nibbles(false, true)),
+    Q4_1(new BitFields4(0), BlockScales.F16_SCALES_AND_MINS, () -> new QuantizedBlock.Nibbles(false, true)),
     /** Signed 5 bits with an f16 scale for each 32 rows. */
-    Q5_0(new BitFields5(16), BlockScales.F16_SCALES, () -> new QuantisedBlock.Nibbles(true, false)),
+    Q5_0(new BitFields5(16), BlockScales.F16_SCALES, () -> new QuantizedBlock.Nibbles(true, false)),
     /** Unsigned 5 bits with scales and mins as {@link #Q4_1} has them. */
-    Q5_1(new BitFields5(0), BlockScales.F16_SCALES_AND_MINS, () -> new QuantisedBlock.Nibbles(true, true)),
+    Q5_1(new BitFields5(0), BlockScales.F16_SCALES_AND_MINS, () -> new QuantizedBlock.Nibbles(true, true)),
     /** Unsigned 4 bits with 6-bit scales and mins for each 32 rows, and two f16 for each 256. */
-    Q4_K(new BitFields4(0), BlockScales.MINS, () -> new QuantisedBlock.Mins(false)),
+    Q4_K(new BitFields4(0), BlockScales.MINS, () -> new QuantizedBlock.Mins(false)),
     /** Unsigned 5 bits with scales as {@link #Q4_K} has them. */
-    Q5_K(new BitFields5(0), BlockScales.MINS, () -> new QuantisedBlock.Mins(true)),
+    Q5_K(new BitFields5(0), BlockScales.MINS, () -> new QuantizedBlock.Mins(true)),
     /** Signed 6 bits with an int8 scale for each 16 rows, and an f16 for each 256. */
-    Q6_K(new BitFields6(), BlockScales.SIXTEEN_ROWS, QuantisedBlock.Sixes::new),
+    Q6_K(new BitFields6(), BlockScales.SIXTEEN_ROWS, QuantizedBlock.Sixes::new),
     /** Signed 3 bits, stored as 6, with scales as {@link #Q6_K} has them: 210 bytes for the 110 of the file. */
-    Q3_K(new BitFields6(), BlockScales.SIXTEEN_ROWS, QuantisedBlock.Threes::new),
+    Q3_K(new BitFields6(), BlockScales.SIXTEEN_ROWS, QuantizedBlock.Threes::new),
     /** Unsigned 2 bits with a scale and a minimum for each 16 rows, and two f16 for each 256: 100 bytes for the 84 of the file. */
-    Q2_K(new BitFields2(), BlockScales.SIXTEEN_ROWS_AND_MINS, QuantisedBlock.Twos::new),
+    Q2_K(new BitFields2(), BlockScales.SIXTEEN_ROWS_AND_MINS, QuantizedBlock.Twos::new),
     /** Codes of E2M1 with a bf16 scale, a power of two, for each 32 rows: 18 bytes for the 17 of the file. */
-    MXFP4(BitFields4Table.e2m1(), BlockScales.POWERS, () -> new QuantisedBlock.Codes(BitFields4Table.e2m1(), 1)),
+    MXFP4(BitFields4Table.e2m1(), BlockScales.POWERS, () -> new QuantizedBlock.Codes(BitFields4Table.e2m1(), 1)),
     /** Codes of IQ4_NL with an f16 scale for each 32 rows. */
-    IQ4_NL(BitFields4Table.iq4(), BlockScales.F16_SCALES, () -> new QuantisedBlock.Codes(BitFields4Table.iq4(), 2)),
+    IQ4_NL(BitFields4Table.iq4(), BlockScales.F16_SCALES, () -> new QuantizedBlock.Codes(BitFields4Table.iq4(), 2)),
     /** Codes of IQ4_NL with an int8 scale for each 32 rows, and an f16 for each 256. */
-    IQ4_XS(BitFields4Table.iq4(), BlockScales.EIGHTHS, QuantisedBlock.CodesOfEight::new);
+    IQ4_XS(BitFields4Table.iq4(), BlockScales.EIGHTHS, QuantizedBlock.CodesOfEight::new);
 
     private static final Map<BlockType, BlockPanels> OF_TYPES = new EnumMap<>(BlockType.class);
 
@@ -59,10 +59,10 @@ public enum BlockPanels {
 
     private final BitFields fields;
     private final BlockScales scales;
-    private final Supplier<QuantisedBlock> reader;
+    private final Supplier<QuantizedBlock> reader;
     private final int bytes;
 
-    BlockPanels(BitFields fields, BlockScales scales, Supplier<QuantisedBlock> reader) {
+    BlockPanels(BitFields fields, BlockScales scales, Supplier<QuantizedBlock> reader) {
         this.fields = fields;
         this.scales = scales;
         this.reader = reader;
@@ -83,7 +83,7 @@ public enum BlockPanels {
     }
 
     /** Returns a new reader of blocks, for one thread. */
-    QuantisedBlock reader() {
+    QuantizedBlock reader() {
         return reader.get();
     }
 

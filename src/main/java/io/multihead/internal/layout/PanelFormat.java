@@ -49,7 +49,7 @@ public enum PanelFormat {
 
     /** Rows that are stored together. */
     private final int blockRows;
-    /** Bytes of these rows of one panel; 0 for quantised blocks. */
+    /** Bytes of these rows of one panel; 0 for quantized blocks. */
     private final int denseBytes;
     /** Binary logarithm of the elements of a block. */
     private final int blockBits;
@@ -57,7 +57,7 @@ public enum PanelFormat {
     /** The largest finite element of the format; of INT8, whose rows have scales, the largest f32. */
     private final float largest;
 
-    /** The type of quantised blocks; null for other formats. */
+    /** The type of quantized blocks; null for other formats. */
     private final @Nullable BlockType type;
 
     PanelFormat(BlockType type) {
@@ -194,13 +194,13 @@ public enum PanelFormat {
         return offset(panelAt) + (long) column * Float.BYTES;
     }
 
-    /** Returns whether elements are quantised blocks with scales. */
-    public boolean isQuantised() {
+    /** Returns whether elements are quantized blocks with scales. */
+    public boolean isQuantized() {
         return type != null;
     }
 
     /**
-     * Returns the layout of quantised blocks. Its classes need the Vector API, of which a JVM without it is told by name when a cache or packed
+     * Returns the layout of quantized blocks. Its classes need the Vector API, of which a JVM without it is told by name when a cache or packed
      * weights are made; so no constant above holds it.
      */
     public BlockPanels blocks() {

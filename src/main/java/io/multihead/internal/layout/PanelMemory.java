@@ -127,7 +127,7 @@ public final class PanelMemory {
         F32Panels.load(segment, format.offset(at), PANEL, to, 0);
     }
 
-    /** Stores the words of a panel of quantised blocks whose first element is {@code at}. */
+    /** Stores the words of a panel of quantized blocks whose first element is {@code at}. */
     public void storeWords(int[] words, int count, int at) {
         MemorySegment.copy(words, 0, segment, ValueLayout.JAVA_INT, format.offset(at), count);
     }

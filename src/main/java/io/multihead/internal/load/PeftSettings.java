@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param rank rows of A, where no pattern says another number
  * @param alpha the factor of B A times the rank, where no pattern says another number
- * @param rankStabilised whether it is the factor times the root of the rank instead (Kalajdzievski 2023, "rsLoRA")
+ * @param rankStabilized whether it is the factor times the root of the rank instead (Kalajdzievski 2023, "rsLoRA")
  * @param ranks by the ends of names of modules
  * @param alphas by the ends of names of modules
  * @param saved last parts of the names of modules that are saved whole, in place of the model's own
@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 public record PeftSettings(
         int rank,
         double alpha,
-        boolean rankStabilised,
+        boolean rankStabilized,
         Map<String, Integer> ranks,
         Map<String, Double> alphas,
         List<String> saved) {
@@ -120,7 +120,7 @@ public record PeftSettings(
     /** Returns the factor of B A of a module. */
     public double scaleOf(String module) {
         int own = rankOf(module);
-        return of(alphas, module, alpha) / (rankStabilised ? Math.sqrt(own) : own);
+        return of(alphas, module, alpha) / (rankStabilized ? Math.sqrt(own) : own);
     }
 
     private static <T> T of(Map<String, T> pattern, String module, T otherwise) {

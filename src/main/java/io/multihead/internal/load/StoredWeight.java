@@ -13,7 +13,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A tensor as a source has it: numbers, or quantised blocks.
+ * A tensor as a source has it: numbers, or quantized blocks.
  *
  * @param numbers null where there are blocks
  * @param blocks null where there are numbers

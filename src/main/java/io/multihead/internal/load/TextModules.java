@@ -16,9 +16,9 @@ import org.jspecify.annotations.Nullable;
  * @param tokens the folder of the transformer, or of the table of static embeddings
  * @param pooling how tokens become one vector; null of static embeddings
  * @param dense the folders of dense layers
- * @param normalised whether vectors have length 1
+ * @param normalized whether vectors have length 1
  */
-public record TextModules(Path tokens, @Nullable PoolingSettings pooling, List<Path> dense, boolean normalised) {
+public record TextModules(Path tokens, @Nullable PoolingSettings pooling, List<Path> dense, boolean normalized) {
     private static final String EXPECTED =
             "a Transformer, a Pooling, perhaps Dense and then a Normalize module, or a StaticEmbedding in place of the first two";
 
@@ -32,7 +32,7 @@ public record TextModules(Path tokens, @Nullable PoolingSettings pooling, List<P
         return new TextModules(paths.tokens, pooling, paths.dense, paths.normalize != null);
     }
 
-    /** Fails unless these are a transformer in the folder itself, its pooling, and perhaps a normalisation. */
+    /** Fails unless these are a transformer in the folder itself, its pooling, and perhaps a normalization. */
     public TextModules requirePlain(Path folder) {
         String expected = "expected a Transformer in the folder itself, a Pooling, and perhaps a Normalize module";
         Path file = folder.resolve("modules.json");

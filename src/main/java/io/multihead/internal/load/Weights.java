@@ -110,7 +110,7 @@ public final class Weights {
         return shape;
     }
 
-    /** Takes numbers of these sizes, such as a bias or the weights of a normalisation, as a copy in f32. */
+    /** Takes numbers of these sizes, such as a bias or the weights of a normalization, as a copy in f32. */
     public Tensor numbers(String name, long... dims) {
         Tensor copy = copy(name, dims);
         given.arrays.put(name, copy);

@@ -67,7 +67,7 @@ public final class CrossEntropyCall extends RowLoop {
                 // StrictMath gives the same bits on every machine
                 losses[r] = StrictMath.log(total) - right;
                 if (gradient != null) {
-                    RowOps.normalise(row, 0, padded, total);
+                    RowOps.normalize(row, 0, padded, total);
                     row[target] -= 1f;
                     RowOps.divide(row, 0, padded, counted);
                 }

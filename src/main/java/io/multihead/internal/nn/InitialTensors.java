@@ -84,7 +84,7 @@ public final class InitialTensors {
         return drawn;
     }
 
-    /** Returns {@code weight} of ones and {@code bias} of zeros of a normalisation under a prefix. */
+    /** Returns {@code weight} of ones and {@code bias} of zeros of a normalization under a prefix. */
     public static Map<String, Tensor> norm(String prefix, long features, Arena arena) {
         Map<String, Tensor> drawn = new LinkedHashMap<>();
         drawn.put(prefix + "weight", constant(1, Shape.of(features), arena));

@@ -16,7 +16,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One backward call of a normalisation: with {@code z = (x - mean) / deviation} and {@code g = dy weight},
+ * One backward call of a normalization: with {@code z = (x - mean) / deviation} and {@code g = dy weight},
  * {@code dx = (g - mean(g) - z mean(g z)) / deviation}, {@code dweight += sum dy z}, {@code dbias += sum dy}; without the
  * mean's terms where the layer subtracts none (Ba et al. 2016, "Layer normalization"; Zhang and Sennrich 2019).
  *
@@ -35,7 +35,7 @@ public final class NormBackward implements LoopBody {
     private static final FloatsKey CHAIN = new FloatsKey();
     private static final FloatsKey SUMS = new FloatsKey();
 
-    private final Normalisation norm;
+    private final Normalization norm;
     private final RowView x;
     private final RowView dy;
     private final @Nullable RowView dx;
@@ -47,15 +47,15 @@ public final class NormBackward implements LoopBody {
     private final long rowsPerUnit;
     private float[] sums = new float[0];
 
-    private NormBackward(Normalisation norm, Tensor x, Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {
+    private NormBackward(Normalization norm, Tensor x, Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {
         this.norm = norm;
         this.x = norm.rows(x);
         this.dy = norm.rows(dy);
         this.dx = dx == null ? null : norm.rows(dx);
         Tensor weight = norm.weight();
         this.weightRow = weight == null ? null : norm.rows(weight);
-        this.weightGradient = weight == null ? null : gradients.get(Normalisation.WEIGHT);
-        this.biasGradient = norm.bias() == null ? null : gradients.get(Normalisation.BIAS);
+        this.weightGradient = weight == null ? null : gradients.get(Normalization.WEIGHT);
+        this.biasGradient = norm.bias() == null ? null : gradients.get(Normalization.BIAS);
         this.length = (int) this.x.length();
         this.padded = Lanes.roundUp(length, PANEL);
         long units = Math.clamp(MOST_FLOATS / (2L * padded), 1, MOST_UNITS);
@@ -66,10 +66,10 @@ public final class NormBackward implements LoopBody {
      * Computes the gradients; everything has been checked.
      *
      * @param dx written; null when not wanted
-     * @param gradients of {@link Normalisation#WEIGHT} and {@link Normalisation#BIAS}, added to where they are given
+     * @param gradients of {@link Normalization#WEIGHT} and {@link Normalization#BIAS}, added to where they are given
      */
     public static void run(
-            Compute cpu, Normalisation norm, Tensor x, Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {
+            Compute cpu, Normalization norm, Tensor x, Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {
         NormBackward call = new NormBackward(norm, x, dy, dx, gradients);
         try (SingleCall running = SingleCall.open(cpu)) {
             call.bind(running.workspace());
@@ -109,7 +109,7 @@ public final class NormBackward implements LoopBody {
         long last = Math.min(x.count(), first + rowsPerUnit) - 1;
         for (long r = first; r <= last; r++) {
             x.read(scratch.packer(), r, row);
-            float factor = NormForward.normalise(norm, row, length, partial);
+            float factor = NormForward.normalize(norm, row, length, partial);
             RowOps.scale(row, 0, padded, factor);
             dy.read(scratch.packer(), r, gradient);
             if (sumsParameters()) {
@@ -122,7 +122,7 @@ public final class NormBackward implements LoopBody {
             }
             if (dx != null) {
                 float slope = Norm.weigh(gradient, weight, row, padded, partial) / length;
-                float mean = norm.centred() ? Norm.sum(gradient, padded, partial) / length : 0f;
+                float mean = norm.centered() ? Norm.sum(gradient, padded, partial) / length : 0f;
                 Norm.project(gradient, row, padded, factor, mean, slope);
                 dx.write(scratch.packer(), r, gradient);
             }

@@ -15,7 +15,7 @@ import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
-/** A forward call of a normalisation. */
+/** A forward call of a normalization. */
 public final class NormForward extends RowLoop {
     private static final ScratchKey<NormForward> CALL = ScratchKey.of(NormForward::new);
     private static final FloatsKey ROW = new FloatsKey();
@@ -27,13 +27,13 @@ public final class NormForward extends RowLoop {
     private final RowView y = new RowView();
     private final RowView weight = new RowView();
     private final RowView bias = new RowView();
-    private @Nullable Normalisation norm;
+    private @Nullable Normalization norm;
     private int length;
 
     private NormForward() {}
 
-    /** Normalises the rows of x into y; everything has been checked. */
-    public static void run(Compute cpu, Normalisation norm, Tensor x, Tensor y) {
+    /** Normalizes the rows of x into y; everything has been checked. */
+    public static void run(Compute cpu, Normalization norm, Tensor x, Tensor y) {
         try (SingleCall running = SingleCall.open(cpu)) {
             NormForward call = running.workspace().get(CALL);
             try {
@@ -45,7 +45,7 @@ public final class NormForward extends RowLoop {
         }
     }
 
-    private void bind(Normalisation by, Tensor from, Tensor to) {
+    private void bind(Normalization by, Tensor from, Tensor to) {
         norm = by;
         int axes = by.shape().rank();
         x.bind(from, axes);
@@ -71,7 +71,7 @@ public final class NormForward extends RowLoop {
 
     @Override
     protected void rows(long first, long end, Workspace scratch) {
-        Normalisation by = Checks.notNull(norm, "norm");
+        Normalization by = Checks.notNull(norm, "norm");
         int padded = Lanes.roundUp(length, PANEL);
         float[] row = scratch.floats(ROW, RowView.bufferLength(length));
         float[] partial = scratch.floats(PARTIAL, PANEL);
@@ -79,7 +79,7 @@ public final class NormForward extends RowLoop {
         float[] addends = parameter(by.bias() == null ? null : bias, length, 0f, scratch, BIAS);
         for (long r = first; r < end; r++) {
             x.read(scratch.packer(), r, row);
-            float factor = normalise(by, row, length, partial);
+            float factor = normalize(by, row, length, partial);
             Norm.affine(row, padded, factor, factors, addends);
             y.write(scratch.packer(), r, row);
         }
@@ -99,7 +99,7 @@ public final class NormForward extends RowLoop {
     }
 
     /** Subtracts the mean if the layer does, and returns the remaining factor of the row. */
-    static float normalise(Normalisation norm, float[] row, int length, float[] partial) {
-        return Norm.standardize(row, length, norm.centred(), norm.epsilon(), partial);
+    static float normalize(Normalization norm, float[] row, int length, float[] partial) {
+        return Norm.standardize(row, length, norm.centered(), norm.epsilon(), partial);
     }
 }

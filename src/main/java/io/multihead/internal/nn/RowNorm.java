@@ -7,18 +7,18 @@ import io.multihead.internal.kernel.Norm;
 import java.util.Arrays;
 
 /**
- * The normalisation of one row of scratch.
+ * The normalization of one row of scratch.
  *
  * @param length elements of a row
- * @param centred whether the mean is subtracted
+ * @param centered whether the mean is subtracted
  * @param epsilon added to the variance or mean square
  * @param weight the factors, and zeros to a multiple of 32
  * @param bias the addends, and zeros to a multiple of 32
  */
 @SuppressWarnings("ArrayRecordComponent")
-public record RowNorm(int length, boolean centred, double epsilon, float[] weight, float[] bias) {
+public record RowNorm(int length, boolean centered, double epsilon, float[] weight, float[] bias) {
     /**
-     * Normalises a row in place, and sets the elements behind it to 0.
+     * Normalizes a row in place, and sets the elements behind it to 0.
      *
      * @param row has room for a multiple of 32
      * @param partial room for 32 floats
@@ -26,7 +26,7 @@ public record RowNorm(int length, boolean centred, double epsilon, float[] weigh
     public void apply(float[] row, float[] partial) {
         int padded = Lanes.roundUp(length, PANEL);
         Arrays.fill(row, length, padded, 0f);
-        float factor = Norm.standardize(row, length, centred, epsilon, partial);
+        float factor = Norm.standardize(row, length, centered, epsilon, partial);
         Norm.affine(row, padded, factor, weight, bias);
     }
 }

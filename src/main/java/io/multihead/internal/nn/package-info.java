@@ -1,5 +1,5 @@
 /**
- * Building blocks of layers: tensors as rows, temporary tensors, element-wise passes, normalisation and the loss. Knows no layer. Not
+ * Building blocks of layers: tensors as rows, temporary tensors, element-wise passes, normalization and the loss. Knows no layer. Not
  * part of the API.
  */
 @NullMarked

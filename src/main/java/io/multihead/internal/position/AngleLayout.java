@@ -47,7 +47,7 @@ public record AngleLayout(int pairs, boolean interleaved) {
     /** Rotates a row in place by stored angles, times {@code direction}. */
     void rotate(float[] row, int at, float[] angles, int a0, float direction) {
         if (interleaved) {
-            Rotation.neighbours(row, at, pairs, angles, a0, direction);
+            Rotation.neighbors(row, at, pairs, angles, a0, direction);
         } else {
             Rotation.halves(row, at, pairs, angles, a0, direction);
         }

@@ -67,7 +67,7 @@ final class Filters {
             }
             case "lower" -> Texts.lower(text);
             case "upper" -> Texts.upper(text);
-            case "capitalize" -> Texts.capitalise(text);
+            case "capitalize" -> Texts.capitalize(text);
             // words of Jinja's filter end at these characters, where those of the method end at all but letters
             case "title" ->
                 Texts.title(text, c -> "-([{<".indexOf(c) >= 0 || c < 0x10000 && Python.isSpace((char) c) ? 0 : 1);

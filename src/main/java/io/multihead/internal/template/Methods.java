@@ -36,7 +36,7 @@ final class Methods {
             case "rstrip" -> Texts.strip(text, characters(arguments), false, true);
             case "upper" -> Texts.upper(text);
             case "lower" -> Texts.lower(text);
-            case "capitalize" -> Texts.capitalise(text);
+            case "capitalize" -> Texts.capitalize(text);
             case "title" -> Texts.title(text, c -> Character.isLetter(c) ? 1 : 0);
             case "split", "rsplit" -> split(text, name, arguments);
             case "splitlines" ->

@@ -144,7 +144,7 @@ final class Texts {
     }
 
     /** Returns a text whose first letter is large, and whose others are small. */
-    static PromptText capitalise(PromptText text) {
+    static PromptText capitalize(PromptText text) {
         int first = text.length() == 0 ? 0 : text.toString().offsetByCodePoints(0, 1);
         return upper(text.substring(0, first)).plus(lower(text.substring(first, text.length())));
     }

@@ -128,11 +128,11 @@ public final class GatedCrossAttention {
         check(cpu, inputs, y);
         Tensor x = inputs.query();
         try (TensorArena arena = TensorArena.ofCall(cpu)) {
-            Tensor normalised = arena.f32(x.shape().toArray());
+            Tensor normalized = arena.f32(x.shape().toArray());
             Tensor change = arena.f32(x.shape().toArray());
             Tensor middle = arena.f32(x.shape().toArray());
-            parts.attentionNorm().forward(cpu, x, normalised);
-            parts.attention().forward(cpu, inputs.withQuery(normalised), MultiHeadOutputs.of(change));
+            parts.attentionNorm().forward(cpu, x, normalized);
+            parts.attention().forward(cpu, inputs.withQuery(normalized), MultiHeadOutputs.of(change));
             TensorMath.addScaled(cpu, x, change, parts.attentionFactor(), middle);
             parts.feedForward().forward(cpu, middle, change);
             TensorMath.addScaled(cpu, middle, change, parts.feedForwardFactor(), y);

@@ -34,15 +34,15 @@ public final class GatedPass implements Pass {
         this.cpu = cpu;
         this.inputs = inputs;
         kept = new TensorArena(cpu);
-        Tensor normalised = likeInput(kept);
+        Tensor normalized = likeInput(kept);
         Tensor whole = likeInput(kept);
         Dropout dropout = parts.attentionDropout();
         attended = dropout == null ? whole : likeInput(kept);
         transformed = likeInput(kept);
         Tensor middle = likeInput(kept);
-        norm = parts.attentionNorm().record(cpu, inputs.query(), normalised);
+        norm = parts.attentionNorm().record(cpu, inputs.query(), normalized);
         attention = parts.attention()
-                .record(cpu, inputs.withQuery(normalised), MultiHeadOutputs.of(whole), SplitMix64.seedOf(seed, 0));
+                .record(cpu, inputs.withQuery(normalized), MultiHeadOutputs.of(whole), SplitMix64.seedOf(seed, 0));
         attentionDropout = dropout == null ? null : dropout.record(cpu, whole, attended, SplitMix64.seedOf(seed, 2));
         TensorMath.addScaled(cpu, inputs.query(), attended, parts.attentionFactor(), middle);
         feedForward = parts.feedForward().record(cpu, middle, transformed, SplitMix64.seedOf(seed, 1));

@@ -5,7 +5,7 @@ import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.nn.NormBackward;
 import io.multihead.internal.nn.NormForward;
-import io.multihead.internal.nn.Normalisation;
+import io.multihead.internal.nn.Normalization;
 import io.multihead.internal.nn.TensorArena;
 import io.multihead.internal.nn.Views;
 import io.multihead.nn.attention.MultiHeadInputs.Sequences;
@@ -35,8 +35,8 @@ final class HeadStages {
 
     /** Returns the heads that attention reads. Without a norm, the projected heads themselves are rotated. */
     ProjectedHeads forward(TensorArena arena, ProjectedHeads projected) {
-        Tensor query = normalised(arena, projected.query(), LayerParameters.QUERY_NORM);
-        Tensor key = normalised(arena, projected.key(), LayerParameters.KEY_NORM);
+        Tensor query = normalized(arena, projected.query(), LayerParameters.QUERY_NORM);
+        Tensor key = normalized(arena, projected.key(), LayerParameters.KEY_NORM);
         if (rope != null) {
             rope.apply(cpu, query, query, positions(query, sequences == null ? null : sequences.queries()));
             rope.apply(cpu, key, key, positions(key, sequences == null ? null : sequences.keys()));
@@ -44,7 +44,7 @@ final class HeadStages {
         return new ProjectedHeads(query, key, projected.value());
     }
 
-    private Tensor normalised(TensorArena arena, Tensor heads, String name) {
+    private Tensor normalized(TensorArena arena, Tensor heads, String name) {
         if (parameters.config().headNorm().isEmpty()) {
             return heads;
         }
@@ -65,9 +65,9 @@ final class HeadStages {
         return positions;
     }
 
-    private Normalisation norm(String name) {
+    private Normalization norm(String name) {
         MultiHeadConfig config = parameters.config();
-        return new Normalisation(
+        return new Normalization(
                 Shape.of(config.headDim()), config.headNorm().orElseThrow(), false, parameters.get(name), null);
     }
 
@@ -95,7 +95,7 @@ final class HeadStages {
         Map<String, Tensor> own = new LinkedHashMap<>();
         Tensor ofWeight = gradients.get(name);
         if (ofWeight != null) {
-            own.put(Normalisation.WEIGHT, ofWeight);
+            own.put(Normalization.WEIGHT, ofWeight);
         }
         // a row of the gradient is read before it is written
         NormBackward.run(cpu, norm(name), x, gradient, gradient, own);

@@ -48,7 +48,7 @@ class HalfPanelsTest {
     @EnumSource(
             value = PanelFormat.class,
             names = {"BF16", "F16"})
-    void writingKeepsTheNeighbours(PanelFormat format) {
+    void writingKeepsTheNeighbors(PanelFormat format) {
         PanelMemory memory = PanelMemory.allocate(Arena.ofAuto(), format, 3 * Lanes.PANEL);
         float[] expected = new float[3 * Lanes.PANEL];
         Random random = new Random(1);

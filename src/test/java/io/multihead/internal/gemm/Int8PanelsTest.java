@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 @Tag("lanes")
 class Int8PanelsTest {
     @Test
-    void writingKeepsTheNeighbours() {
+    void writingKeepsTheNeighbors() {
         PanelMemory memory = PanelMemory.allocate(Arena.ofAuto(), PanelFormat.INT8, 8 * Lanes.PANEL);
         float[] expected = new float[8 * Lanes.PANEL];
         Random random = new Random(1);

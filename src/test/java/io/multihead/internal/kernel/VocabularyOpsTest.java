@@ -110,10 +110,10 @@ class VocabularyOpsTest {
         float max = RowOps.maxScalars(maxima, 0, maxima.length);
         float sum = VocabularyOps.exponentials(row, length, max, new float[Lanes.PANEL]);
         float[] scalars = row.clone();
-        VocabularyOps.normaliseVectors(row, length, sum, maxima);
+        VocabularyOps.normalizeVectors(row, length, sum, maxima);
         assertArrayEquals(bits(expected), bits(row));
         assertArrayEquals(maxima(expected), bits(maxima));
-        VocabularyOps.normalise(scalars, length, sum, maxima);
+        VocabularyOps.normalize(scalars, length, sum, maxima);
         assertArrayEquals(bits(expected), bits(scalars));
         assertArrayEquals(maxima(expected), bits(maxima));
         // x - max rounds by u |x - max|, which the exponential multiplies; 44 additions, exponential and quotient

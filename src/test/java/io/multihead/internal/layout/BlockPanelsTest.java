@@ -12,7 +12,7 @@ class BlockPanelsTest {
     @Test
     void formatsHaveTheSizesOfTheirLayouts() {
         List<PanelFormat> formats = Arrays.stream(PanelFormat.values())
-                .filter(PanelFormat::isQuantised)
+                .filter(PanelFormat::isQuantized)
                 .toList();
         assertEquals(13, formats.size());
         for (PanelFormat format : formats) {

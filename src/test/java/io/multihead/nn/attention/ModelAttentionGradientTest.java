@@ -41,14 +41,14 @@ class ModelAttentionGradientTest {
 
         final MultiHeadConfig config;
 
-        Model(ScoreOptions scores, Rope.Pairing pairing, int rotaryDims, boolean normalised) {
+        Model(ScoreOptions scores, Rope.Pairing pairing, int rotaryDims, boolean normalized) {
             MultiHeadConfig rotated = MultiHeadConfig.of(12, 4, 6)
                     .withKeyValueHeads(2)
                     .withRope(Rope.of(Rope.Config.of(rotaryDims).withTheta(50).withPairing(pairing)))
                     .withOptions(AttentionOptions.DEFAULT
                             .withMask(Mask.CAUSAL.and(Mask.window(WINDOW, 0)))
                             .withScores(scores));
-            config = normalised ? rotated.withHeadNorm(1e-2) : rotated;
+            config = normalized ? rotated.withHeadNorm(1e-2) : rotated;
         }
 
         Model(ScoreOptions scores) {

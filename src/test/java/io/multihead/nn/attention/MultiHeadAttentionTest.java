@@ -86,7 +86,7 @@ class MultiHeadAttentionTest {
     }
 
     @Test
-    void initialisationFollowsPyTorchsDistributions() {
+    void initializationFollowsPyTorchsDistributions() {
         MultiHeadConfig config = MultiHeadConfig.of(64, 4).withKeyValueBias(true);
         try (Arena arena = Arena.ofConfined()) {
             Map<String, Tensor> drawn =
@@ -105,7 +105,7 @@ class MultiHeadAttentionTest {
     }
 
     @Test
-    void initialisationDependsOnTheSeedAlone() {
+    void initializationDependsOnTheSeedAlone() {
         MultiHeadConfig config = MultiHeadConfig.of(8, 2);
         try (Arena arena = Arena.ofConfined()) {
             Tensor first =

@@ -22,7 +22,7 @@ import java.util.Random;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Layers whose heads of queries and keys are normalised and rotated: outputs, packed sequences, bits and refusals. */
+/** Layers whose heads of queries and keys are normalized and rotated: outputs, packed sequences, bits and refusals. */
 @Tag("lanes")
 class RotatedHeadsTest {
     private static final Compute CPU = Compute.serial();

@@ -217,7 +217,7 @@ class TransformerBlockTest {
         block.withHeadMask(mask).forward(CPU, x, masked);
         Tensor pruned = zeros(2, 5, 12);
         block.keepHeads(Arena.ofAuto(), 1, 2).forward(CPU, x, pruned);
-        // sums of 12 products instead of 8, then two normalisations and the network: some dozens of roundings of values
+        // sums of 12 products instead of 8, then two normalizations and the network: some dozens of roundings of values
         // of 3
         assertArrayEquals(masked.toArray(), pruned.toArray(), 64 * 3 * 0x1p-24f);
     }

@@ -7,7 +7,7 @@ import io.multihead.jmh.peer.GemmAttention;
 import io.multihead.jmh.peer.Onnx;
 import io.multihead.jmh.peer.Torch;
 import io.multihead.jmh.rival.JavaAttention;
-import io.multihead.jmh.rival.Materialising;
+import io.multihead.jmh.rival.Materializing;
 import io.multihead.tensor.Tensor;
 import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
@@ -16,7 +16,7 @@ import org.openjdk.jmh.annotations.Param;
 
 /** Self-attention, every tensor {@code (batch, tokens, heads, dim)} in native memory, as the peers want it. */
 public class AttentionForwardBench extends ThreadedComparison {
-    @Param({"multihead", "materialising", "scalar", "reducelanes", "onnxruntime", "onnxgqa", "openblas", "pytorch"})
+    @Param({"multihead", "materializing", "scalar", "reducelanes", "onnxruntime", "onnxgqa", "openblas", "pytorch"})
     public String impl;
 
     /** Batch, heads, tokens, headDim. */
@@ -61,7 +61,7 @@ public class AttentionForwardBench extends ThreadedComparison {
         long[] flat = {batch, tokens, (long) heads * dim};
         return switch (impl) {
             case "multihead" -> ours(q, k, v, out);
-            case "materialising" -> Materialising.attention(cpu, view(q), view(k), view(v), view(out), options());
+            case "materializing" -> Materializing.attention(cpu, view(q), view(k), view(v), view(out), options());
             case "onnxruntime" ->
                 new Onnx("MultiHeadAttention", "com.microsoft")
                         .input("q", q, flat)

@@ -13,7 +13,7 @@ import java.nio.FloatBuffer;
 import java.util.Map;
 import org.openjdk.jmh.annotations.Param;
 
-/** Layer normalisation, GELU and SiLU of 1024 x 1024 numbers, both directions; backward with the parameters' gradients. */
+/** Layer normalization, GELU and SiLU of 1024 x 1024 numbers, both directions; backward with the parameters' gradients. */
 public class LayersBench extends ThreadedComparison {
     private static final int SIZE = 1024;
 

@@ -20,7 +20,7 @@ import org.bytedeco.pytorch.TransformerEncoderLayerImpl;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Warmup;
 
-/** Forward and backward of a stack of post-norm blocks with GELU, all gradients, without an optimiser. */
+/** Forward and backward of a stack of post-norm blocks with GELU, all gradients, without an optimizer. */
 @Warmup(iterations = 5, time = 2)
 public class TrainingStepBench extends ThreadedComparison {
     private static final int EMBED_DIM = 256;

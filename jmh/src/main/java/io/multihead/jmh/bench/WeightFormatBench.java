@@ -23,7 +23,7 @@ import java.util.stream.IntStream;
 import org.openjdk.jmh.annotations.Param;
 
 /**
- * Rows times quantised or 16-bit weights, of which so many copies take turns that they come from memory. {@code multihead-8bit} rounds the
+ * Rows times quantized or 16-bit weights, of which so many copies take turns that they come from memory. {@code multihead-8bit} rounds the
  * rows to 8 bits, as {@code onnxruntime-8bit} does; {@code multihead-f32} multiplies by the same values as packed f32. {@code llamacpp} has
  * no other way: it rounds rows to 8 bits for blocks, to the precision of the weights for 16 bits.
  */

@@ -36,7 +36,7 @@ public final class RandomDecoder {
     public enum Model {
         /** SmolLM2-135M. */
         SMOLLM2_135M(new Sizes(30, 576, 9, 3, 64, 1536, 0, 0)),
-        /** Qwen3-0.6B, without its normalisation of heads. */
+        /** Qwen3-0.6B, without its normalization of heads. */
         QWEN3_0_6B(new Sizes(28, 1024, 16, 8, 128, 3072, 0, 0)),
         /** Llama-3.2-1B. */
         LLAMA3_1B(new Sizes(16, 2048, 32, 8, 64, 8192, 0, 0)),

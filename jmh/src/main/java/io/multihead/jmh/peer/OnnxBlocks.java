@@ -7,7 +7,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.FloatBuffer;
 
-/** ONNX Runtime's {@code MatMulNBits} on the quantised blocks of a file: the same integers, and scales that it has as floats. */
+/** ONNX Runtime's {@code MatMulNBits} on the quantized blocks of a file: the same integers, and scales that it has as floats. */
 public final class OnnxBlocks {
     private static final int BLOCK = 32;
 
@@ -48,7 +48,7 @@ public final class OnnxBlocks {
                 .open(threads);
     }
 
-    /** Stores a block's integers without sign, two neighbours a byte where there are four bits: a file has those that are 16 apart. */
+    /** Stores a block's integers without sign, two neighbors a byte where there are four bits: a file has those that are 16 apart. */
     private static void store(byte[] block, int bits, byte[] to, int at) {
         for (int i = 0; i < block.length; i++) {
             to[at + i] =

@@ -28,7 +28,7 @@ final class Claims {
             Map.entry("Finetune", "a step of fine-tuning a sentence encoder"),
             Map.entry("FrozenGradient", "gradients through frozen packed weights"),
             Map.entry("Exponential", "the exponential of the softmax"),
-            Map.entry("Layers", "layer normalisation and GELU"),
+            Map.entry("Layers", "layer normalization and GELU"),
             Map.entry("Linear", "rows by packed f32 weights"),
             Map.entry("MaxSim", "late interaction"),
             Map.entry("Merges", "text to ids of language models"),

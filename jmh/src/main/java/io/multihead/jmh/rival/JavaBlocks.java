@@ -14,7 +14,7 @@ import jdk.incubator.vector.VectorShape;
 import jdk.incubator.vector.VectorSpecies;
 
 /**
- * Rows by quantised blocks as Java engines multiply them: a dot product of each output's row of blocks as a file has it, whose bytes are
+ * Rows by quantized blocks as Java engines multiply them: a dot product of each output's row of blocks as a file has it, whose bytes are
  * widened to floats, block by block times its scale, outputs over threads. For blocks of Q8_0 or Q4_0.
  */
 public record JavaBlocks(BlockType type, int inputs, int outputs) {

@@ -40,7 +40,7 @@ final class ForwardArguments {
     }
 
     /** Returns whether all scores of a task are held at once, because the caller wants weights or scores. */
-    boolean materialises() {
+    boolean materializes() {
         return tensors.weights() != null || tensors.scores() != null;
     }
 

@@ -100,12 +100,12 @@ public class ForwardCall extends Operation implements LoopBody {
     }
 
     private void runTasks() {
-        boolean materialised = arguments.materialises();
+        boolean materialized = arguments.materializes();
         boolean saving = arguments.savesStates();
         schedule.build(arguments, parallelism());
-        if (materialised) {
+        if (materialized) {
             String argument = arguments.tensors.weights() != null ? "weights" : "scores";
-            MaterialisedForward.requireScoresFit(schedule, arguments.source(), argument);
+            MaterializedForward.requireScoresFit(schedule, arguments.source(), argument);
         }
         merging = false;
         if (schedule.isSplit() && !saving) {

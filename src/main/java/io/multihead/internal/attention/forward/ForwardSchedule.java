@@ -43,7 +43,7 @@ final class ForwardSchedule {
         int maxRows = maxRows(call);
         split = call.savesStates();
         fill(call, maxRows, threads);
-        if (!split && !call.materialises() && leavesThreadsIdle(threads) && canSplit(call)) {
+        if (!split && !call.materializes() && leavesThreadsIdle(threads) && canSplit(call)) {
             split = true;
             fill(call, maxRows, threads);
         }
@@ -53,7 +53,7 @@ final class ForwardSchedule {
         if (Math.max(call.problem.headDim(), call.problem.valueDim()) > AttentionBlocking.WIDE_DIM) {
             return AttentionBlocking.QUERY_TILE;
         }
-        return keepsPacked || call.materialises() ? AttentionBlocking.TASK_ROWS : AttentionBlocking.TASK_ROWS_REPACKED;
+        return keepsPacked || call.materializes() ? AttentionBlocking.TASK_ROWS : AttentionBlocking.TASK_ROWS_REPACKED;
     }
 
     private void measure(AttentionProblem problem, KeyValueSource source) {

@@ -21,7 +21,7 @@ final class ForwardWorker {
     private final ScoreTile scores;
     private final SplitFold fold;
     private final SplitStates saved;
-    private final MaterialisedForward materialised;
+    private final MaterializedForward materialized;
     private final float[] staging;
 
     ForwardWorker(Scratch memory) {
@@ -31,7 +31,7 @@ final class ForwardWorker {
         fold = new SplitFold(memory, queries);
         saved = new SplitStates(memory);
         staging = memory.atLeast(new float[0], AttentionBlocking.KEY_BLOCK * ROW);
-        materialised = new MaterialisedForward(queries, visible, blocks, scores, staging);
+        materialized = new MaterializedForward(queries, visible, blocks, scores, staging);
     }
 
     /**
@@ -63,9 +63,9 @@ final class ForwardWorker {
     void attend(ForwardArguments call, Packer packer) {
         queries.load(call.tensors.query(), packer);
         OnlineSoftmax total = fold.begin(call.problem);
-        if (call.materialises()) {
-            materialised.attend(call, packer, total);
-            materialised.writeWeights(call, packer, fold.write(call, packer));
+        if (call.materializes()) {
+            materialized.attend(call, packer, total);
+            materialized.writeWeights(call, packer, fold.write(call, packer));
         } else {
             attendSplits(call, packer, total);
             fold.write(call, packer);

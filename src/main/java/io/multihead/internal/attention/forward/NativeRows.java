@@ -65,7 +65,7 @@ final class NativeRows {
         begin(from, next);
         total = RowOps.total(sums, 0);
         if (total != 0f) {
-            NativeSoftmax.normalise(to.memory(), t0 * WORD, whole, total);
+            NativeSoftmax.normalize(to.memory(), t0 * WORD, whole, total);
         }
         if (rest > 0) {
             writeRest(packer, rest, to, t0 + whole);
@@ -74,7 +74,7 @@ final class NativeRows {
 
     private void writeRest(Packer packer, int rest, Tensor to, long at) {
         if (total != 0f) {
-            RowOps.normalise(buffer, PANEL, PANEL, total);
+            RowOps.normalize(buffer, PANEL, PANEL, total);
         }
         packer.write(buffer, PANEL, 0, 1, rest, to, at, 0, 1);
     }

@@ -15,7 +15,7 @@ import java.util.Arrays;
 
 /**
  * Running softmax state of a block of query rows (Milakov and Gimelshein 2018; Dao et al. 2022, algorithm 1): per row the maximum
- * m, the denominator l as 32 partial sums, and the unnormalised output O with its compensation term. Belongs to one thread.
+ * m, the denominator l as 32 partial sums, and the unnormalized output O with its compensation term. Belongs to one thread.
  *
  * <p>States of different keys merge: {@code m = max(m1, m2)}, {@code l = l1 e^(m1 - m) + l2 e^(m2 - m)}, and O likewise. A row
  * that has seen no key leaves the bits of the other state alone.
@@ -194,7 +194,7 @@ final class OnlineSoftmax {
      * @param sink the score of a key without value, minus infinity for none
      * @return the divisor, 0 for a row that saw no key
      */
-    float normalise(int row, float sink) {
+    float normalize(int row, float sink) {
         float sum = RowOps.total(sums, row * PANEL);
         if (sum == 0f) {
             Arrays.fill(output, row * stride, row * stride + width, 0f);
@@ -205,7 +205,7 @@ final class OnlineSoftmax {
         return divisor;
     }
 
-    /** Returns the natural logarithm of the softmax denominator, after {@link #normalise}. */
+    /** Returns the natural logarithm of the softmax denominator, after {@link #normalize}. */
     double logSumExp(int row, float sink) {
         double sum = sums[row * PANEL];
         double top = top(row);

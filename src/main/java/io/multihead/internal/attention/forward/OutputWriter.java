@@ -17,7 +17,7 @@ final class OutputWriter {
         this.queries = queries;
     }
 
-    /** Normalises and writes head by head, since the rows of a task may belong to several query heads. */
+    /** Normalizes and writes head by head, since the rows of a task may belong to several query heads. */
     void write(ForwardArguments call, Packer packer, OnlineSoftmax softmax) {
         int rows = queries.rows();
         ScoreRule rule = call.problem.scores();
@@ -29,7 +29,7 @@ final class OutputWriter {
             int run = queries.rowsOfHead(row);
             float sink = rule.sink(queries.head(row));
             for (int r = row; r < row + run; r++) {
-                divisors[r] = softmax.normalise(r, sink);
+                divisors[r] = softmax.normalize(r, sink);
                 if (lse != null) {
                     Positions.set(lse, softmax.logSumExp(r, sink), queries.position(lse, r));
                 }

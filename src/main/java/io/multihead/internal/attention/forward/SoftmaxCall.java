@@ -164,7 +164,7 @@ public final class SoftmaxCall extends Operation implements LoopBody {
         Arrays.fill(row, visible, padded, Float.NEGATIVE_INFINITY);
     }
 
-    /** Normalises exponentials. In a masked row without softmax, they are NaN or hidden: these stay 0 or minus infinity. */
+    /** Normalizes exponentials. In a masked row without softmax, they are NaN or hidden: these stay 0 or minus infinity. */
     private void finish(float[] row, float[] shifted, int padded, float shift, float total) {
         boolean spreads = masked && Float.isNaN(total);
         if (logarithm) {
@@ -173,7 +173,7 @@ public final class SoftmaxCall extends Operation implements LoopBody {
                 row[i] = spreads && shifted[i] == Float.NEGATIVE_INFINITY ? shifted[i] : (shifted[i] - shift) - log;
             }
         } else if (total != 0f && !spreads) {
-            RowOps.normalise(row, 0, padded, total);
+            RowOps.normalize(row, 0, padded, total);
         }
     }
 

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Lets packages of the library make objects of the API's opaque types of their own memory, as the JDK's SharedSecrets do: a
  * {@code KeyValueView} of a source, and {@code PackedSequences} that share an array. This package is below the API, whose classes
- * register their private constructors here when they are initialised.
+ * register their private constructors here when they are initialized.
  */
 public final class KeyValueAccess {
     private static volatile @Nullable Function<KeyValueSource, ?> views;
@@ -16,12 +16,12 @@ public final class KeyValueAccess {
 
     private KeyValueAccess() {}
 
-    /** Called once, by the static initialiser of the view class. */
+    /** Called once, by the static initializer of the view class. */
     public static void registerViews(Function<KeyValueSource, ?> constructor) {
         views = constructor;
     }
 
-    /** Called once, by the static initialiser of the class of packed sequences. */
+    /** Called once, by the static initializer of the class of packed sequences. */
     public static void registerSequences(Function<long[], ?> constructor) {
         sequences = constructor;
     }

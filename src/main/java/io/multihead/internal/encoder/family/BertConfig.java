@@ -26,8 +26,8 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * A BERT encoder (Devlin et al. 2019): the sum of word, type and position embeddings, normalised; then blocks of self-attention and a
- * feed-forward layer with the erf form of GELU, each added to its input and normalised afterwards (Vaswani et al. 2017). RoBERTa and XLM-R
+ * A BERT encoder (Devlin et al. 2019): the sum of word, type and position embeddings, normalized; then blocks of self-attention and a
+ * feed-forward layer with the erf form of GELU, each added to its input and normalized afterwards (Vaswani et al. 2017). RoBERTa and XLM-R
  * differ in the row of the first position, and in the names of the head.
  *
  * @param dim elements of a token's vector

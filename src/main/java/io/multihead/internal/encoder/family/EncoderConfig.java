@@ -57,7 +57,7 @@ public interface EncoderConfig {
     /** Takes the weights of the head that gives each sequence a number for each label. */
     ClassificationHead head(Weights weights, int labels);
 
-    /** Takes a layer normalisation. */
+    /** Takes a layer normalization. */
     static Norm norm(Weights weights, String name, int dim, double epsilon, boolean hasBias) {
         Tensor weight = weights.numbers(name + ".weight", dim);
         return Norm.layer(weight, hasBias ? weights.numbers(name + ".bias", dim) : null, epsilon);

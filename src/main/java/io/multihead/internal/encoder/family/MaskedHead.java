@@ -15,7 +15,7 @@ import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 
 /**
- * The head of a masked language model (Devlin et al. 2019): a linear layer, GELU, layer normalisation, and a linear layer with an output for each
+ * The head of a masked language model (Devlin et al. 2019): a linear layer, GELU, layer normalization, and a linear layer with an output for each
  * token of the vocabulary, whose weights are the table of words unless the model says otherwise. Immutable and thread-safe.
  */
 public final class MaskedHead {
@@ -117,13 +117,13 @@ public final class MaskedHead {
         return dense;
     }
 
-    /** Returns the last layer, which reads the result of {@link #normalise}. */
+    /** Returns the last layer, which reads the result of {@link #normalize}. */
     public PackedLinear decoder() {
         return decoder;
     }
 
-    /** Normalises a row of the first layer's output, in double. */
-    public void normalise(float[] from, int at, float[] to, int toAt) {
+    /** Normalizes a row of the first layer's output, in double. */
+    public void normalize(float[] from, int at, float[] to, int toAt) {
         int dim = weight.length;
         double sum = 0;
         for (int i = 0; i < dim; i++) {
@@ -132,8 +132,8 @@ public final class MaskedHead {
         double mean = sum / dim;
         double squares = 0;
         for (int i = 0; i < dim; i++) {
-            double centred = from[at + i] - mean;
-            squares += centred * centred;
+            double centered = from[at + i] - mean;
+            squares += centered * centered;
         }
         double divisor = Math.sqrt(squares / dim + epsilon);
         for (int i = 0; i < dim; i++) {

@@ -28,8 +28,8 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * ModernBERT (Warner et al. 2024): word embeddings, normalised; then blocks of self-attention and a feed-forward layer with a gate of GELU, both
- * of normalised states, the first block's attention of the embeddings as they are; then a normalisation. Queries and keys are rotated. Most layers
+ * ModernBERT (Warner et al. 2024): word embeddings, normalized; then blocks of self-attention and a feed-forward layer with a gate of GELU, both
+ * of normalized states, the first block's attention of the embeddings as they are; then a normalization. Queries and keys are rotated. Most layers
  * are local: a token sees those near it alone, and the rotation's base is another.
  *
  * @param sizes of the model
@@ -232,7 +232,7 @@ public record ModernBertConfig(
                 weights.numbers(HEAD + "norm.weight", dim).toArray(),
                 biases.norm ? weights.numbers(HEAD + "norm.bias", dim).toArray() : new float[dim],
                 epsilon);
-        return ClassificationHead.normalised(
+        return ClassificationHead.normalized(
                 weights.linear(HEAD + "dense", dim, dim, biases.head).withActivation(Activation.GELU),
                 classifiesMean,
                 norm,

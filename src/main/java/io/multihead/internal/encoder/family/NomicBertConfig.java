@@ -24,13 +24,13 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Nomic's BERT (Nussbaum et al. 2024), by the names of the code beside its weights: the sum of word and type embeddings, normalised; then
- * blocks of self-attention with rotated queries and keys and a feed-forward layer with a gate, each added to its input and normalised afterwards.
+ * Nomic's BERT (Nussbaum et al. 2024), by the names of the code beside its weights: the sum of word and type embeddings, normalized; then
+ * blocks of self-attention with rotated queries and keys and a feed-forward layer with a gate, each added to its input and normalized afterwards.
  *
  * @param sizes of the model
  * @param types rows of the table of token types
  * @param epsilon added to variances
- * @param rope base of the rotation, and whether neighbours are a pair
+ * @param rope base of the rotation, and whether neighbors are a pair
  * @param gate the function of the gate
  * @param biases which layers have biases
  */

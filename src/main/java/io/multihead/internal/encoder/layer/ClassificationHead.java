@@ -35,13 +35,13 @@ public final class ClassificationHead {
         return new ClassificationHead(dense, false, ClassificationHead::tanh, weight, bias);
     }
 
-    /** Returns a head of first tokens or of means, with a layer normalisation between its layers. */
-    public static ClassificationHead normalised(
+    /** Returns a head of first tokens or of means, with a layer normalization between its layers. */
+    public static ClassificationHead normalized(
             PackedLinear dense, boolean ofMean, LayerNorm norm, float[] weight, float[] bias) {
         return new ClassificationHead(dense, ofMean, norm::apply, weight, bias);
     }
 
-    /** The layer normalisation of a row. */
+    /** The layer normalization of a row. */
     @SuppressWarnings("ArrayRecordComponent")
     public record LayerNorm(float[] weight, float[] bias, double epsilon) {
         private void apply(float[] rows, int at, double[] to) {

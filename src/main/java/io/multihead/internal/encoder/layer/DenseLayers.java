@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The Dense modules between pooling and normalisation, in their order. Immutable and thread-safe.
+ * The Dense modules between pooling and normalization, in their order. Immutable and thread-safe.
  *
  * @param inputs elements of a pooled vector
  * @param layers each of which reads the result of the one before

@@ -189,7 +189,7 @@ public final class BertOnnx {
                 epsilon(layers));
     }
 
-    /** All normalisations have one epsilon in BERT. */
+    /** All normalizations have one epsilon in BERT. */
     private double epsilon(int layers) {
         double epsilon = constant("/embeddings/LayerNorm/Add");
         for (int layer = 0; layer < layers; layer++) {

@@ -3,7 +3,7 @@ package io.multihead.internal.text.pairs;
 import java.util.Arrays;
 
 /**
- * Merges neighbouring symbols until no pair of them merges: always the pair whose merge has the lowest rank, the leftmost one of equals
+ * Merges neighboring symbols until no pair of them merges: always the pair whose merge has the lowest rank, the leftmost one of equals
  * (Sennrich et al. 2016, section 3.2). Short words are searched anew for each merge; long ones have a heap of pairs, so that n symbols
  * take a time of n log n whatever they are. Keeps its arrays for the next word. Not thread-safe.
  */

@@ -1,7 +1,7 @@
 package io.multihead.internal.text.unicode;
 
 /**
- * The steps of BERT's normaliser, in this order.
+ * The steps of BERT's normalizer, in this order.
  *
  * @param cleanText whether control characters are removed and every kind of white space counts as a space
  * @param separateChinese whether each CJK ideograph is a word of its own

@@ -5,7 +5,7 @@ import java.util.Arrays;
 import java.util.stream.IntStream;
 
 /**
- * The normalised form of each code point, and how it divides words. Pages of 256 code points are computed when one of
+ * The normalized form of each code point, and how it divides words. Pages of 256 code points are computed when one of
  * them is first seen, so that neither loading nor memory pays for the scripts that a text does not use. Thread-safe: a page is
  * immutable, and computing one twice does no harm.
  */
@@ -44,7 +44,7 @@ public final class CharacterTable {
         this.divides = divides;
     }
 
-    /** Returns a table in which punctuation is part of words, for a normaliser that no pre-tokenizer follows. */
+    /** Returns a table in which punctuation is part of words, for a normalizer that no pre-tokenizer follows. */
     public static CharacterTable withoutPunctuation(BertSteps normalization) {
         return new CharacterTable(normalization, false);
     }
@@ -57,7 +57,7 @@ public final class CharacterTable {
         return entry & LOW_BITS;
     }
 
-    /** Returns kind and code point of a code point's normalisation. */
+    /** Returns kind and code point of a code point's normalization. */
     public int entry(int codePoint) {
         return page(codePoint).entries[codePoint & ((1 << PAGE_BITS) - 1)];
     }

@@ -1,4 +1,4 @@
-/** Code points: classes, normalised forms, grapheme clusters, UTF-8. Not part of the API. */
+/** Code points: classes, normalized forms, grapheme clusters, UTF-8. Not part of the API. */
 @NullMarked
 package io.multihead.internal.text.unicode;
 

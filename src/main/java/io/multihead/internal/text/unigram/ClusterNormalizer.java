@@ -5,7 +5,7 @@ import io.multihead.internal.text.unicode.Utf8;
 import java.util.List;
 
 /**
- * The normaliser {@code Precompiled} of HuggingFace's crate, and the steps that may follow it in a file. A user-perceived character of less than six
+ * The normalizer {@code Precompiled} of HuggingFace's crate, and the steps that may follow it in a file. A user-perceived character of less than six
  * bytes becomes the map's replacement of the shortest sequence that it begins with, if there is one; else each of its code points does so.
  * SentencePiece itself takes the longest sequences of the whole text instead ({@link SentenceNormalizer}).
  */

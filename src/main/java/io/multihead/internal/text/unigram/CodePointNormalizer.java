@@ -5,7 +5,7 @@ import io.multihead.internal.text.unicode.CharacterTable;
 import io.multihead.internal.text.unicode.Utf8;
 import java.util.List;
 
-/** The normaliser {@code BertNormalizer} of HuggingFace's crate for text that is not divided at punctuation, and the steps that may follow it in a file. */
+/** The normalizer {@code BertNormalizer} of HuggingFace's crate for text that is not divided at punctuation, and the steps that may follow it in a file. */
 public final class CodePointNormalizer implements UnigramNormalizer {
     private final CharacterTable characters;
     private final List<NormalizerStep> steps;

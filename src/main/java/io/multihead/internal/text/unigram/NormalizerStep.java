@@ -2,7 +2,7 @@ package io.multihead.internal.text.unigram;
 
 import java.util.List;
 
-/** A step of a normaliser of HuggingFace's crate on text that others have normalised already. */
+/** A step of a normalizer of HuggingFace's crate on text that others have normalized already. */
 public enum NormalizerStep {
     /** White space at the end is removed. */
     STRIP_RIGHT,

@@ -3,11 +3,11 @@ package io.multihead.internal.text.unigram;
 import io.multihead.internal.text.unicode.Utf8;
 
 /**
- * The normaliser of SentencePiece (Kudo and Richardson 2018): at each place the longest sequence of the map is replaced, user-defined pieces
+ * The normalizer of SentencePiece (Kudo and Richardson 2018): at each place the longest sequence of the map is replaced, user-defined pieces
  * stay as they are, and spaces become U+2581.
  *
  * @param map the characters
- * @param userDefined pieces that are not normalised, as they are in a text
+ * @param userDefined pieces that are not normalized, as they are in a text
  * @param prefixed whether a space is put before a text that has more than spaces
  * @param collapses whether spaces at the beginning, at the end and after another one are removed
  */

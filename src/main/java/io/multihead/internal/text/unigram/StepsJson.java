@@ -6,7 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Reads the parts of a {@code tokenizer.json} that change normalised text: Strip, and Replace as the files of XLM-R, ALBERT and model2vec have it.
+ * Reads the parts of a {@code tokenizer.json} that change normalized text: Strip, and Replace as the files of XLM-R, ALBERT and model2vec have it.
  * Anything else is an error that names it.
  */
 public final class StepsJson {

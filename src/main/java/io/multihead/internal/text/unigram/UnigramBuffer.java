@@ -5,11 +5,11 @@ import io.multihead.internal.text.unicode.Utf8;
 import java.util.Arrays;
 
 /**
- * The scratch memory of one call of a Unigram tokenizer: a part of the text as UTF-8, its normalised form, and the best ways to each byte of a
+ * The scratch memory of one call of a Unigram tokenizer: a part of the text as UTF-8, its normalized form, and the best ways to each byte of a
  * word. Reused from call to call; not thread-safe.
  */
 public final class UnigramBuffer {
-    /** Where the normalised text begins: before it is room for a mark. */
+    /** Where the normalized text begins: before it is room for a mark. */
     public static final int START = 1;
     /** U+2581, which stands for a space, in one byte that UTF-8 does not have. */
     public static final byte MARK = (byte) 0xff;
@@ -53,7 +53,7 @@ public final class UnigramBuffer {
         end = START;
     }
 
-    /** Adds a byte of normalised text. */
+    /** Adds a byte of normalized text. */
     void put(byte next, int origin) {
         if (end + 1 >= text.length) {
             grow(2L * text.length);
@@ -62,7 +62,7 @@ public final class UnigramBuffer {
         text[end++] = next;
     }
 
-    /** Adds a code point of normalised text. */
+    /** Adds a code point of normalized text. */
     void putCodePoint(int codePoint, int origin) {
         if (codePoint < 0x80) {
             put((byte) codePoint, origin);
@@ -92,7 +92,7 @@ public final class UnigramBuffer {
         origins = Arrays.copyOf(origins, longer);
     }
 
-    /** Ends the normalised text at an index of the whole one. */
+    /** Ends the normalized text at an index of the whole one. */
     void finish(int origin) {
         origins[end] = origin;
     }
@@ -107,12 +107,12 @@ public final class UnigramBuffer {
         }
     }
 
-    /** Returns the bytes of the code point, or mark, at a place of the normalised text. */
+    /** Returns the bytes of the code point, or mark, at a place of the normalized text. */
     public int length(int at) {
         return text[at] == MARK ? 1 : Utf8.length(text[at]);
     }
 
-    /** Returns the bytes of the white space at a place of the normalised text, or 0. */
+    /** Returns the bytes of the white space at a place of the normalized text, or 0. */
     public int spaceLength(int at) {
         byte first = text[at];
         if (first >= 0) {
@@ -121,7 +121,7 @@ public final class UnigramBuffer {
         return first != MARK && CharacterTable.isSpace(Utf8.codePoint(text, at)) ? Utf8.length(first) : 0;
     }
 
-    /** Returns where the code point, or mark, before a place of the normalised text begins. */
+    /** Returns where the code point, or mark, before a place of the normalized text begins. */
     public int before(int at) {
         int first = at - 1;
         while (text[first] < (byte) 0xc0) {

@@ -2,12 +2,12 @@ package io.multihead.internal.text.unigram;
 
 import io.multihead.internal.text.unicode.Utf8;
 
-/** Makes the normalised text of a {@link UnigramBuffer} of its source. */
+/** Makes the normalized text of a {@link UnigramBuffer} of its source. */
 public interface UnigramNormalizer {
     /**
-     * Normalises one part of a text.
+     * Normalizes one part of a text.
      *
-     * @param buffer whose source is normalised
+     * @param buffer whose source is normalized
      * @param origin the index in the whole text of the first {@code char} of the source
      */
     void normalize(UnigramBuffer buffer, int origin);

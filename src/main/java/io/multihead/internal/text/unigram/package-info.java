@@ -1,4 +1,4 @@
-/** Pieces of a Unigram model, and the normalisers before them. Not part of the API. */
+/** Pieces of a Unigram model, and the normalizers before them. Not part of the API. */
 @NullMarked
 package io.multihead.internal.text.unigram;
 

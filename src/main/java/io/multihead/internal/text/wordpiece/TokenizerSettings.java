@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The settings of the files beside a {@code tokenizer.json} or a {@code vocab.txt}, and transformers' defaults where they say
- * nothing. Its class decides whose normalisation counts: {@code BertTokenizer}, which a BERT model has unless a file names another, has that
+ * nothing. Its class decides whose normalization counts: {@code BertTokenizer}, which a BERT model has unless a file names another, has that
  * of {@code tokenizer_config.json}, and {@code PreTrainedTokenizerFast} that of {@code tokenizer.json}. What versions 4 and 5 of transformers
  * read differently, and features that this tokenizer lacks, are an error that names the file and the member.
  */
@@ -257,7 +257,7 @@ final class TokenizerSettings {
 
     /**
      * Returns a token, which is a string or an object with its content; one that is not found as it is, wherever it is, is an error. One that
-     * is not special is found in normalised text, unless it says otherwise.
+     * is not special is found in normalized text, unless it says otherwise.
      */
     private String content(String name, @Nullable Object token) {
         if (!(token instanceof Map<?, ?> described)) {

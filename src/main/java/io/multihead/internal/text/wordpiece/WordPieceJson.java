@@ -19,7 +19,7 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads and writes {@code tokenizer.json}: BERT's normaliser, pre-tokenizer, model and template; anything else in a file is an error that
+ * Reads and writes {@code tokenizer.json}: BERT's normalizer, pre-tokenizer, model and template; anything else in a file is an error that
  * names it.
  */
 public final class WordPieceJson {

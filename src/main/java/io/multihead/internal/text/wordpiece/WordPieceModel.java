@@ -114,7 +114,7 @@ public record WordPieceModel(
         return of(tokens, special, normalization, id(ids, UNKNOWN), id(ids, "[CLS]"), id(ids, "[SEP]"));
     }
 
-    /** Returns the same with another normalisation. */
+    /** Returns the same with another normalization. */
     WordPieceModel withNormalization(BertSteps other) {
         return new WordPieceModel(vocabulary, special, added, other, prefix, unknown, first, last, truncation, pairs);
     }

@@ -26,7 +26,7 @@ final class Oracle {
     /** A member of an object costs an entry, two strings and their arrays for a few bytes of text, and is copied into maps by name. */
     private static final long ALLOCATED_PER_BYTE = 500;
 
-    /** The first run of a path loads and initialises classes, which allocate too. */
+    /** The first run of a path loads and initializes classes, which allocate too. */
     private static final int TRIES = 3;
 
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();

@@ -7,7 +7,7 @@ import io.multihead.text.WordPiece;
 import java.util.Arrays;
 import java.util.stream.IntStream;
 
-/** Any text, unpaired surrogates included, through tokenizers of all normalisations. */
+/** Any text, unpaired surrogates included, through tokenizers of all normalizations. */
 public final class TextFuzz {
     private static final WordPiece[] TOKENIZERS = IntStream.range(0, 16)
             .mapToObj(flags -> WordPiece.ofVocabulary(

@@ -28,7 +28,7 @@ public final class Ours {
     private static final int MOST_TOKENS = 510;
 
     /** The text itself and three others. */
-    private static final int NEIGHBOURS = 4;
+    private static final int NEIGHBORS = 4;
 
     private record Expected(String text, int tokens, float[] vector) {}
 
@@ -88,26 +88,26 @@ public final class Ours {
             require(worst <= TOLERANCE, name + ": differs by " + worst);
             // the last token before the limit counts there and here, so texts must reach it
             require(longest == mostTokens, name + ": texts of up to " + longest + " tokens, not " + mostTokens);
-            requireSameNeighbours(name, texts, batch.content());
+            requireSameNeighbors(name, texts, batch.content());
             System.out.println(
                     name + ": " + texts.size() + " texts of up to " + longest + " tokens, differences up to " + worst);
         }
     }
 
     /** The nearest other texts of each text, three of them, are the same by the expected vectors and by ours. */
-    private static void requireSameNeighbours(String name, List<Expected> texts, List<Embedding> ours) {
+    private static void requireSameNeighbors(String name, List<Expected> texts, List<Embedding> ours) {
         float[][] expected = texts.stream().map(Expected::vector).toArray(float[][]::new);
         float[][] actual = ours.stream().map(Embedding::vector).toArray(float[][]::new);
         for (int i = 0; i < expected.length; i++) {
-            List<Integer> same = indices(Neighbor.nearest(expected[i], expected, NEIGHBOURS));
+            List<Integer> same = indices(Neighbor.nearest(expected[i], expected, NEIGHBORS));
             require(
-                    same.equals(indices(Neighbor.nearest(actual[i], actual, NEIGHBOURS))),
-                    name + ": other neighbours: " + texts.get(i).text);
+                    same.equals(indices(Neighbor.nearest(actual[i], actual, NEIGHBORS))),
+                    name + ": other neighbors: " + texts.get(i).text);
         }
     }
 
-    private static List<Integer> indices(List<Neighbor> neighbours) {
-        return neighbours.stream().map(Neighbor::index).toList();
+    private static List<Integer> indices(List<Neighbor> neighbors) {
+        return neighbors.stream().map(Neighbor::index).toList();
     }
 
     private static void require(boolean condition, String message) {

@@ -47,7 +47,7 @@ public final class Oracle {
             }
             special += Float.isFinite(expected[i]) ? 0 : 1;
         }
-        System.out.println(type + ": " + expected.length + " values dequantised with ggml's bits, " + special
+        System.out.println(type + ": " + expected.length + " values dequantized with ggml's bits, " + special
                 + " of them not finite");
     }
 
@@ -81,7 +81,7 @@ public final class Oracle {
             if (!search && others > 0) {
                 throw new AssertionError(type + ": " + others + " blocks with other bytes");
             }
-            System.out.println(type + ": " + bytes.length / type.bytes() + " blocks quantised to ggml's values, "
+            System.out.println(type + ": " + bytes.length / type.bytes() + " blocks quantized to ggml's values, "
                     + others + " of them with other integers where the scale is 0");
         }
     }

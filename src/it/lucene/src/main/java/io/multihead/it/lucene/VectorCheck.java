@@ -16,7 +16,7 @@ import org.apache.lucene.search.TopDocs;
 import org.apache.lucene.store.ByteBuffersDirectory;
 import org.apache.lucene.store.Directory;
 
-/** Requires that Lucene finds the neighbours of MiniLM's vectors in their order. */
+/** Requires that Lucene finds the neighbors of MiniLM's vectors in their order. */
 final class VectorCheck {
     /** Two f32 sums of 384 products of a vector of length 1: 384 units in the last place of 1, halved in the score. */
     private static final double TOLERANCE = 384 * 0x1p-24;
@@ -36,14 +36,14 @@ final class VectorCheck {
             try (DirectoryReader reader = DirectoryReader.open(directory)) {
                 TopDocs found = search.search(new IndexSearcher(reader), query, texts.size());
                 for (int i = 0; i < texts.size(); i++) {
-                    Neighbor neighbour = expected.get(i);
+                    Neighbor neighbor = expected.get(i);
                     String text = reader.storedFields()
                             .document(found.scoreDocs[i].doc)
                             .get(VectorSearch.TEXT);
-                    double score = (1 + neighbour.similarity()) / 2;
-                    if (!text.equals(texts.get(neighbour.index()))
+                    double score = (1 + neighbor.similarity()) / 2;
+                    if (!text.equals(texts.get(neighbor.index()))
                             || Math.abs(found.scoreDocs[i].score - score) > TOLERANCE) {
-                        throw new AssertionError(text + ": " + found.scoreDocs[i].score + "; expected " + neighbour);
+                        throw new AssertionError(text + ": " + found.scoreDocs[i].score + "; expected " + neighbor);
                     }
                 }
             }

@@ -94,7 +94,7 @@ public final class ShardedAttention {
         return Tensor.of(shard.values(), 1, query.keyValueHeads(), shard.tokens(), query.valueDim());
     }
 
-    /** Merges states as neighbours, then the results as neighbours, and so on. */
+    /** Merges states as neighbors, then the results as neighbors, and so on. */
     static PartialAttention merge(int index, Iterable<PartialAttention> states, ShardedQuery query) {
         List<PartialAttention> level = new ArrayList<>();
         states.forEach(level::add);

@@ -20,7 +20,7 @@ import java.util.TreeMap;
  * SentencePiece's own map of characters (nmt_nfkc), with which ALBERT's model comes.
  */
 final class UnigramFiles {
-    /** The shape whose normaliser is BERT's, for which code points are classified by Unicode's tables of the crate or of the JDK. */
+    /** The shape whose normalizer is BERT's, for which code points are classified by Unicode's tables of the crate or of the JDK. */
     static final String BERT = "model2vec-bert";
 
     /**
@@ -56,7 +56,7 @@ final class UnigramFiles {
 
     private UnigramFiles() {}
 
-    /** Returns what model2vec makes of a normaliser: spaces around punctuation, and single spaces within the text alone. */
+    /** Returns what model2vec makes of a normalizer: spaces around punctuation, and single spaces within the text alone. */
     private static String model2Vec(String first) {
         StringBuilder parts = new StringBuilder(first);
         for (char c : "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~".toCharArray()) {

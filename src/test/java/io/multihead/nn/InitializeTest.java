@@ -24,7 +24,7 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 /** Fresh parameters: PyTorch's distributions, and the same numbers for a seed. */
-class InitialiseTest {
+class InitializeTest {
     private final Arena arena = Arena.ofAuto();
 
     @Test
@@ -78,7 +78,7 @@ class InitialiseTest {
     }
 
     @Test
-    void normalisationsBeginAsSuch() {
+    void normalizationsBeginAsSuch() {
         Map<String, Tensor> layer =
                 LayerNorm.initialize(arena, Shape.of(2, 3), 1e-5).parameters();
         assertArrayEquals(new float[] {1, 1, 1, 1, 1, 1}, layer.get("weight").toArray());

@@ -5,18 +5,18 @@ import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The parameters of a layer normalisation or an RMS normalisation.
+ * The parameters of a layer normalization or an RMS normalization.
  *
- * @param shape sizes of the last axes, which are normalised together
+ * @param shape sizes of the last axes, which are normalized together
  * @param epsilon added to the variance or the mean square
- * @param centred whether the mean is subtracted
+ * @param centered whether the mean is subtracted
  * @param weight factors, of that shape; null for 1
  * @param bias addends, of that shape; null for 0
  */
-public record Normalisation(
+public record Normalization(
         Shape shape,
         double epsilon,
-        boolean centred,
+        boolean centered,
         @Nullable Tensor weight,
         @Nullable Tensor bias) {
     /** Name of the factors among a layer's parameters. */
@@ -25,7 +25,7 @@ public record Normalisation(
     /** Name of the addends among a layer's parameters. */
     public static final String BIAS = "bias";
 
-    /** Returns a tensor's normalised axes as rows. */
+    /** Returns a tensor's normalized axes as rows. */
     RowView rows(Tensor tensor) {
         return RowView.of(tensor, shape.rank());
     }

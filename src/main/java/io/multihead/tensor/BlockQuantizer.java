@@ -11,7 +11,7 @@ import java.util.Arrays;
  * Rounds f32 weights to blocks, as ggml's reference does; {@link BlockType} says where the bits lie. Where a scale of a k-quant is
  * rounded to 0, its integers are 0 here, and those of the search in ggml: the values are the same. Belongs to one thread.
  */
-final class BlockQuantiser {
+final class BlockQuantizer {
     private static final ValueLayout.OfShort SHORT =
             ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 

@@ -13,9 +13,9 @@ import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
 
-/** Quotients of the softmax, {@link RowOps#normalise}, beside those in double; in native memory they have the same bits. */
+/** Quotients of the softmax, {@link RowOps#normalize}, beside those in double; in native memory they have the same bits. */
 @Tag("lanes")
-class NormaliseProperties {
+class NormalizeProperties {
     private static final float GUARD = 77;
     /** Half an ulp for the last rounding, and 4 u^2 of the quotient before it. */
     private static final double ULPS = 0.5 + 0x1p-22;
@@ -25,7 +25,7 @@ class NormaliseProperties {
         SplittableRandom random = new SplittableRandom(seed);
         float[] row = exponentials(random, panels * Lanes.PANEL);
         float sum = (float) Math.scalb(1 + random.nextDouble(), random.nextInt(31));
-        float[] quotients = normalised(row, sum);
+        float[] quotients = normalized(row, sum);
         for (int i = 0; i < panels * Lanes.PANEL; i++) {
             double exact = (double) row[i] / sum;
             double limit = ULPS * Math.ulp((float) exact) + Float.MIN_VALUE;
@@ -39,7 +39,7 @@ class NormaliseProperties {
         for (int count = 1; count <= 1 << 12; count++) {
             float[] row = new float[Lanes.PANEL + 1];
             row[0] = 1;
-            float[] quotients = normalised(row, count);
+            float[] quotients = normalized(row, count);
             assertEquals(1f / count, quotients[0]);
             assertEquals(Float.floatToRawIntBits(0f), Float.floatToRawIntBits(quotients[1]));
         }
@@ -49,22 +49,22 @@ class NormaliseProperties {
     void notANumberStays() {
         float[] row = new float[Lanes.PANEL + 1];
         row[1] = Float.NaN;
-        float[] quotients = normalised(row, 2);
+        float[] quotients = normalized(row, 2);
         assertEquals(0f, quotients[0]);
         assertEquals(Float.NaN, quotients[1]);
-        assertEquals(Float.NaN, normalised(row, Float.NaN)[0]);
+        assertEquals(Float.NaN, normalized(row, Float.NaN)[0]);
     }
 
-    /** Normalises a row, whose last element is no part of it, in an array and in native memory. */
-    private static float[] normalised(float[] row, float sum) {
+    /** Normalizes a row, whose last element is no part of it, in an array and in native memory. */
+    private static float[] normalized(float[] row, float sum) {
         int length = row.length - 1;
         float[] quotients = row.clone();
         quotients[length] = GUARD;
-        RowOps.normalise(quotients, 0, length, sum);
+        RowOps.normalize(quotients, 0, length, sum);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment memory = arena.allocateFrom(ValueLayout.JAVA_FLOAT, row);
             memory.setAtIndex(ValueLayout.JAVA_FLOAT, length, GUARD);
-            NativeSoftmax.normalise(memory, 0, length, sum);
+            NativeSoftmax.normalize(memory, 0, length, sum);
             for (int i = 0; i <= length; i++) {
                 assertEquals(
                         Float.floatToIntBits(quotients[i]),

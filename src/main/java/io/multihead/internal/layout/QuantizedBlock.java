@@ -7,7 +7,7 @@ import io.multihead.internal.kernel.BitFields4Table;
 import io.multihead.internal.kernel.BitFields8;
 
 /** The numbers of one block of ggml, read from its bytes: elements as integers, and scales as they are stored. Belongs to one thread. */
-abstract class QuantisedBlock {
+abstract class QuantizedBlock {
     private static final int F16_EXPONENT = 0x7c00;
     private static final byte[] NONE = {};
 
@@ -18,7 +18,7 @@ abstract class QuantisedBlock {
     /** Small integers: scales of parts of the block, then mins. */
     final byte[] small;
 
-    private QuantisedBlock(byte[] small) {
+    private QuantizedBlock(byte[] small) {
         this.small = small;
     }
 
@@ -44,7 +44,7 @@ abstract class QuantisedBlock {
         return (short) (from[at] & 255 | from[at + 1] << 8);
     }
 
-    static final class Bytes extends QuantisedBlock {
+    static final class Bytes extends QuantizedBlock {
         Bytes() {
             super(NONE);
         }
@@ -66,7 +66,7 @@ abstract class QuantisedBlock {
     }
 
     /** 32 elements of 4 bits, or of 5, of which the fifth bits come first: signed, or unsigned with a minimum. */
-    static final class Nibbles extends QuantisedBlock {
+    static final class Nibbles extends QuantizedBlock {
         private final boolean hasFifth;
         private final boolean hasMinimum;
 
@@ -95,7 +95,7 @@ abstract class QuantisedBlock {
     }
 
     /** Blocks with 6-bit scales and mins: of 4 bits, or of 5, of which the fifth bits are stored apart. */
-    static final class Mins extends QuantisedBlock {
+    static final class Mins extends QuantizedBlock {
         private final boolean hasFifth;
 
         Mins(boolean hasFifth) {
@@ -133,7 +133,7 @@ abstract class QuantisedBlock {
         }
     }
 
-    static final class Sixes extends QuantisedBlock {
+    static final class Sixes extends QuantizedBlock {
         Sixes() {
             super(new byte[16]);
         }
@@ -158,7 +158,7 @@ abstract class QuantisedBlock {
     }
 
     /** Sixteen scales of 6 bits, and elements of 3: the pairs of low bits of four in a byte, high bits of eight in another. */
-    static final class Threes extends QuantisedBlock {
+    static final class Threes extends QuantizedBlock {
         Threes() {
             super(new byte[16]);
         }
@@ -179,7 +179,7 @@ abstract class QuantisedBlock {
     }
 
     /** Sixteen scales and minima of 4 bits each, and elements of 2. */
-    static final class Twos extends QuantisedBlock {
+    static final class Twos extends QuantizedBlock {
         Twos() {
             super(new byte[32]);
         }
@@ -203,7 +203,7 @@ abstract class QuantisedBlock {
     }
 
     /** 32 codes with a scale of two bytes, an f16, or of one, an E8M0 that becomes the bf16 of half of it. */
-    static final class Codes extends QuantisedBlock {
+    static final class Codes extends QuantizedBlock {
         private static final int NAN = 255;
         private final BitFields4Table table;
         private final int scaleBytes;
@@ -236,7 +236,7 @@ abstract class QuantisedBlock {
     }
 
     /** 256 codes with eight scales of 6 bits: the high pairs in two bytes, the low nibbles in four. */
-    static final class CodesOfEight extends QuantisedBlock {
+    static final class CodesOfEight extends QuantizedBlock {
         private final BitFields4Table table = BitFields4Table.iq4();
 
         CodesOfEight() {

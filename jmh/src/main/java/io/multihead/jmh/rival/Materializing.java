@@ -9,8 +9,8 @@ import io.multihead.jmh.data.Data;
 import io.multihead.tensor.Tensor;
 
 /** Attention as two of this library's products per head, with all scores between: what tiling has to be worth. */
-public final class Materialising {
-    private Materialising() {}
+public final class Materializing {
+    private Materializing() {}
 
     /** All tensors {@code [batch, heads, tokens, dim]}. */
     public static Runnable attention(

@@ -21,7 +21,7 @@ import java.util.Arrays;
  * Forward for callers who ask for weights or scores: all scores of a task first, then the softmax over whole rows, by the same steps as
  * the tiled path. Belongs to one thread.
  */
-final class MaterialisedForward {
+final class MaterializedForward {
     private final QueryTile queries;
     private final VisibleKeys visible;
     private final PackedBlocks blocks;
@@ -32,7 +32,7 @@ final class MaterialisedForward {
     private final boolean[] isUndefined = new boolean[AttentionBlocking.QUERY_TILE];
 
     /** Takes the parts of the worker that it belongs to. */
-    MaterialisedForward(QueryTile queries, VisibleKeys visible, PackedBlocks blocks, ScoreTile tile, float[] staging) {
+    MaterializedForward(QueryTile queries, VisibleKeys visible, PackedBlocks blocks, ScoreTile tile, float[] staging) {
         this.queries = queries;
         this.visible = visible;
         this.blocks = blocks;
@@ -172,7 +172,7 @@ final class MaterialisedForward {
                     float[] from = own > 0 ? tile.scores() : staging;
                     int at = own > 0 ? scoresOf(first, firstKey) + (row - first) * ROW : 0;
                     if (own > 0) {
-                        normalise(call.mask, from, at, Lanes.roundUp(own, PANEL), divisor);
+                        normalize(call.mask, from, at, Lanes.roundUp(own, PANEL), divisor);
                     }
                     // of a row without softmax, P is NaN for the keys before and after its own as well
                     Arrays.fill(from, at, at + visible.firstOf(row, firstKey, own), 0f);
@@ -189,7 +189,7 @@ final class MaterialisedForward {
     }
 
     /** Divides a row's weights; those of a row without softmax are NaN already, or 0 for keys that the mask hides. */
-    private static void normalise(BoundMask mask, float[] weights, int at, int length, float divisor) {
+    private static void normalize(BoundMask mask, float[] weights, int at, int length, float divisor) {
         if (!Float.isNaN(divisor) || !mask.hidesSingleKeys()) {
             RowOps.divide(weights, at, length, divisor);
         }

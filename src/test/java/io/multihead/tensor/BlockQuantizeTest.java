@@ -15,7 +15,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Weights rounded to blocks. {@code src/it/llamacpp} compares with ggml's own functions on more of them. */
-class BlockQuantiseTest {
+class BlockQuantizeTest {
     /** Checksums of the values that ggml 0.5.0 (ggml_quantize_chunk, then to_float) gives for {@link #weights}. */
     @ParameterizedTest
     @CsvSource({
