@@ -26,7 +26,8 @@ final class Families {
         Family known = ALL.stream()
                 .filter(family -> family.names().contains(name))
                 .findFirst()
-                .orElseThrow(() -> settings.fail("model_type", "one of " + names()));
+                .orElseThrow(() ->
+                        settings.fail("model_type", "one of " + names() + "; SentenceEncoder.load reads encoders"));
         settings.requireKnown();
         return known;
     }

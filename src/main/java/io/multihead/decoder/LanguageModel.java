@@ -6,6 +6,7 @@ import io.multihead.compute.Compute;
 import io.multihead.grammar.TokenVocabulary;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.load.Loading;
+import io.multihead.internal.load.ModelFolder;
 import io.multihead.model.Transformer;
 import io.multihead.text.Tokenizer;
 import java.io.IOException;
@@ -89,9 +90,11 @@ public final class LanguageModel implements AutoCloseable {
         Loading loading = Loading.of(cpu, null, options.adapter()).withEightBitInputs(options.eightBitInputs());
         try {
             Checks.exists(path, EXPECTED);
-            LoadedDecoder loaded = Files.isDirectory(path)
-                    ? DecoderLoader.folder(loading, path, options.listener(), EXPECTED)
-                    : DecoderLoader.gguf(loading, path, options.listener());
+            LoadedDecoder loaded = ModelFolder.load(
+                    path,
+                    () -> Files.isDirectory(path)
+                            ? DecoderLoader.folder(loading, path, options.listener(), EXPECTED)
+                            : DecoderLoader.gguf(loading, path, options.listener()));
             return new LanguageModel(cpu, loaded);
         } catch (Throwable failed) {
             loading.close();

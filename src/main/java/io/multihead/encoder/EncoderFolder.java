@@ -30,7 +30,7 @@ final class EncoderFolder {
 
     /** Reads all files of a folder, and maps the weights. */
     static LoadedEncoder load(Loading loading, Path folder) throws IOException {
-        ModelFolder.require(folder, "; SentenceEncoder.map reads files that were written");
+        ModelFolder.require(folder, ", or a GGUF file; SentenceEncoder.map reads files of SentenceEncoder.write");
         boolean modular = ModelFolder.isModular(folder);
         TextModules modules = modular ? TextModules.read(folder) : plain(folder);
         Framework framework = ModelFolder.framework(folder, "SentenceTransformer", EncoderFolder::requireDimension);

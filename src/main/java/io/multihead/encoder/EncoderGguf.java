@@ -2,6 +2,7 @@ package io.multihead.encoder;
 
 import io.multihead.format.Gguf;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.FileMemory;
 import io.multihead.internal.encoder.family.EncoderConfig;
 import io.multihead.internal.encoder.family.GgufEncoderSettings;
 import io.multihead.internal.encoder.family.GgufNames;
@@ -17,7 +18,6 @@ import io.multihead.internal.load.WeightSource;
 import io.multihead.internal.load.Weights;
 import io.multihead.text.Tokenizers;
 import java.io.IOException;
-import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -33,12 +33,7 @@ final class EncoderGguf {
 
     /** Returns whether a path is a GGUF file. */
     static boolean is(Path path) throws IOException {
-        if (!Files.isRegularFile(path)) {
-            return false;
-        }
-        try (InputStream in = Files.newInputStream(path)) {
-            return Arrays.equals(in.readNBytes(MAGIC.length), MAGIC);
-        }
+        return Files.isRegularFile(path) && Arrays.equals(FileMemory.head(path, MAGIC.length), MAGIC);
     }
 
     /** Fails for a GGUF file, which lacks data that an encoder needs. */

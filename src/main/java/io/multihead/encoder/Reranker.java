@@ -12,6 +12,7 @@ import io.multihead.internal.encoder.run.PairFormat;
 import io.multihead.internal.encoder.run.RerankRun;
 import io.multihead.internal.encoder.run.Vectors;
 import io.multihead.internal.load.Loading;
+import io.multihead.internal.load.ModelFolder;
 import io.multihead.text.EncoderTokenizer;
 import io.multihead.text.Tokenizers;
 import java.io.IOException;
@@ -109,8 +110,11 @@ public final class Reranker implements AutoCloseable {
         Checks.notNull(cpu, "cpu");
         Checks.notNull(path, "path");
         Loading loading = Checks.notNull(options, "options").begin(cpu);
-        RerankerFolder.Loaded loaded =
-                EncoderGguf.is(path) ? EncoderGguf.loadReranker(loading, path) : RerankerFolder.load(loading, path);
+        RerankerFolder.Loaded loaded = ModelFolder.load(
+                path,
+                () -> EncoderGguf.is(path)
+                        ? EncoderGguf.loadReranker(loading, path)
+                        : RerankerFolder.load(loading, path));
         return loaded.core().orClose(() -> Checks.in(path, () -> of(loaded)));
     }
 

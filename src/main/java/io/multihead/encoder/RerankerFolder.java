@@ -59,7 +59,7 @@ final class RerankerFolder {
 
     /** Reads all files of a folder, and maps the weights. */
     static Loaded load(Loading loading, Path folder) throws IOException {
-        ModelFolder.require(folder, "");
+        ModelFolder.require(folder, ", or a GGUF file; Reranker.map reads files of Reranker.write");
         boolean modular = ModelFolder.isModular(folder);
         Path files = modular ? ModelFolder.modules(folder, RerankerFolder::transformer) : folder;
         RerankerConfig config = ModelFolder.config(files, RerankerConfig::of);

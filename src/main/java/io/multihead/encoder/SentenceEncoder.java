@@ -10,6 +10,7 @@ import io.multihead.internal.encoder.load.EncoderCore;
 import io.multihead.internal.encoder.run.IdleRuns;
 import io.multihead.internal.encoder.run.Vectors;
 import io.multihead.internal.load.Loading;
+import io.multihead.internal.load.ModelFolder;
 import io.multihead.model.Embedder;
 import io.multihead.model.Pooling;
 import io.multihead.model.Transformer;
@@ -123,7 +124,9 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
         Checks.notNull(cpu, "cpu");
         Checks.notNull(path, "path");
         Loading loading = Checks.notNull(options, "options").begin(cpu);
-        return of(EncoderGguf.is(path) ? EncoderGguf.load(loading, path) : EncoderFolder.load(loading, path));
+        return of(ModelFolder.load(
+                path,
+                () -> EncoderGguf.is(path) ? EncoderGguf.load(loading, path) : EncoderFolder.load(loading, path)));
     }
 
     /**

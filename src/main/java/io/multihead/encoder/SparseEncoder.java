@@ -6,6 +6,7 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.encoder.load.EncoderCore;
 import io.multihead.internal.encoder.run.IdleRuns;
 import io.multihead.internal.load.Loading;
+import io.multihead.internal.load.ModelFolder;
 import io.multihead.text.EncoderTokenizer;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -84,7 +85,7 @@ public final class SparseEncoder implements AutoCloseable {
         Checks.notNull(folder, "folder");
         Loading loading = Checks.notNull(options, "options").begin(cpu);
         EncoderGguf.refuse(folder, "no head for masked words");
-        return of(SparseFolder.load(loading, folder));
+        return of(ModelFolder.load(folder, () -> SparseFolder.load(loading, folder)));
     }
 
     private static SparseEncoder of(SparseFolder.Loaded loaded) {

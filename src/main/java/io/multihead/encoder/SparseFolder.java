@@ -70,7 +70,7 @@ final class SparseFolder {
 
     /** Reads all files of a folder, and maps the weights. */
     static Loaded load(Loading loading, Path folder) throws IOException {
-        ModelFolder.require(folder, "");
+        ModelFolder.require(folder, "; SparseEncoder.map reads files of SparseEncoder.write");
         boolean modular = ModelFolder.isModular(folder);
         List<Module> modules = modular ? ModelFolder.modules(folder, SparseFolder::requireOrder) : List.of();
         Path files = modular ? modules.getFirst().folder() : folder;

@@ -1,6 +1,7 @@
 package io.multihead.format;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.Downloads;
 import io.multihead.tensor.Shape;
 import java.util.List;
 import java.util.Map;
@@ -46,11 +47,12 @@ record Entry(String name, String dtype, Shape shape, long from, long to) {
                     what, "shape " + fields.get("shape"), "expected at most 64 sizes whose product is below 2^63");
         }
         long[] offsets = longs(fields.get("data_offsets"), what, "data_offsets");
-        if (offsets.length != 2 || offsets[0] > offsets[1] || offsets[1] > available) {
+        boolean isRange = offsets.length == 2 && offsets[0] <= offsets[1];
+        if (!isRange || offsets[1] > available) {
             throw Checks.fail(
                     what,
                     "data_offsets " + fields.get("data_offsets"),
-                    "expected a range within " + available + " bytes");
+                    "expected a range within " + available + " bytes" + (isRange ? Downloads.CUT : ""));
         }
         Entry entry = new Entry(name, (String) dtype, shape, offsets[0], offsets[1]);
         entry.requireBytes(what);

@@ -1,6 +1,7 @@
 package io.multihead.format;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.Downloads;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
@@ -37,7 +38,7 @@ final class GgufCursor {
             throw Checks.fail(
                     what,
                     Long.toUnsignedString(bytes) + " bytes at byte " + at,
-                    "expected at most " + left + ", where the file ends");
+                    "expected at most " + left + ", where the file ends" + (bytes < 0 ? "" : Downloads.CUT));
         }
     }
 

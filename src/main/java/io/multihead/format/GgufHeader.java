@@ -1,6 +1,7 @@
 package io.multihead.format;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.Downloads;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -26,6 +27,9 @@ record GgufHeader(int version, Map<String, GgufValue> metadata, Map<String, Gguf
     private static final int LEAST_TENSOR = 32;
 
     static GgufHeader read(MemorySegment file) {
+        if (file.byteSize() < Integer.BYTES || file.get(GgufCursor.INT, 0) != MAGIC) {
+            Downloads.requireBinary(file, "GGUF");
+        }
         if (file.byteSize() < BYTES) {
             throw Checks.fail(
                     "file", file.byteSize() + " bytes", "expected at least the " + BYTES + " of GGUF's header");

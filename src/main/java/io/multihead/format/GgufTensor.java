@@ -1,6 +1,7 @@
 package io.multihead.format;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.Downloads;
 import io.multihead.tensor.Shape;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
@@ -62,7 +63,8 @@ record GgufTensor(String name, long id, @Nullable GgmlType type, Shape shape, lo
             throw Checks.fail(
                     what,
                     "offset " + Long.toUnsignedString(described.offset),
-                    "expected less than " + Math.max(0, fileSize - dataStart) + ", the bytes of data in the file");
+                    "expected less than " + Math.max(0, fileSize - dataStart) + ", the bytes of data in the file"
+                            + (described.offset < 0 ? "" : Downloads.CUT));
         }
         GgmlType type = GgmlType.of(described.id);
         long bytes = type == null ? 1 : bytes(described, type, available);
@@ -82,7 +84,7 @@ record GgufTensor(String name, long id, @Nullable GgmlType type, Shape shape, lo
             throw Checks.fail(
                     what,
                     type + " " + described.shape + " at offset " + described.offset,
-                    "expected at most " + available + " bytes, where the file ends");
+                    "expected at most " + available + " bytes, where the file ends" + Downloads.CUT);
         }
         return blocks * type.bytes();
     }

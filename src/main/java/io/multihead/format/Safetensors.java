@@ -1,6 +1,7 @@
 package io.multihead.format;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.Downloads;
 import io.multihead.internal.base.FileMemory;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.NativeMemory;
@@ -83,11 +84,9 @@ public final class Safetensors {
         long length = file.get(ValueLayout.JAVA_LONG_UNALIGNED, 0);
         long most = Math.min(SafetensorsWriter.LONGEST_HEADER, file.byteSize() - LENGTH_BYTES);
         if (length < 0 || length > most) {
+            Downloads.requireBinary(file, "safetensors");
             String start = new String(
                     file.asSlice(0, LENGTH_BYTES).toArray(ValueLayout.JAVA_BYTE), StandardCharsets.ISO_8859_1);
-            if (start.chars().allMatch(c -> c >= ' ' && c < 0x7f || c == '\n' || c == '\r' || c == '\t')) {
-                throw Checks.fail("file", "begins with the text \"" + start.strip() + "\"", "expected safetensors");
-            }
             for (Map.Entry<String, String> other : OTHERS.entrySet()) {
                 if (start.startsWith(other.getKey())) {
                     throw Checks.fail("file", other.getValue(), "expected safetensors");
@@ -290,7 +289,10 @@ public final class Safetensors {
             end = entry.to();
         }
         if (end != size) {
-            throw Checks.fail("file", size + " bytes of data", "expected the " + end + " that the tensors take");
+            throw Checks.fail(
+                    "file",
+                    size + " bytes of data",
+                    "expected the " + end + " that the tensors take" + (size < end ? Downloads.CUT : ""));
         }
     }
 }

@@ -13,6 +13,7 @@ import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.Collections;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
@@ -25,6 +26,7 @@ import java.util.TreeSet;
  */
 public final class SafetensorsFolder {
     private static final String FILE = "model.safetensors";
+    private static final String INDEX = FILE + ".index.json";
     /** Names that stand for a folder. */
     private static final Set<String> NO_FILES = Set.of("", ".", "..");
 
@@ -48,8 +50,10 @@ public final class SafetensorsFolder {
      */
     public static SafetensorsFolder map(Arena arena, Path folder) throws IOException {
         Path single = Checks.notNull(folder, "folder").resolve(FILE);
-        Path index = folder.resolve(FILE + ".index.json");
-        if (Files.exists(single) || !Files.exists(index)) {
+        Path index = folder.resolve(INDEX);
+        Checks.folderWith(
+                folder, List.of(FILE, INDEX), "weights in safetensors; pytorch_model.bin and the like are not read");
+        if (Files.exists(single)) {
             Map<String, Safetensors> all = new LinkedHashMap<>();
             add(Safetensors.map(arena, single), all);
             return new SafetensorsFolder(single, all);

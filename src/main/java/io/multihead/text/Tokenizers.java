@@ -136,8 +136,9 @@ public final class Tokenizers {
         Path json = Checks.notNull(folder, "folder").resolve("tokenizer.json");
         JsonObject config = object(folder, CONFIG);
         Set<Integer> stopTokens = stopTokens(folder);
-        if (!Files.exists(json) && Files.exists(folder.resolve("tokenizer.model"))) {
+        if (!Files.exists(json)) {
             Path model = folder.resolve("tokenizer.model");
+            Checks.folderWith(folder, List.of("tokenizer.json", "tokenizer.model"), "a tokenizer");
             AddedSpecialTokens added = Checks.in(folder.resolve(CONFIG + ".json"), () -> addedTokens(config));
             return Checks.in(model, () -> SentencePieceModel.parse(FileMemory.bytes(model), added, stopTokens));
         }
@@ -163,6 +164,7 @@ public final class Tokenizers {
         JsonObject config = object(folder, CONFIG);
         Path fairseq = folder.resolve("sentencepiece.bpe.model");
         if (!Files.exists(json)) {
+            Checks.folderWith(folder, List.of("tokenizer.json", "vocab.txt", "sentencepiece.bpe.model"), "a tokenizer");
             return Files.exists(fairseq)
                     ? fairseq(fairseq, config)
                     : new WordPiece(WordPieceFiles.loadVocabulary(folder));

@@ -241,7 +241,8 @@ class GgufLoaderTest {
                 .getMessage();
         assertEquals(
                 inside + ": a folder with model-Q8_0.gguf, no config.json; expected a GGUF file, or a folder with"
-                        + " config.json, a tokenizer and model.safetensors",
+                        + " config.json, a tokenizer and model.safetensors; get one by: hf download OWNER/NAME --local-dir "
+                        + inside,
                 message);
     }
 

@@ -15,6 +15,7 @@ import java.io.InterruptedIOException;
 import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -42,6 +43,10 @@ class LoadFaultsTest {
             "config_sentence_transformers.json",
                     "{\"prompts\": {\"query\": \"q: \"}, \"default_prompt_name\": \"query\", \"truncate_dim\": null}",
             "sentence_bert_config.json", "{\"max_seq_length\": 60, \"do_lower_case\": false}");
+
+    private static final String POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0f\nsize 7\n";
+
+    private static final String CUT = "; the file is incomplete, as after an interrupted download";
 
     private static final byte[] CHARACTERS = "0123456789-.eE\"{}[],:ntf \\".getBytes(StandardCharsets.US_ASCII);
 
@@ -128,6 +133,48 @@ class LoadFaultsTest {
         assertEquals(weights + ": file: a zip archive, as PyTorch writes; expected safetensors", refused(folder));
         writeFolder();
         assertTrue(refused(weights).startsWith(weights + ": magic: 0x"), refused(weights));
+    }
+
+    /** Strangers have folders without some files, pointers of Git LFS, saved web pages, and downloads that were interrupted. */
+    @ParameterizedTest
+    @ValueSource(strings = {"config.json", "tokenizer.json", "model.safetensors"})
+    void aFileThatIsMissingOrNoneOfAModelIsNamed(String name) throws IOException {
+        writeFolder();
+        Path file = folder.resolve(name);
+        byte[] whole = Files.readAllBytes(file);
+        Files.delete(file);
+        String missing = assertThrows(NoSuchFileException.class, () -> LanguageModel.load(cpu, folder))
+                .getMessage();
+        assertTrue(missing.startsWith(folder + ": a folder with ") && missing.contains(", no " + name), missing);
+        assertTrue(missing.endsWith("; get one by: hf download OWNER/NAME --local-dir " + folder), missing);
+        Files.writeString(file, POINTER);
+        assertEquals(
+                file
+                        + ": a pointer of Git LFS; expected the file itself, 7 bytes; get it by: git lfs pull, or hf download",
+                refused(folder));
+        Files.writeString(file, "<!DOCTYPE html>\n<html lang=\"en\">");
+        assertTrue(
+                refused(folder).startsWith(file + ": a web page (HTML); expected the file itself; "), refused(folder));
+        Files.write(file, Arrays.copyOf(whole, whole.length / 2));
+        assertTrue(refused(folder).startsWith(file + ": "), refused(folder));
+        assertTrue(name.endsWith(".json") || refused(folder).endsWith(CUT), refused(folder));
+    }
+
+    @Test
+    void aGgufFileThatIsNoneIsNamed() throws IOException {
+        Path file = folder.resolve("model.gguf");
+        Files.writeString(file, POINTER);
+        assertTrue(refused(file).startsWith(file + ": a pointer of Git LFS; "), refused(file));
+        Files.writeString(file, "<html>");
+        assertTrue(refused(file).startsWith(file + ": a web page (HTML); "), refused(file));
+        Files.writeString(file, "Entry not found");
+        assertEquals(file + ": file: begins with the text \"Entry not found\"; expected GGUF", refused(file));
+        new FamilyFile(Kind.QWEN_3, 5).write(file);
+        byte[] whole = Files.readAllBytes(file);
+        for (int length : new int[] {whole.length - 1, whole.length / 2}) {
+            Files.write(file, Arrays.copyOf(whole, length));
+            assertTrue(refused(file).endsWith(CUT), refused(file));
+        }
     }
 
     @Test

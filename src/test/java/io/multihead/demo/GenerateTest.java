@@ -219,7 +219,7 @@ class GenerateTest {
         Path text = Files.writeString(folder.resolve("text.gguf"), "This text is no model, and longer than a header.");
         assertEquals(1, run("--model", text.toString(), "--prompt", "a"));
         assertEquals(1, err.toString().lines().count(), err.toString());
-        assertTrue(err.toString().contains("text.gguf: magic: "), err.toString());
+        assertTrue(err.toString().contains("text.gguf: file: begins with the text \"This text"), err.toString());
         err.getBuffer().setLength(0);
         assertEquals(1, run("--model", model(), "--chat", "--prompt", "a"));
         assertTrue(err.toString().contains("generate: chat_template: absent"), err.toString());

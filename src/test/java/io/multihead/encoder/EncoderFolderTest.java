@@ -93,7 +93,7 @@ class EncoderFolderTest extends TinyModelFolder {
     void aMissingFileIsNamed(String file) throws Exception {
         Files.delete(folder.resolve(file));
         NoSuchFileException missing = assertThrows(NoSuchFileException.class, this::load);
-        assertTrue(missing.getMessage().endsWith(file), missing.getMessage());
+        assertTrue(missing.getMessage().contains(file), missing.getMessage());
     }
 
     /** A file of 1 MB can hold weights of these sizes, and the rows of one text would overflow an int. */

@@ -291,7 +291,7 @@ class EncoderGgufTest {
                 "bert.pooling_type: U32 4; expected 1 (mean), 2 (cls) or 3 (last), or a Reranker for this file",
                 gguf -> gguf.set("pooling_type", 4));
         requireNamed(
-                "general.architecture: STRING \"jina-bert-v2\"; expected bert, nomic-bert or modern-bert for an encoder",
+                "general.architecture: STRING \"jina-bert-v2\"; expected bert, nomic-bert or modern-bert; LanguageModel.load reads language models",
                 gguf -> gguf.metadata.put("general.architecture", "jina-bert-v2"));
         TinyGguf headless = TinyGguf.bert(TinyModel.weights(1));
         headless.write(file);

@@ -5,19 +5,33 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.load.ModelFolder;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** A path that is no folder is named as it was given, with where it was looked for and what was expected there. */
+/**
+ * A path that is no model's folder is named as it was given, with its place and what was expected there; and so is a file of a folder that is
+ * missing, that is another one, or that is cut.
+ */
 class MissingFolderTest {
     private static final String EXPECTED =
             "; expected a model's folder, with config.json or modules.json, model.safetensors, and"
                     + " tokenizer.json or vocab.txt";
+
+    /** Files without which a folder is a model too, or another one. */
+    private static final Set<String> OPTIONAL =
+            Set.of("modules.json", "sentence_bert_config.json", "config_sentence_transformers.json");
+
+    private static final String POINTER =
+            "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0f".repeat(32) + "\nsize 90868376\n";
 
     @TempDir
     Path folder;
@@ -26,23 +40,56 @@ class MissingFolderTest {
         AutoCloseable load(Compute cpu, Path path) throws IOException;
     }
 
+    private interface Writer {
+        Path write(Path folder) throws IOException;
+    }
+
     private enum Kind {
-        SENTENCES("; SentenceEncoder.map reads files that were written", SentenceEncoder::load),
-        RERANKER("", Reranker::load),
-        SPARSE("", SparseEncoder::load),
-        TOKENS("", TokenEncoder::load);
+        SENTENCES(
+                ", or a GGUF file; SentenceEncoder.map reads files of SentenceEncoder.write",
+                SentenceEncoder::load,
+                TinyModel::write),
+        RERANKER(
+                ", or a GGUF file; Reranker.map reads files of Reranker.write",
+                Reranker::load,
+                folder -> new TinyReranker(1, 1).write(folder)),
+        SPARSE("; SparseEncoder.map reads files of SparseEncoder.write", SparseEncoder::load, folder -> new TinyMasked(
+                        1, true)
+                .write(folder)),
+        TOKENS("; TokenEncoder.map reads files of TokenEncoder.write", TokenEncoder::load, folder -> new TinyTokenModel(
+                        1)
+                .writePyLate(folder));
 
         final String more;
         private final Loader loader;
+        private final Writer writer;
 
-        Kind(String more, Loader loader) {
+        Kind(String more, Loader loader, Writer writer) {
             this.more = more;
             this.loader = loader;
+            this.writer = writer;
         }
 
         AutoCloseable load(Path path) throws IOException {
             return loader.load(Compute.serial(), path);
         }
+
+        Path write(Path folder) throws IOException {
+            return writer.write(folder);
+        }
+    }
+
+    private static String command(Path folder) {
+        return "; get one by: hf download OWNER/NAME --local-dir " + folder;
+    }
+
+    private static String refused(Kind kind, Path path) {
+        return assertThrows(IllegalArgumentException.class, () -> kind.load(path))
+                .getMessage();
+    }
+
+    private static String missing(Kind kind, Path path) {
+        return assertThrows(NoSuchFileException.class, () -> kind.load(path)).getMessage();
     }
 
     @ParameterizedTest
@@ -50,40 +97,89 @@ class MissingFolderTest {
     void aPathThatIsNoFolderIsNamed(Kind kind) throws IOException {
         String expected = EXPECTED + kind.more;
         Path none = folder.resolve("none");
-        assertEquals(
-                none + ": nothing there" + expected + "; get one by: hf download OWNER/NAME --local-dir " + none,
-                assertThrows(NoSuchFileException.class, () -> kind.load(none)).getMessage());
+        assertEquals(none + ": nothing there" + expected + command(none), missing(kind, none));
         Path relative = Path.of("no-such-folder", "all-MiniLM-L6-v2");
         assertEquals(
-                relative + ": nothing at " + relative.toAbsolutePath() + expected
-                        + "; get one by: hf download OWNER/NAME --local-dir " + relative,
-                assertThrows(NoSuchFileException.class, () -> kind.load(relative))
-                        .getMessage());
+                relative + ": nothing at " + relative.toAbsolutePath() + expected + command(relative),
+                missing(kind, relative));
         Path file = Files.writeString(folder.resolve("packed"), "no folder");
-        assertEquals(
-                file + ": a file" + expected,
-                assertThrows(IllegalArgumentException.class, () -> kind.load(file))
-                        .getMessage());
+        assertEquals(file + ": a file" + expected, refused(kind, file));
+        Files.writeString(file, POINTER);
+        assertTrue(refused(kind, file).startsWith(file + ": a pointer of Git LFS; "), refused(kind, file));
     }
 
     @ParameterizedTest
     @EnumSource(Kind.class)
     void aFolderOfOtherFilesIsNamedWithThem(Kind kind) throws IOException {
-        String expected = ", no config.json or modules.json" + EXPECTED + kind.more;
         Path other = Files.createDirectory(folder.resolve("other"));
-        assertEquals(
-                other + ": an empty folder" + expected,
-                assertThrows(NoSuchFileException.class, () -> kind.load(other)).getMessage());
+        String expected = ", no config.json or modules.json" + EXPECTED + kind.more + command(other);
+        assertEquals(other + ": an empty folder" + expected, missing(kind, other));
         Files.writeString(other.resolve("model.onnx"), "");
         Files.writeString(other.resolve("README.md"), "");
-        assertEquals(
-                other + ": a folder with README.md, model.onnx" + expected,
-                assertThrows(NoSuchFileException.class, () -> kind.load(other)).getMessage());
+        assertEquals(other + ": a folder with README.md, model.onnx" + expected, missing(kind, other));
         for (int i = 10; i < 20; i++) {
             Files.writeString(other.resolve("part" + i), "");
         }
-        String message =
-                assertThrows(NoSuchFileException.class, () -> kind.load(other)).getMessage();
+        String message = missing(kind, other);
         assertTrue(message.endsWith(", ..." + expected) && message.split("part").length <= 11, message);
+    }
+
+    /** A folder without one of its files is another model, or the file is named with those beside its place and the command for all. */
+    @ParameterizedTest
+    @EnumSource(Kind.class)
+    void eachFileThatIsMissingIsNamed(Kind kind) throws Exception {
+        Path model = kind.write(folder.resolve("model"));
+        List<Path> files = ModelFolder.files(model);
+        assertTrue(files.size() >= 3, files.toString());
+        for (Path file : files) {
+            byte[] bytes = Files.readAllBytes(file);
+            Files.delete(file);
+            if (!OPTIONAL.contains(file.getFileName().toString())) {
+                String message = missing(kind, model);
+                assertTrue(message.startsWith(file.getParent().toString()), message);
+                assertTrue(message.contains(file.getFileName().toString()), message);
+                assertTrue(message.contains("a folder with ") || message.contains("an empty folder"), message);
+                assertTrue(message.endsWith(command(model)), message);
+            }
+            Files.write(file, bytes);
+        }
+        kind.load(model).close();
+    }
+
+    /** Strangers clone a model without Git LFS, or save the page that shows a file. */
+    @ParameterizedTest
+    @EnumSource(Kind.class)
+    void eachFileThatIsNoneOfAModelIsNamed(Kind kind) throws Exception {
+        Path model = kind.write(folder.resolve("model"));
+        for (Path file : ModelFolder.files(model)) {
+            byte[] bytes = Files.readAllBytes(file);
+            Files.writeString(file, POINTER);
+            assertEquals(
+                    file
+                            + ": a pointer of Git LFS; expected the file itself, 90868376 bytes; get it by: git lfs pull, or hf download",
+                    refused(kind, model));
+            for (String page :
+                    List.of("<!DOCTYPE html>\n<html></html>", "\ufeff\n <html class=\"\">", "<!doctype HTML ")) {
+                Files.writeString(file, page);
+                String message = refused(kind, model);
+                assertTrue(message.startsWith(file + ": a web page (HTML); expected the file itself; "), message);
+            }
+            Files.write(file, bytes);
+        }
+        kind.load(model).close();
+    }
+
+    @ParameterizedTest
+    @EnumSource(Kind.class)
+    void weightsThatAreCutAreNamed(Kind kind) throws Exception {
+        Path model = kind.write(folder.resolve("model"));
+        Path weights = model.resolve("model.safetensors");
+        byte[] bytes = Files.readAllBytes(weights);
+        for (int length : new int[] {bytes.length - 1, bytes.length / 2}) {
+            Files.write(weights, Arrays.copyOf(bytes, length));
+            String message = refused(kind, model);
+            assertTrue(message.startsWith(weights + ": "), message);
+            assertTrue(message.endsWith("; the file is incomplete, as after an interrupted download"), message);
+        }
     }
 }

@@ -189,6 +189,8 @@ class MultiheadEmbeddingModelTest {
         IllegalArgumentException wrong = assertThrows(
                 IllegalArgumentException.class,
                 () -> MultiheadEmbeddingModel.builder().packedFile(file).build());
-        assertEquals(file + ": file: begins with the text \"<?xml ve\"; expected safetensors", wrong.getMessage());
+        assertEquals(
+                file + ": file: begins with the text \"<?xml version=\"1.0\"?>\"; expected safetensors",
+                wrong.getMessage());
     }
 }

@@ -11,6 +11,7 @@ import io.multihead.encoder.Reranker;
 import io.multihead.encoder.SentenceEncoder;
 import java.io.IOException;
 import java.io.PrintWriter;
+import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -44,10 +45,10 @@ public final class Serve implements Callable<Integer> {
             description = "language model: GGUF file, or folder with config.json and safetensors files")
     private @Nullable Path model;
 
-    @Option(names = "--embed", description = "embedding model: folder, GGUF file or packed file")
+    @Option(names = "--embed", description = "embedding model, an encoder: folder or GGUF file")
     private @Nullable Path embed;
 
-    @Option(names = "--rerank", description = "reranker: folder or GGUF file")
+    @Option(names = "--rerank", description = "reranker, an encoder: folder or GGUF file")
     private @Nullable Path rerank;
 
     @Option(names = "--host", description = "address to bind (default: ${DEFAULT-VALUE})", defaultValue = "127.0.0.1")
@@ -157,8 +158,7 @@ public final class Serve implements Callable<Integer> {
         require("--timeout", timeout, 1, Integer.MAX_VALUE);
         require("--warm-up", warmUp, 0, Integer.MAX_VALUE);
         Metrics metrics = new Metrics();
-        HttpApi http =
-                new HttpApi(new InetSocketAddress(host, port), metrics, apiKey); // fails before models are loaded
+        HttpApi http = bind(metrics); // fails before models are loaded
         try (Compute cpu = Compute.threads(threads);
                 Loaded loaded = load(cpu);
                 http) {
@@ -189,6 +189,23 @@ public final class Serve implements Callable<Integer> {
         if (value < least || value > most) {
             throw new ParameterException(
                     spec.commandLine(), option + ": " + value + "; expected " + least + " to " + most);
+        }
+    }
+
+    private HttpApi bind(Metrics metrics) throws IOException {
+        InetSocketAddress wanted = new InetSocketAddress(host, port);
+        if (wanted.isUnresolved()) {
+            throw new ParameterException(
+                    spec.commandLine(), "--host: " + host + "; expected a name or an address of this machine");
+        }
+        try {
+            return new HttpApi(wanted, metrics, apiKey);
+        } catch (BindException taken) {
+            throw new ParameterException(
+                    spec.commandLine(),
+                    "--host, --port: " + host + ":" + port + " (" + taken.getMessage()
+                            + "); expected an address of this machine and a free port, or 0 for any",
+                    taken);
         }
     }
 

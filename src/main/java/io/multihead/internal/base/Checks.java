@@ -140,18 +140,29 @@ public final class Checks {
      */
     public static Path exists(Path path, String expected) throws NoSuchFileException {
         if (!Files.exists(path)) {
-            String place = path.isAbsolute() ? "nothing there" : "nothing at " + path.toAbsolutePath();
-            throw new NoSuchFileException(path.toString(), null, place + "; expected " + expected + download(path));
+            throw new NoSuchFileException(
+                    path.toString(), null, nothing(path) + "; expected " + expected + "; " + download(path));
         }
         return path;
     }
 
-    private static String download(Path path) {
+    private static String nothing(Path path) {
+        return path.isAbsolute() ? "nothing there" : "nothing at " + path.toAbsolutePath();
+    }
+
+    /** Returns the exception for a file that is missing, which lists the files beside its place. */
+    static NoSuchFileException missing(Path file) throws IOException {
+        Path folder = file.toAbsolutePath().getParent();
+        String beside = folder != null && Files.isDirectory(folder) ? ", in " + contents(folder) : "";
+        return new NoSuchFileException(file.toString(), null, nothing(file) + beside);
+    }
+
+    /** Returns the command of Hugging Face's hub that puts a model at a path: a GGUF file, or a folder with all files of the model. */
+    public static String download(Path path) {
         boolean file = path.toString().endsWith(".gguf");
         Path folder = file ? path.resolveSibling(".").normalize() : path;
         String place = folder.toString().isEmpty() ? "." : folder.toString();
-        return "; get one by: hf download OWNER/NAME " + (file ? path.getFileName() + " " : "") + "--local-dir "
-                + place;
+        return "get one by: hf download OWNER/NAME " + (file ? path.getFileName() + " " : "") + "--local-dir " + place;
     }
 
     /** Returns a folder, or fails where there is none. */

@@ -6,12 +6,15 @@ import java.io.InputStream;
 import java.io.InterruptedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.FileChannel;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.Arrays;
 
 /** Whole files as memory. */
 public final class FileMemory {
@@ -37,24 +40,49 @@ public final class FileMemory {
         return named(file, () -> {
             if (file.getFileSystem() == FileSystems.getDefault()) {
                 try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
-                    return channel.map(FileChannel.MapMode.READ_ONLY, 0, channel.size(), arena);
+                    return requireFile(file, channel.map(FileChannel.MapMode.READ_ONLY, 0, channel.size(), arena));
                 }
             }
             try (InputStream in = Files.newInputStream(file)) {
-                return read(in, Files.size(file), MemorySegment.NULL, arena).asReadOnly();
+                return requireFile(
+                        file,
+                        read(in, Files.size(file), MemorySegment.NULL, arena).asReadOnly());
             }
         });
     }
 
     public static byte[] bytes(Path file) throws IOException {
-        return named(file, () -> Files.readAllBytes(file));
+        return named(file, () -> {
+            byte[] bytes = Files.readAllBytes(file);
+            Downloads.requireFile(file, Arrays.copyOf(bytes, Math.min(bytes.length, Downloads.HEAD)));
+            return bytes;
+        });
     }
 
-    /** Reads a file, with its name in errors that the system leaves without. */
+    /** Returns the first bytes of a file, at most as many as are asked for. */
+    public static byte[] head(Path file, int bytes) throws IOException {
+        return named(file, () -> {
+            try (InputStream in = Files.newInputStream(file)) {
+                byte[] head = in.readNBytes(Math.max(bytes, Downloads.HEAD));
+                Downloads.requireFile(file, head);
+                return Arrays.copyOf(head, Math.min(head.length, bytes));
+            }
+        });
+    }
+
+    private static MemorySegment requireFile(Path file, MemorySegment memory) {
+        long length = Math.min(memory.byteSize(), Downloads.HEAD);
+        Downloads.requireFile(file, memory.asSlice(0, length).toArray(ValueLayout.JAVA_BYTE));
+        return memory;
+    }
+
+    /** Reads a file, with its name and its place in errors that the system leaves without. */
     private static <T> T named(Path file, Checks.Reading<T, IOException> reading) throws IOException {
         Checks.notFolder(file);
         try {
             return reading.read();
+        } catch (NoSuchFileException missing) {
+            throw Checks.missing(file);
         } catch (ClosedByInterruptException interrupted) {
             IOException named = new InterruptedIOException(file + ": the thread that reads it was interrupted");
             named.initCause(interrupted);

@@ -10,6 +10,7 @@ import java.lang.foreign.Arena;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
@@ -40,6 +41,26 @@ public final class ModelFolder {
                 List.of(CONFIG, MODULES),
                 "a model's folder, with config.json or modules.json, model.safetensors, and tokenizer.json or vocab.txt"
                         + more);
+    }
+
+    /**
+     * Returns a model that is read from a path. Where one of its files is missing, the message ends with the command that downloads all.
+     *
+     * @param path the model's folder or GGUF file
+     */
+    public static <T> T load(Path path, Checks.Reading<T, IOException> reading) throws IOException {
+        try {
+            return reading.read();
+        } catch (NoSuchFileException missing) {
+            String command = Checks.download(path);
+            String reason = String.valueOf(missing.getReason());
+            if (reason.endsWith(command)) {
+                throw missing;
+            }
+            NoSuchFileException named = new NoSuchFileException(missing.getFile(), null, reason + "; " + command);
+            named.initCause(missing);
+            throw named;
+        }
     }
 
     /** Reads a file of an object, whose name in messages is that of the file. */

@@ -74,6 +74,10 @@ public final class PeftAdapter {
      * @param folder with {@code adapter_config.json} and {@code adapter_model.safetensors}
      */
     public static PeftAdapter read(Path folder) throws IOException {
+        Checks.folderWith(
+                folder,
+                List.of(PeftSettings.CONFIG),
+                "an adapter of PEFT, with " + PeftSettings.CONFIG + " and " + PeftSettings.WEIGHTS);
         PeftSettings settings =
                 ModelFolder.read(folder.resolve(PeftSettings.CONFIG), (JsonObject json) -> PeftSettings.read(json));
         Path file = folder.resolve(PeftSettings.WEIGHTS);

@@ -16,7 +16,9 @@ import io.multihead.encoder.SentenceEncoder;
 import java.io.InputStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.ServerSocket;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -194,6 +196,27 @@ class ServeOptionsTest {
         assertTrue(err.toString().startsWith("--warm-up: -1; expected 0 to "), err.toString());
         err.getBuffer().setLength(0);
         assertEquals(1, new Serve().run(new PrintWriter(err, true), "--model", "nosuch.gguf", "--port", "0"));
-        assertTrue(err.toString().contains("nosuch.gguf"), err.toString());
+        assertTrue(
+                err.toString().startsWith("serve: NoSuchFileException: nosuch.gguf: nothing at ")
+                        && err.toString().contains("; get one by: hf download OWNER/NAME nosuch.gguf --local-dir ."),
+                err.toString());
+        for (String option : new String[] {"--embed", "--rerank"}) {
+            err.getBuffer().setLength(0);
+            assertEquals(1, new Serve().run(new PrintWriter(err, true), option, "nosuch", "--port", "0"));
+            assertTrue(err.toString().startsWith("serve: NoSuchFileException: nosuch: nothing at "), err.toString());
+        }
+    }
+
+    @Test
+    void anAddressThatCannotBeBoundIsNamed() throws Exception {
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            String port = String.valueOf(taken.getLocalPort());
+            assertEquals(2, new Serve().run(new PrintWriter(err, true), "--model", "nosuch.gguf", "--port", port));
+            assertTrue(err.toString().startsWith("--host, --port: 127.0.0.1:" + port + " ("), err.toString());
+        }
+        err.getBuffer().setLength(0);
+        assertEquals(
+                2, new Serve().run(new PrintWriter(err, true), "--model", "nosuch.gguf", "--host", "no such host"));
+        assertTrue(err.toString().startsWith("--host: no such host; expected a name or an address"), err.toString());
     }
 }

@@ -21,7 +21,7 @@ public final class EncoderFamilies {
     public static EncoderConfig configure(JsonObject config) {
         Function<JsonObject, EncoderConfig> family = ALL.get(config.text("model_type"));
         if (family == null) {
-            throw config.fail("model_type", "one of " + ALL.keySet());
+            throw config.fail("model_type", "one of " + ALL.keySet() + "; LanguageModel.load reads language models");
         }
         return family.apply(config);
     }

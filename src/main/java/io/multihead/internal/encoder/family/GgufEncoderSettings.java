@@ -107,7 +107,9 @@ public final class GgufEncoderSettings {
             case "bert" -> GgufNames.BERT;
             case "nomic-bert" -> GgufNames.NOMIC;
             case "modern-bert" -> GgufNames.MODERN;
-            default -> throw file.fail(ARCHITECTURE, "bert, nomic-bert or modern-bert for an encoder");
+            default ->
+                throw file.fail(
+                        ARCHITECTURE, "bert, nomic-bert or modern-bert; LanguageModel.load reads language models");
         };
     }
 

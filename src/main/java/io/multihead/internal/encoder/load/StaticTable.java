@@ -2,6 +2,7 @@ package io.multihead.internal.encoder.load;
 
 import io.multihead.format.SafetensorsFolder;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.FileMemory;
 import io.multihead.internal.encoder.family.StaticConfig;
 import io.multihead.internal.layout.Positions;
 import io.multihead.internal.load.Loading;
@@ -12,7 +13,6 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import io.multihead.text.EncoderTokenizer;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Set;
@@ -169,6 +169,6 @@ public final class StaticTable {
     /** Reads the tokenizer. A model's other files say nothing of it, as sentence-transformers does not read them. */
     private EncoderTokenizer tokenizer() throws IOException {
         Path json = folder.resolve("tokenizer.json");
-        return Checks.in(json, () -> EncoderCore.requireRows(config.tokenizer(Files.readAllBytes(json)), config));
+        return Checks.in(json, () -> EncoderCore.requireRows(config.tokenizer(FileMemory.bytes(json)), config));
     }
 }

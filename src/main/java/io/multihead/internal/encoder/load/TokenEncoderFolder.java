@@ -69,7 +69,7 @@ public final class TokenEncoderFolder {
     }
 
     public static Loaded load(Loading loading, Path folder) throws IOException {
-        ModelFolder.require(folder, "");
+        ModelFolder.require(folder, "; TokenEncoder.map reads files of TokenEncoder.write");
         boolean modular = ModelFolder.isModular(folder);
         Modules modules =
                 modular ? ModelFolder.modules(folder, TokenEncoderFolder::modules) : new Modules(folder, null);

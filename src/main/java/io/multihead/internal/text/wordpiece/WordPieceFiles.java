@@ -1,11 +1,12 @@
 package io.multihead.internal.text.wordpiece;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.FileMemory;
 import io.multihead.internal.text.unicode.CharacterTable;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -30,7 +31,10 @@ public final class WordPieceFiles {
     private static List<String> lines(Path file) throws IOException {
         String text;
         try {
-            text = Files.readString(file);
+            text = StandardCharsets.UTF_8
+                    .newDecoder()
+                    .decode(ByteBuffer.wrap(FileMemory.bytes(file)))
+                    .toString();
         } catch (CharacterCodingException malformed) {
             throw new IllegalArgumentException(
                     "not " + StandardCharsets.UTF_8 + "; expected one token per line", malformed);

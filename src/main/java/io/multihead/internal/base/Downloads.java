@@ -1,0 +1,59 @@
+package io.multihead.internal.base;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.Locale;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** Files that a download left in place of the wanted ones. Their first bytes tell, so that no parser has to name a fault of its own. */
+public final class Downloads {
+    /** Ends the message about a file that is shorter than its header says. */
+    public static final String CUT = "; the file is incomplete, as after an interrupted download";
+
+    /** Bytes at the start of a file that are enough to tell. */
+    static final int HEAD = 512;
+
+    /** Bytes of a file that {@link #requireBinary} reads. */
+    private static final int TEXT = 24;
+
+    private static final String POINTER = "version https://git-lfs.github.com/spec/";
+    private static final Pattern SIZE = Pattern.compile("\nsize (\\d{1,18})\n");
+    private static final Pattern PAGE = Pattern.compile("\ufeff?\\s*(<!doctype html|<html)\\b.*", Pattern.DOTALL);
+
+    private Downloads() {}
+
+    /** Fails if a file that should be binary begins with text, such as the message of a server in place of the file. */
+    public static void requireBinary(MemorySegment file, String expected) {
+        byte[] head = file.asSlice(0, Math.min(file.byteSize(), TEXT)).toArray(ValueLayout.JAVA_BYTE);
+        String start = new String(head, StandardCharsets.ISO_8859_1);
+        if (head.length > 0 && start.chars().allMatch(Downloads::isPrintable)) {
+            throw Checks.fail("file", "begins with the text \"" + start.strip() + "\"", "expected " + expected);
+        }
+    }
+
+    private static boolean isPrintable(int c) {
+        return c >= ' ' && c < 0x7f || c == '\n' || c == '\r' || c == '\t';
+    }
+
+    /** Fails if a file begins as a pointer of Git LFS or as a web page, neither of which is a file of a model. */
+    static void requireFile(Path file, byte[] head) {
+        String start = new String(head, StandardCharsets.UTF_8);
+        if (start.startsWith(POINTER)) {
+            Matcher size = SIZE.matcher(start);
+            throw Checks.fail(
+                    file.toString(),
+                    "a pointer of Git LFS",
+                    "expected the file itself" + (size.find() ? ", " + size.group(1) + " bytes" : "")
+                            + "; get it by: git lfs pull, or hf download");
+        }
+        if (PAGE.matcher(start.toLowerCase(Locale.ROOT)).matches()) {
+            throw Checks.fail(
+                    file.toString(),
+                    "a web page (HTML)",
+                    "expected the file itself; get it by: hf download, or the page's link for downloads");
+        }
+    }
+}
