@@ -91,8 +91,7 @@ public final class TokenEncoder implements AutoCloseable {
         Checks.notNull(folder, "folder");
         Loading loading = Checks.notNull(options, "options").begin(cpu);
         EncoderGguf.refuse(folder, "neither prefixes nor lengths of queries and documents");
-        TokenEncoderFolder.Loaded loaded =
-                ModelFolder.load(folder, () -> TokenEncoderFolder.load(loading, folder));
+        TokenEncoderFolder.Loaded loaded = ModelFolder.load(folder, () -> TokenEncoderFolder.load(loading, folder));
         return loaded.core().orClose(() -> Checks.in(folder, () -> new TokenEncoder(loaded)));
     }
 

@@ -26,7 +26,7 @@ final class LlamaWeights {
 
     /** Makes a model of copies of all weights of a folder; messages name the folder. */
     static <T> T read(Path folder, BiFunction<LlamaSizes, LlamaWeights, T> making) throws IOException {
-        Checks.folder(Checks.notNull(folder, "folder"), "expected a folder that transformers wrote");
+        Checks.folder(Checks.notNull(folder, "folder"), "a folder that transformers wrote");
         LlamaSizes sizes = ModelFolder.config(folder, LlamaSizes::read);
         try (Arena mapped = Arena.ofConfined()) {
             SafetensorsFolder files = SafetensorsFolder.map(mapped, folder);
