@@ -66,8 +66,8 @@ public record AttentionCost(long embedDim, long heads) {
 
     /**
      * {@return the operations of one component's backward: a projection multiplies twice, for its input and for its weight; tiled attention
-     * forms scores and weights a second time (5 multiplications of {@code 2 L^2 d} in all, counted with {@link Component#SCORES}
-     * and {@link Component#VALUES}: 3 and 2) and goes back through the softmax}
+     * computes scores and weights a second time (5 multiplications of {@code 2 L^2 d} in all, counted with {@link Component#SCORES} and
+     * {@link Component#VALUES}: 3 and 2) and goes back through the softmax}
      *
      * @param component which
      * @param length tokens, L, at least 0
@@ -93,7 +93,7 @@ public record AttentionCost(long embedDim, long heads) {
     }
 
     /**
-     * Returns the numbers that the parameters hold: four matrices {@code d x d}, and with biases four vectors of d, for any number of
+     * Returns the number of parameters: four matrices {@code d x d}, and with biases four vectors of length d, for any number of
      * heads.
      *
      * @param bias whether projections have biases
@@ -104,7 +104,7 @@ public record AttentionCost(long embedDim, long heads) {
     }
 
     /**
-     * Returns the numbers that the parameters of a block's feed-forward network hold.
+     * Returns the number of parameters of a block's feed-forward network.
      *
      * @param hidden features between its two layers
      * @param bias whether they have biases
@@ -115,8 +115,8 @@ public record AttentionCost(long embedDim, long heads) {
     }
 
     /**
-     * {@return the length from which attention itself (scores, softmax, values) costs more than all projections: {@code L > 8 d^2 / (4 d +
-     * 5 h)}; the smallest such number of tokens}
+     * {@return the smallest number of tokens L at which attention itself (scores, softmax, values) costs more than all projections: {@code
+     * L > 8 d^2 / (4 d + 5 h)}}
      */
     public long crossover() {
         long linear = 8 * embedDim * embedDim;

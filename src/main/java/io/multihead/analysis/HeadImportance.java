@@ -4,8 +4,8 @@ import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 
 /**
- * How much a loss hangs on each head: {@code I_h = E_x |Att_h(x)^T dL(x)/dAtt_h(x)|} (Michel et al. 2019, equation 2), from the
- * gradient of the head mask, which a pass of {@code MultiHeadAttention} writes per example.
+ * How much a loss depends on each head: {@code I_h = E_x |Att_h(x)^T dL(x)/dAtt_h(x)|} (Michel et al. 2019, equation 2), from
+ * the gradient of the head mask, which a pass of {@code MultiHeadAttention} writes per example.
  */
 public final class HeadImportance {
     private HeadImportance() {}
@@ -31,7 +31,8 @@ public final class HeadImportance {
     }
 
     /**
-     * Returns the same within one layer, divided by their length, so that layers can be compared (Molchanov et al. 2017).
+     * Returns the importances of one layer, divided by their Euclidean norm, so that layers can be compared (Molchanov et
+     * al. 2017).
      *
      * @param importance of one layer's heads
      * @return a vector of length 1, or zeros if all are 0

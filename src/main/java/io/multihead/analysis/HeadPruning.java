@@ -10,8 +10,8 @@ import java.util.function.ToDoubleFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which heads a model can do without: greedy iterative pruning (Michel et al. 2019, section 4), over any model with functions for its accuracy and
- * the importance of its heads while some are silenced.
+ * Finds the heads that a model does not need: greedy iterative pruning (Michel et al. 2019, section 4). It works with any model that has functions
+ * for its accuracy and the importance of its heads while some heads are silenced.
  */
 public final class HeadPruning {
     /** More than any model has: the search asks for the importance of all heads once per head. */
@@ -24,7 +24,7 @@ public final class HeadPruning {
      *
      * @param layer its layer
      * @param head its number there
-     * @param accuracy of the model without it and those removed before
+     * @param accuracy of the model without this head and the heads that were removed earlier
      */
     public record Step(int layer, int head, double accuracy) {
         /**
@@ -42,19 +42,20 @@ public final class HeadPruning {
      * The result of greedy pruning.
      *
      * @param before accuracy with all heads
-     * @param steps the heads removed, in order; the last one of {@link #greedy} cost more than allowed and stays, unless all others could go
+     * @param steps the removed heads, in order; the last step of {@link #greedy} lost more than allowed, so its head survives, unless only
+     *     one head per layer is left
      * @param kept per layer and head, whether it survives
      */
     @SuppressWarnings("ArrayRecordComponent")
     public record Result(double before, List<Step> steps, boolean[][] kept) {
-        /** Checks that everything is there. */
+        /** Checks that nothing is missing. */
         public Result {
             steps = Checks.noNulls(steps, "steps");
             Checks.noNulls(kept, "kept");
         }
 
         /**
-         * Returns the survivors of a layer.
+         * Returns the surviving heads of a layer.
          *
          * @param layer from 0
          * @return their numbers, ascending
@@ -74,12 +75,12 @@ public final class HeadPruning {
     }
 
     /**
-     * Returns the accuracy lost when one head at a time is silenced, the others working.
+     * Returns the loss of accuracy when a single head is silenced, for each head.
      *
      * @param layers how many layers
      * @param heads how many heads in each
-     * @param accuracy of the model when only the heads marked {@code [layer][head]} work
-     * @return {@code [layers][heads]}: accuracy of the whole minus that without the head
+     * @param accuracy of the model with only the heads marked in {@code [layer][head]}
+     * @return {@code [layers][heads]}: accuracy of the whole model minus the accuracy without the head
      * @throws IllegalArgumentException if a number is below 1, or there are more than 2^20 heads in all
      */
     public static double[][] ablation(int layers, int heads, ToDoubleFunction<boolean[][]> accuracy) {
@@ -103,10 +104,10 @@ public final class HeadPruning {
      *
      * @param layers how many layers
      * @param heads how many heads in each
-     * @param accuracy of the model when only the heads marked {@code [layer][head]} work
-     * @param importance of the heads then, {@code [layer][head]}, comparable across layers
+     * @param accuracy of the model with only the heads marked in {@code [layer][head]}
+     * @param importance of the heads that are left, {@code [layer][head]}, comparable across layers
      * @param allowed the largest loss of accuracy relative to the whole model
-     * @return the steps and the survivors
+     * @return the steps and the surviving heads
      * @throws IllegalArgumentException if a number is below 1, there are more than 2^20 heads in all, {@code allowed} is negative,
      *     or the importance has another shape or is NaN for a head that is left
      */
@@ -137,15 +138,15 @@ public final class HeadPruning {
     }
 
     /**
-     * Removes the least important head and computes importance again, until a number of heads is left, for any loss of accuracy. Every layer keeps
-     * one head.
+     * Removes the least important head and computes importance again, until the given number of heads is left, whatever the loss of accuracy.
+     * Every layer keeps one head.
      *
      * @param layers how many layers
      * @param heads how many heads in each
      * @param survivors how many heads of all layers stay
-     * @param accuracy of the model when only the heads marked {@code [layer][head]} work
-     * @param importance of the heads then, {@code [layer][head]}, comparable across layers
-     * @return the steps, each of which removed a head, and the survivors
+     * @param accuracy of the model with only the heads marked in {@code [layer][head]}
+     * @param importance of the heads that are left, {@code [layer][head]}, comparable across layers
+     * @return the steps, each of which removed a head, and the surviving heads
      * @throws IllegalArgumentException if a number is below 1, there are more than 2^20 heads in all, {@code survivors} is below
      *     {@code layers} or above the number of all heads, or the importance has another shape or is NaN for a head that is left
      */

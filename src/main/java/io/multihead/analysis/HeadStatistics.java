@@ -4,8 +4,8 @@ import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 
 /**
- * How the heads of one layer differ, from their attention weights {@code [heads, queries, keys]}. Computed in double on the
- * calling thread; thread-safe.
+ * Differences between the heads of one layer, computed from their attention weights {@code [heads, queries, keys]}.
+ * Computed in double on the calling thread; thread-safe.
  */
 public final class HeadStatistics {
     private final double[][] heads;
@@ -19,7 +19,7 @@ public final class HeadStatistics {
     }
 
     /**
-     * Reads the weights of all heads; later changes of the tensor change nothing.
+     * Reads the weights of all heads; later changes of the tensor have no effect.
      *
      * @param weights {@code [heads, queries, keys]}, any element type and strides
      * @return the statistics
@@ -47,10 +47,11 @@ public final class HeadStatistics {
     }
 
     /**
-     * Returns the cosine of the angle between two heads' weight matrices, taken as vectors: 1 for heads that attend alike.
+     * Returns the cosine of the angle between two heads' weight matrices, taken as vectors: 1 for heads with proportional
+     * weights.
      *
-     * @return {@code [heads][heads]}, symmetric, -1 to 1, with 1 on the diagonal; beside it 0 where a head's weights are all
-     *     zero, as where its queries see no key, and NaN where one is NaN or infinite
+     * @return {@code [heads][heads]}, symmetric, -1 to 1, with 1 on the diagonal; the other elements of a head are 0 if its
+     *     weights are all zero, as when its queries see no key, and NaN if a weight is NaN or infinite
      */
     public double[][] cosineSimilarity() {
         double[][] result = new double[heads.length][heads.length];
@@ -63,8 +64,8 @@ public final class HeadStatistics {
     }
 
     /**
-     * Returns the Shannon entropy of a head's weights, averaged over its queries, in bits: 0 when every query looks at one key,
-     * {@code log2(keys)} when it looks at all alike.
+     * Returns the Shannon entropy of a head's weights, averaged over its queries, in bits: 0 if every query attends to one key,
+     * {@code log2(keys)} if it attends to all keys equally.
      *
      * @return one value per head; NaN where a weight is NaN or negative
      */

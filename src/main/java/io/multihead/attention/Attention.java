@@ -16,7 +16,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Scaled dot-product attention, {@code softmax(scale * Q K^T + mask) V} (Vaswani et al. 2017, equation 1).
  *
- * <p>Shapes, with any strides, so that {@code (batch, tokens, heads, dim)} is a {@link Tensor#permute} away:
+ * <p>Shapes, with any strides. {@link Tensor#permute} views {@code (batch, tokens, heads, dim)} in this
+ * order:
  *
  * <ul>
  *   <li>query {@code [batch, queryHeads, queries, headDim]}
@@ -33,13 +34,13 @@ import org.jspecify.annotations.Nullable;
  * exists: scratch is about 1.5 MiB per thread and up to 16 MiB of packed keys and values. With weights or scores, all scores of up
  * to 192 query rows are held between two matrix multiplications.
  *
- * <p>Infinite and NaN values reach exactly the rows that see their key, where an infinity stays one unless its weight is too small for
- * f32. Values are summed before they are divided by the softmax's denominator: where a sum of {@code e^(s - max) |v|} exceeds the
- * largest f32, the output is infinite even if the quotient is not.
+ * <p>Infinite and NaN values reach exactly the rows that see their key. An infinity stays an infinity there unless its weight is too small for
+ * f32. Values are summed before they are divided by the softmax's denominator: where a sum of {@code e^(s - max) |v|} exceeds the largest f32,
+ * the output is infinite even if the quotient is not.
  *
  * <p>Thread-safe. Results have the same bits for any number of threads, in any batch, in any division of the queries into calls, and in heap or
  * native memory. Only dropout depends on the index of a query within its call. A warm call allocates nothing, unless an executor provides the
- * threads, which receives objects.
+ * threads, because each task for the executor is an object.
  */
 public final class Attention {
     private static final ScratchKey<ModifiableForward> FORWARD = ScratchKey.ofWorker(ModifiableForward::new);
@@ -72,7 +73,7 @@ public final class Attention {
     }
 
     /**
-     * Computes the attention output and, where asked for, log-sum-exp, weights, and scores at a stage of the caller's choice.
+     * Computes the attention output and, on request, log-sum-exp, weights, and scores at a stage that the caller chooses.
      *
      * @param cpu threads and scratch
      * @param query {@code [batch, queryHeads, queries, headDim]}
@@ -96,10 +97,11 @@ public final class Attention {
     }
 
     /**
-     * Computes attention over sequences of any lengths, such as of a cache: a prefill, a chunk of a prefill, or a decode step.
+     * Computes attention over sequences of any lengths, for example in a cache: a prefill, a chunk of a prefill, or a decode
+     * step.
      *
      * @param cpu threads and scratch
-     * @param query {@code [sequences, queryHeads, queries, headDim]}: as many new tokens for each sequence
+     * @param query {@code [sequences, queryHeads, queries, headDim]}: the same number of new tokens for each sequence
      * @param keyValues keys and values of as many sequences
      * @param outputs {@code [sequences, queryHeads, queries, ...]}, written
      * @param options mask and scale; where sequences differ, tensors of the mask and weights have {@link KeyValueView#maxKeys}
@@ -117,12 +119,12 @@ public final class Attention {
      *
      * @param cpu threads and scratch
      * @param query {@code [1, queryHeads, tokens, headDim]}
-     * @param queries which of the tokens are whose
+     * @param queries the boundaries of the sequences among the tokens
      * @param keyValues keys and values of as many sequences
      * @param outputs {@code [1, queryHeads, tokens, ...]}, written; weights have {@link KeyValueView#maxKeys} keys
      * @param options mask and scale; tensors of the mask must broadcast over queries, and have {@link KeyValueView#maxKeys} keys or 1
-     * @throws IllegalArgumentException if shapes do not fit, the sequences have another number of tokens, a mask does not
-     *     broadcast, or an output overlaps an input or another output; nothing has been written then
+     * @throws IllegalArgumentException if shapes do not fit, the sequences and the tensors have different numbers of tokens, a mask
+     *     does not broadcast, or an output overlaps an input or another output; nothing has been written then
      */
     public static void forward(
             Compute cpu,
@@ -136,7 +138,7 @@ public final class Attention {
 
     /**
      * Computes the gradients of a call of forward, recomputing the weights from log-sum-exp tile by tile (Dao 2023, algorithm 2):
-     * no {@code queries x keys} matrix exists, scratch is linear in the length.
+     * no {@code queries x keys} matrix exists, and scratch is linear in the length.
      *
      * @param cpu threads and scratch
      * @param pass the tensors that forward read and wrote
@@ -151,11 +153,11 @@ public final class Attention {
     /**
      * Computes the gradients of a call of forward where the loss depends on log-sum-exp or weights, too.
      *
-     * <p>Takes every option of forward except a modifier of scores. A score that the mask hides has gradient 0, for any content of its key and value.
-     * A query that sees no key has gradient 0, too. Tiles that a window or a block-sparse mask hides as a whole are skipped. Results
-     * have the same bits for any number of threads. A warm call without bias gradient allocates little and nothing that grows
-     * with the shapes; each thread's scratch holds the queries, output gradients and query gradients of a head group,
-     * about {@code 16 headDim + 8 valueDim} bytes per query row, headDim and valueDim rounded up to 32.
+     * <p>Takes every option of forward except a modifier of scores. A score that the mask hides has gradient 0, whatever its key and value contain. A
+     * query that sees no key has gradient 0, too. Tiles that a window or a block-sparse mask hides as a whole are skipped. Results have the same bits
+     * for any number of threads. A warm call without a bias gradient allocates little, and the amount does not grow with the shapes. Each thread's
+     * scratch holds the queries, output gradients and query gradients of a head group, about {@code 16 headDim + 8 valueDim} bytes per query row,
+     * with headDim and valueDim rounded up to 32.
      *
      * @param cpu threads and scratch
      * @param pass the tensors that forward read and wrote; with the weights if their gradient is given

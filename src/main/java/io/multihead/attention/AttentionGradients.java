@@ -4,8 +4,8 @@ import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The tensors to which {@link Attention#backward} writes gradients. The caller owns all memory; element types are floating, any
- * strides, and no two tensors may overlap. A gradient that is null is not computed.
+ * The tensors to which {@link Attention#backward} writes gradients. The caller owns all memory; Element types are floating,
+ * strides are arbitrary, and no two tensors may overlap. A gradient that is null is not computed.
  *
  * @param query {@code [batch, queryHeads, queries, headDim]}
  * @param key {@code [batch, keyValueHeads, keys, headDim]}

@@ -5,12 +5,12 @@ import java.lang.foreign.Arena;
 import java.util.OptionalDouble;
 
 /**
- * Options of one call: mask, scale, dropout, and changes of scores. Immutable and thread-safe.
+ * Options of one call: mask, scale, dropout, and score options. Immutable and thread-safe.
  *
  * @param mask the keys that a query may attend to, and biases of their scores
  * @param scale the factor of all scores; empty means {@code 1 / sqrt(headDim)} (Vaswani et al. 2017, section 3.2.1)
- * @param dropout which weights are dropped; log-sum-exp and weights are those before dropout
- * @param scores soft-cap, linear biases, sinks, and changes of single scores
+ * @param dropout which weights are dropped; log-sum-exp and the returned weights are without dropout
+ * @param scores soft-cap, linear biases, sinks, and a modifier of single scores
  */
 public record AttentionOptions(Mask mask, OptionalDouble scale, AttentionDropout dropout, ScoreOptions scores) {
     /** Every query sees every key; scale {@code 1 / sqrt(headDim)}. */
@@ -68,9 +68,9 @@ public record AttentionOptions(Mask mask, OptionalDouble scale, AttentionDropout
     }
 
     /**
-     * {@return these options with changes of scores}
+     * {@return these options with other score options}
      *
-     * @param newScores soft-cap, linear biases, sinks, and changes of single scores
+     * @param newScores soft-cap, linear biases, sinks, and a modifier of single scores
      */
     public AttentionOptions withScores(ScoreOptions newScores) {
         return new AttentionOptions(mask, scale, dropout, newScores);
@@ -78,11 +78,11 @@ public record AttentionOptions(Mask mask, OptionalDouble scale, AttentionDropout
 
     /**
      * Returns these options for some of the query heads: with their slopes and sinks, and with copies of mask tensors that have an
-     * axis of heads, reduced to those heads. All else is shared.
+     * axis of heads, reduced to these heads. Everything else is shared.
      *
      * @param arena owns the copies
      * @param heads which heads, in the order wanted
-     * @return options of a call with as many query heads
+     * @return options of a call with that number of query heads
      * @throws IllegalArgumentException if slopes, sinks or a tensor have no such head, or there is a modifier, which would see other
      *     head indices
      */

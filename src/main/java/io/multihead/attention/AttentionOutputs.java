@@ -10,9 +10,9 @@ import org.jspecify.annotations.Nullable;
  * @param output {@code [batch, queryHeads, queries, valueDim]}
  * @param logSumExp {@code [batch, queryHeads, queries]}: the natural logarithm of the softmax denominator, minus infinity
  *     for a query that sees no key, or its sink where there are sinks; null when not wanted
- * @param weights {@code [batch, queryHeads, queries, keys]}: the softmax itself, which makes attention hold
- *     all scores of a task at once; where sequences differ in length, keys are {@link KeyValueView#maxKeys} and those beyond a sequence
- *     have weight 0; null when not wanted
+ * @param weights {@code [batch, queryHeads, queries, keys]}: the softmax itself, which makes attention hold all scores of a task at
+ *     once; where sequences differ in length, keys are {@link KeyValueView#maxKeys}, and keys beyond a sequence have weight 0; null
+ *     when not wanted
  * @param scores the scores at a stage before or after the softmax, which makes attention hold all scores of a task, too; null when
  *     not wanted
  */
@@ -66,9 +66,9 @@ public record AttentionOutputs(
     }
 
     /**
-     * {@return these outputs with scores at a stage of the caller's choice, for studying and testing models}. Slower than attention
-     * without: all scores of up to 192 query rows are held, as for weights, and the stages before the mask multiply queries and keys once
-     * more, since hidden keys have scores there. The output has the bits of a call with weights.
+     * {@return these outputs with scores at a stage that the caller chooses, for studying and testing models}. Attention is slower with them: all
+     * scores of up to 192 query rows are held, as for weights, and the stages before the mask multiply queries and keys once more, since hidden keys
+     * have scores there. The output has the bits of a call with weights.
      *
      * <p>Where sequences differ in length, keys are {@link KeyValueView#maxKeys}; {@link ScoreStage} describes the values of keys that are hidden or
      * do not exist. Scores beyond the range of a narrow element type become infinite.

@@ -11,7 +11,7 @@ import io.multihead.tensor.Tensor;
  * @param stage where the scores are read
  */
 public record AttentionScores(Tensor tensor, ScoreStage stage) {
-    /** Checks that both are there. */
+    /** Checks that both are present. */
     public AttentionScores {
         Checks.notNull(tensor, "scores");
         Checks.notNull(stage, "stage");

@@ -29,14 +29,15 @@ import java.util.List;
  * }</pre>
  *
  * <p>A state is unnormalized: the row's maximum, 32 partial sums of exponentials, and the output with a compensation term, some
- * {@code 8 valueDim + 150} bytes for each split, head and query. That is little beside the keys for a few queries. For hundreds,
- * and for shards that do not begin at splits, merge an {@link AttentionState} for each shard, which is {@code 4 valueDim + 8} bytes
- * for each head and query; it is rounded, so that the result is within the rounding error of the merges of one call's.
+ * {@code 8 valueDim + 150} bytes for each split, head and query. For a few queries that is small compared with the keys. For
+ * hundreds of queries, and for shards that do not begin at splits, merge an {@link AttentionState} for each shard instead. It takes
+ * {@code 4 valueDim + 8} bytes for each head and query. It is rounded, so the result differs from the result of one call by the
+ * rounding errors of the merges.
  *
  * <p>States are f32 numbers that another process can read, on a machine with another lane width too: send the memory of a dense
- * tensor. The meaning of the last axis, and {@link #SPLIT_KEYS}, may change with any version of the library: all shards
- * of a result must be computed and merged by the same version. Slices along the first three axes are states of some sequences, heads
- * or queries, which merge by themselves.
+ * tensor. The meaning of the last axis, and {@link #SPLIT_KEYS}, may change with any version of the library: all shards of a result
+ * must be computed and merged by the same version. Slices along the first three axes are states of some sequences, heads or queries,
+ * and can be merged separately.
  *
  * <p>Thread-safe. The caller owns all memory. A warm call of forward allocates nothing.
  */
@@ -49,8 +50,8 @@ public final class AttentionSplits {
     private AttentionSplits() {}
 
     /**
-     * Returns the shape of the states that {@link #forward} writes, {@code [sequences, queryHeads, queries, splits, size]}: as many
-     * splits as the longest sequence of the shard has, at least one, and a size that depends on valueDim.
+     * Returns the shape of the states that {@link #forward} writes, {@code [sequences, queryHeads, queries, splits, size]}: the
+     * number of splits depends on the longest sequence of the shard, and is at least one. The size depends on valueDim.
      *
      * @param query {@code [sequences, queryHeads, queries, headDim]}
      * @param shard keys and values of as many sequences
@@ -78,9 +79,10 @@ public final class AttentionSplits {
      *
      * @param cpu threads and scratch
      * @param query {@code [sequences, queryHeads, queries, headDim]}: the same queries for every shard
-     * @param shard keys and values of as many sequences, from {@link KeyValueView#shard}; a view that is none is the first
+     * @param shard keys and values of as many sequences, from {@link KeyValueView#shard}; a view that is not a shard is the
+     *     first shard
      * @param states {@code [sequences, queryHeads, queries, splits, size]} in f32, any strides, written; see {@link #shape}
-     * @param options mask and scale, as of every other shard
+     * @param options mask and scale, the same for every shard
      * @throws IllegalArgumentException if shapes or the element type of the states do not fit, a mask does not broadcast, the
      *     states overlap an input, or a causal mask, a window or linear biases come without {@link Mask#queryOffset}, since a
      *     shard does not know how many keys follow; nothing has been written then
@@ -106,8 +108,8 @@ public final class AttentionSplits {
      * @param states of the shards in order of their keys, {@code [sequences, queryHeads, queries, splits, size]} each, from
      *     {@link #forward}
      * @param outputs {@code [sequences, queryHeads, queries, ...]}, written; without weights and scores, which states do not hold
-     * @throws IllegalArgumentException if there is no state, shapes do not fit, a split is missing, there twice or not whole, scales
-     *     or sinks differ, outputs want weights or scores, or memory overlaps; nothing has been written then
+     * @throws IllegalArgumentException if there is no state, shapes do not fit, a split is missing, given twice or incomplete,
+     *     scales or sinks differ, outputs want weights or scores, or memory overlaps; nothing has been written then
      */
     public static void merge(Compute cpu, List<Tensor> states, AttentionOutputs outputs) {
         Checks.notNull(cpu, "cpu");

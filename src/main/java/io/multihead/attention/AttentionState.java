@@ -9,15 +9,15 @@ import io.multihead.internal.nn.RowView;
 import io.multihead.tensor.Tensor;
 
 /**
- * Attention over a part of the keys: the normalized output and the log-sum-exp are all that is needed to merge it with attention of the
- * same queries over other keys. So a shared prefix is computed once (cascade inference), or a cache is distributed over machines.
+ * Attention over a part of the keys: the normalized output and the log-sum-exp are all that is needed to merge it with attention of the same
+ * queries over other keys. With it, a shared prefix is computed once (cascade inference), or a cache is distributed over machines.
  *
  * <p>Merging is associative and commutative but for rounding; {@link AttentionSplits} has the bits of one call over all keys. The
  * caller owns the memory. A sink counts once in each state that was computed with it, so at most one of the merged states may have the sinks.
  *
  * @param output {@code [batch, queryHeads, queries, valueDim]}
  * @param logSumExp {@code [batch, queryHeads, queries]}; minus infinity where no key was seen, and the output is then
- *     ignored. F64 loses nothing; F32 adds the rounding error of a logarithm of this size
+ *     ignored. F64 is exact; F32 adds the rounding error of a logarithm of this size
  */
 public record AttentionState(Tensor output, Tensor logSumExp) {
     /**
@@ -47,8 +47,9 @@ public record AttentionState(Tensor output, Tensor logSumExp) {
 
     /**
      * Merges two states: {@code l = log(e^l1 + e^l2)}, {@code o = o1 e^(l1 - l) + o2 e^(l2 - l)} (Ye et al. 2025, section 2.2). A state
-     * that saw no key does not change the other's bits. One that saw a key contributes its NaN and infinities however small its share is,
-     * as one call over all keys would. Outputs of any type are read as f32; the sum is computed in {@code double} and rounded once.
+     * that saw no key does not change the bits of the other. A state that saw a key contributes its NaN and infinities however small its
+     * share is, as in one call over all keys. Outputs of any type are read as f32; the sum is computed in {@code double} and rounded
+     * once.
      *
      * @param cpu threads and scratch
      * @param left over some keys

@@ -52,7 +52,8 @@ public final class KeyValueView {
     }
 
     /**
-     * Returns the number of keys of a sequence, those before {@link #firstKey} included: the position of its next token.
+     * Returns the number of keys of a sequence, including the keys before {@link #firstKey}: the position of its next
+     * token.
      *
      * @param sequence from 0
      * @return at least 0
@@ -73,7 +74,7 @@ public final class KeyValueView {
      * Returns the first key that still exists.
      *
      * @param sequence from 0
-     * @return 0 unless older keys were given up
+     * @return 0 unless older keys were dropped
      */
     public long firstKey(int sequence) {
         return source.firstKey((int) Checks.index(sequence, source.sequences(), "sequence"));
@@ -82,13 +83,14 @@ public final class KeyValueView {
     /**
      * {@return these keys and values as a shard of longer sequences, whose keys before these are stored elsewhere: key 0 of this view is
      * key {@code firstKey} of every sequence}. So {@link #keys} and {@link #maxKeys} count the keys before, and positions of keys, tensors
-     * of a mask, weights and dropout are relative to the whole sequence. The keys before are neither read nor visible, those after the
-     * shard do not exist: attention over a shard is attention over its part of the keys, to be merged by {@link AttentionSplits} or {@link
-     * AttentionState#merge}. Causal masks, windows and linear biases need {@link Mask#queryOffset} then, since bottom-right alignment would
-     * take the end of the shard for the end of the sequence. Weights and scores have columns for the keys before, and scratch memory too.
+     * of a mask, weights and dropout are relative to the whole sequence. The keys before the shard are neither read nor visible, and the
+     * keys after it do not exist. Attention over a shard is attention over its part of the keys; merge it by {@link AttentionSplits} or
+     * {@link AttentionState#merge}. Causal masks, windows and linear biases need {@link Mask#queryOffset} then, since bottom-right
+     * alignment would take the end of the shard for the end of the sequence. Weights, scores and scratch memory have columns for the keys
+     * before the shard, too.
      *
      * @param firstKey a multiple of {@link AttentionSplits#SPLIT_KEYS}, at most 2^34
-     * @throws IllegalArgumentException if the position is another
+     * @throws IllegalArgumentException if the position is not such a multiple, or above 2^34
      * @throws IllegalStateException if this view is a shard already
      */
     public KeyValueView shard(long firstKey) {
@@ -119,10 +121,10 @@ public final class KeyValueView {
     }
 
     /**
-     * Views a static cache: tensors of a fixed number of tokens. Each sequence has used the first tokens. Elements beyond its length are
-     * never read, and masks are aligned to the lengths. {@link #maxKeys} is {@code maxTokens}, so a mask over keys, or weights, keep their
-     * shape from step to step. The caller owns the memory and may write tokens to it between calls of attention; a new length takes a new
-     * view, which is cheap.
+     * Views a static cache: tensors of a fixed number of tokens. Each sequence has used the first tokens. Elements beyond the length of a
+     * sequence are never read, and masks are aligned to the lengths. {@link #maxKeys} is {@code maxTokens}, so masks over keys and weights
+     * keep their shape from step to step. The caller owns the memory and may write tokens to it between calls of attention; a new length
+     * needs a new view, which is cheap to make.
      *
      * @param key {@code [sequences, keyValueHeads, maxTokens, headDim]}, any strides and element type
      * @param value {@code [sequences, keyValueHeads, maxTokens, valueDim]}
@@ -141,9 +143,10 @@ public final class KeyValueView {
      *
      * @param key {@code [1, keyValueHeads, tokens, headDim]}, any strides and element type
      * @param value {@code [1, keyValueHeads, tokens, valueDim]}
-     * @param sequences which of the tokens are whose
+     * @param sequences the boundaries of the sequences among the tokens
      * @return a view of their memory
-     * @throws IllegalArgumentException if the shapes do not fit, or the sequences have another number of tokens
+     * @throws IllegalArgumentException if the shapes do not fit, or the sequences and the tensors have
+     * different numbers of tokens
      */
     public static KeyValueView packed(Tensor key, Tensor value, PackedSequences sequences) {
         AttentionChecks.requirePacked(sequences, "sequences", key, "key");

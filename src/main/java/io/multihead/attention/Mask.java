@@ -9,13 +9,12 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * The keys that each query may attend to ("sees"), and biases of its scores. Immutable; tensors given to it are shared, not copied, and
- * must stay unchanged while attention runs.
+ * The keys that each query may attend to (that it "sees"), and biases of its scores. Immutable; tensors given to it are shared, not copied, and must
+ * stay unchanged while attention runs.
  *
- * <p>Polarity is in the name: {@link #keep} keeps where the tensor is not zero, {@link #drop} drops there. Masks combine
- * with {@link #and}: a key must pass all of them, and biases add up. A masked key does not exist: nothing in its key or value, not even NaN, reaches
- * the output, and neither does a bias of it. A query that sees no key has output 0, weights 0 and log-sum-exp minus infinity, or the log-sum-exp of
- * its sink.
+ * <p>Polarity is in the name: {@link #keep} keeps where the tensor is not zero, {@link #drop} drops there. Masks combine with {@link #and}: a key
+ * must pass all of them, and biases add up. A masked key does not exist: nothing in its key or value, not even NaN, reaches the output. A bias of it
+ * has no effect. A query that sees no key has output 0, weights 0 and log-sum-exp minus infinity, or the log-sum-exp of its sink.
  *
  * <p><b>Positions.</b> {@link #CAUSAL}, {@link #window} and the linear biases of {@link ScoreOptions} compare the position of a key, its index, with
  * the position of the query. Queries are aligned bottom-right: the last query is at the position of the last key
@@ -30,7 +29,7 @@ import java.util.stream.Stream;
  * query 1, at 3     x x x x . .
  * </pre>
  *
- * <p>A tensor that hides the last keys moves nothing. {@link #queryOffset} gives positions explicitly.
+ * <p>A tensor that hides the last keys does not change positions. {@link #queryOffset} gives positions explicitly.
  *
  * <p>Every tensor of a mask broadcasts, aligned from the right, over {@code (batch, queryHeads, queries, keys)}: three axes are
  * (queryHeads, queries, keys), so a mask of (batch, queries, keys) is given as {@code mask.reshape(batch, 1, queries, keys)}.
@@ -92,7 +91,7 @@ public final class Mask {
     }
 
     /**
-     * {@return a mask for key padding: batch {@code b} has {@code lengths[b]} keys, and the rest of its keys does not exist}. The sequence
+     * {@return a mask for key padding: batch {@code b} has {@code lengths[b]} keys, and the rest of its keys do not exist}. The sequence
      * ends there, and the last query has the position of the last of these keys (see above).
      *
      * @param lengths one per batch, or a single one for all
@@ -120,11 +119,11 @@ public final class Mask {
     }
 
     /**
-     * Returns a mask that hides the keys which are padding, as a boolean {@code key_padding_mask} of PyTorch's
-     * {@code nn.MultiheadAttention}. The keys exist: positions do not move, as they do with {@link #keyLengths}. For a padding
-     * that is added to the scores: {@code Mask.bias(padding.reshape(batch, 1, 1, keys))}.
+     * Returns a mask that hides the keys that are padding, as a boolean {@code key_padding_mask} of PyTorch's {@code
+     * nn.MultiheadAttention}. The keys still exist: unlike {@link #keyLengths}, this mask does not change positions. If a
+     * padding is to be added to the scores, use {@code Mask.bias(padding.reshape(batch, 1, 1, keys))}.
      *
-     * @param padding I8, not zero where a key is padding; {@code [batch, keys]}, or {@code [keys]} for all of the batch
+     * @param padding I8, not zero where a key is padding; {@code [batch, keys]}, or {@code [keys]} for the whole batch
      * @return the mask, which shares the memory
      * @throws IllegalArgumentException if the tensor is not I8 or has other axes
      */
@@ -137,10 +136,10 @@ public final class Mask {
 
     /**
      * {@return a sliding window: a query at position p (see above) sees the keys {@code p - left} to {@code p + right}, both included}. A
-     * model's window of W tokens, the query's own among them, is {@code window(W - 1, 0)}.
+     * model's window of W tokens, which includes the query's own, is {@code window(W - 1, 0)}.
      *
-     * @param left how many keys before its own a query sees, at least 0; all from 2^60 on, such as {@link Long#MAX_VALUE}
-     * @param right how many keys after its own, at least 0; all from 2^60 on, such as {@link Long#MAX_VALUE}
+     * @param left how many keys before its own a query sees, at least 0; 2^60 and above, such as {@link Long#MAX_VALUE}, mean all
+     * @param right how many keys after its own a query sees, at least 0; 2^60 and above, such as {@link Long#MAX_VALUE}, mean all
      * @throws IllegalArgumentException if a side is negative
      */
     public static Mask window(long left, long right) {
@@ -150,11 +149,11 @@ public final class Mask {
     }
 
     /**
-     * Returns a mask that sets the positions of the queries: query {@code i} of batch {@code b} is at position {@code i + offsets[b]},
-     * instead of bottom-right. Alone it hides nothing. {@link #CAUSAL}, {@link #window} and linear biases that are combined with it, in any order,
-     * use these positions, in any tensor, view or cache. The offset of a prompt is the number of tokens before it
-     * ({@code past_sequence_length} of the ONNX operator Attention); 0 is top-left alignment. Key lengths then hide keys, and do not move the
-     * queries. A query may be before the first key, or after the last.
+     * Returns a mask that sets the positions of the queries: query {@code i} of batch {@code b} is at position {@code i + offsets[b]}, instead of
+     * bottom-right. By itself it hides nothing. {@link #CAUSAL}, {@link #window} and linear biases that are combined with it, in any order, use
+     * these positions, in any tensor, view or cache. The offset of a prompt is the number of tokens before it ({@code past_sequence_length} of the
+     * ONNX operator Attention); 0 is top-left alignment. Key lengths then hide keys, and do not move the queries. A query may be before the first
+     * key, or after the last.
      *
      * <pre>
      * CAUSAL.and(queryOffset(1))           window(1, 0).and(queryOffset(0))
@@ -166,8 +165,8 @@ public final class Mask {
      *                                   query 3, at 3     - - x
      * </pre>
      *
-     * <p>A mask has one offset: two that differ are refused when attention runs, and so is {@link #CAUSAL_TOP_LEFT} with an
-     * offset other than 0.
+     * <p>A mask has one offset. Attention refuses two different offsets, and {@link #CAUSAL_TOP_LEFT} with an offset other
+     * than 0.
      *
      * @param offsets position of the first query, one per batch or sequence, or a single one for all; may be negative
      * @return the mask
@@ -190,7 +189,7 @@ public final class Mask {
      *
      * @param kept I8, broadcast over (batch, queryHeads, ceil(queries / blockSize), ceil(keys / blockSize)); not zero keeps
      * @param blockSize queries and keys of one block, a multiple of 32 up to 256 that divides 256
-     * @throws IllegalArgumentException if the tensor is not I8, has more than four axes, or the size is another
+     * @throws IllegalArgumentException if the tensor is not I8, has more than four axes, or the size is not such a multiple
      */
     public static Mask blocks(Tensor kept, int blockSize) {
         if (blockSize < 32 || Integer.bitCount(blockSize) != 1 || blockSize > 256) {
@@ -200,8 +199,8 @@ public final class Mask {
     }
 
     /**
-     * {@return the combination of both masks: a key must pass both, biases add up} Of block-sparse parts, there may be one: attention
-     * fails with two different ones.
+     * {@return the combination of both masks: a key must pass both, biases add up}. A mask may have one block-sparse part: attention
+     * refuses two different ones.
      *
      * @param other another mask
      */
@@ -227,7 +226,7 @@ public final class Mask {
 
     /**
      * {@return whether all sequences of a batch have the same mask: no part has a tensor with a batch axis of several elements, or several
-     * key lengths or query offsets; whether a slice of a batch can be computed with this mask}
+     * key lengths or query offsets}. Then a slice of a batch can be computed with this mask.
      */
     public boolean isSharedByBatch() {
         return parts.stream().allMatch(MaskPart::isSharedByBatch);
@@ -282,9 +281,10 @@ public final class Mask {
     }
 
     /**
-     * Returns how many keys before its own a query sees at most, where queries are the last tokens of their sequences.
+     * Returns the largest number of keys before its own that a query sees, if queries are the last tokens of their sequences.
      *
-     * @return the least of all windows; {@link Long#MAX_VALUE} without one, and where {@link #queryOffset} or {@link #keyLengths} move queries
+     * @return the least of all windows; {@link Long#MAX_VALUE} without a window, and where {@link #queryOffset} or {@link #keyLengths} move
+     * queries
      */
     public long keysBefore() {
         long least = Long.MAX_VALUE;

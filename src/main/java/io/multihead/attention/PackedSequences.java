@@ -5,8 +5,9 @@ import io.multihead.internal.base.Checks;
 import java.util.Arrays;
 
 /**
- * Where sequences of any lengths begin and end that are packed one after another along the token axis of a tensor:
- * {@code cu_seqlens} of FlashAttention. Sequence {@code s} has the tokens {@code start(s)} to {@code end(s) - 1}.
+ * The boundaries of sequences that are packed one after another along the token axis of a tensor: {@code
+ * cu_seqlens} of FlashAttention. Sequences may have any lengths. Sequence {@code s} has the tokens {@code
+ * start(s)} to {@code end(s) - 1}.
  *
  * <p>Immutable and thread-safe.
  */
@@ -78,7 +79,7 @@ public final class PackedSequences {
     }
 
     /**
-     * Returns the position behind the last token of a sequence.
+     * Returns the position after the last token of a sequence.
      *
      * @param sequence from 0
      * @return its position among all tokens

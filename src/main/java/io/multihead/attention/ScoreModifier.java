@@ -1,8 +1,8 @@
 package io.multihead.attention;
 
 /**
- * Changes single scores before the softmax, as the score function of FlexAttention (He et al. 2024). Correct for every
- * formula, and the slow path: one call per score, where masks and the other options work on whole vectors.
+ * Changes single scores before the softmax, as the score function of FlexAttention (He et al. 2024). It allows every formula, but it is
+ * slow: it is called once per score, while masks and the other options work on whole vectors.
  *
  * <p>Called by several threads at once, in any order, for scores that the mask does not hide; it must depend on nothing but its arguments.
  */

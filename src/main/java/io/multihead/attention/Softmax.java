@@ -17,9 +17,9 @@ import org.jspecify.annotations.Nullable;
  * Fused scale, mask and softmax over the last axis: {@code p_j = e^(s_j - m) / sum_k e^(s_k - m)} with {@code s = scale * scores + bias}
  * and {@code m = max s}.
  *
- * <p>Scores have one to four axes, aligned from the right with {@code (batch, heads, queries, keys)}, any strides and element
- * types; arithmetic is f32. Masked scores do not exist, for any content, even NaN; a row without unmasked scores becomes 0, its logarithm
- * and log-sum-exp are minus infinity. The default scale is 1.
+ * <p>Scores have one to four axes, aligned from the right with {@code (batch, heads, queries, keys)}, any strides and element types;
+ * arithmetic is f32. Masked scores do not exist, whatever they contain, even NaN. A row without unmasked scores becomes 0, and its
+ * logarithm and log-sum-exp become minus infinity. The default scale is 1.
  *
  * <p>Thread-safe; same bits for any number of threads; a warm call allocates nothing.
  */
@@ -62,8 +62,8 @@ public final class Softmax {
     }
 
     /**
-     * Computes the gradient of the scores, {@code ds_j = scale p_j (dp_j - sum_k p_k dp_k)}, from the softmax p that {@link #forward}
-     * wrote. An element whose softmax is 0, such as of a masked score, has gradient 0 and adds to no sum, for any {@code dp}. The gradient of a bias
+     * Computes the gradient of the scores, {@code ds_j = scale p_j (dp_j - sum_k p_k dp_k)}, from the softmax p that {@link #forward} wrote. An
+     * element whose softmax is 0, such as of a masked score, has gradient 0 and adds to no sum, whatever its {@code dp} is. The gradient of a bias
      * is this gradient divided by the scale, summed over the axes along which it is broadcast.
      *
      * @param cpu threads and scratch

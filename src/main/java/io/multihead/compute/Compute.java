@@ -12,10 +12,10 @@ import java.util.concurrent.RejectedExecutionException;
 /**
  * Threads and scratch memory for kernels. No other class of the library starts a thread.
  *
- * <p>Results never depend on the number of threads. A Compute may be shared by any number of callers: one that finds its threads busy with
+ * <p>Results never depend on the number of threads. A Compute may be shared by any number of callers. A caller that finds its threads busy with
  * another call computes on its own thread. Scratch memory grows to the size of the largest call, for each concurrent caller, and is reused.
  * {@link #heldBytes} returns its size; {@link #trim} and {@link #close} release it. Packed panels are native memory. A Compute that is not closed
- * ends its threads some seconds after it is garbage, and its native memory is freed some time after that.
+ * ends its threads some seconds after it becomes unreachable, and its native memory is freed some time later.
  *
  * <p>Interrupts neither end a call nor change its result; the caller's interrupt status stays set. {@link #close} ends the threads.
  * Further calls fail with {@link IllegalStateException}.
@@ -60,9 +60,9 @@ public final class Compute implements AutoCloseable {
     /**
      * Computes on the calling thread and on the caller's executor. A call is complete when it returns, for any behavior of the executor: the calling
      * thread runs every task that no other thread has taken. So an executor may reject tasks, drop them, or run them late, twice or in the caller.
-     * Exceptions of {@code execute}, other than {@link RejectedExecutionException}, reach the caller once no helper runs any more.
+     * Exceptions of {@code execute}, other than {@link RejectedExecutionException}, reach the caller when all helpers have ended.
      *
-     * @param executor runs up to {@code parallelism - 1} tasks per call; stays the caller's to shut down
+     * @param executor runs up to {@code parallelism - 1} tasks per call; the caller shuts it down
      * @param parallelism how many threads work on one call, the caller included; 1 to 1024
      * @return a Compute on that executor
      */

@@ -1,4 +1,4 @@
-/** Threads and scratch memory of calls: how many, whose, and for how long. */
+/** Threads and scratch memory of calls: their number, their owner and their lifetime. */
 @NullMarked
 package io.multihead.compute;
 

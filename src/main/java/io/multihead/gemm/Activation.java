@@ -5,7 +5,8 @@ import io.multihead.internal.kernel.ActivationOps;
 import io.multihead.internal.kernel.Silu;
 import org.jspecify.annotations.Nullable;
 
-/** A function of every element: of a product in {@link GemmOptions}, of a feed-forward network between its linear layers. */
+/** A function of every element: of a product in {@link GemmOptions}, or between the linear layers of a feed-forward
+ * network. */
 public enum Activation {
     /** Nothing. */
     NONE(null),
@@ -15,7 +16,8 @@ public enum Activation {
     GELU(ActivationOps::gelu),
     /** GELU by the hyperbolic tangent, as {@code io.multihead.nn.Gelu.tanh()}. */
     GELU_TANH(ActivationOps::geluTanh),
-    /** {@code x / (1 + e^-x)}, also called swish (Elfwing et al. 2017); the gate of SwiGLU. 0 where {@code e^-x} is no normal f32. */
+    /** {@code x / (1 + e^-x)}, also called swish (Elfwing et al. 2017); the gate of SwiGLU. The result is 0 where {@code e^-x} is not
+     * a normal f32. */
     SILU(Silu::apply);
 
     final @Nullable RowFunction function;

@@ -12,9 +12,10 @@ import org.jspecify.annotations.Nullable;
  * Matrix multiplication, {@code C = f(alpha * op(A) * op(B) + beta * C + bias)}, cache-blocked over packed operands (Goto and
  * van de Geijn, "Anatomy of high-performance matrix multiplication", 2008).
  *
- * <p>Shapes: A {@code [..., M, K]}, B {@code [..., K, N]}, C {@code [..., M, N]}, any strides and element types; sums are f32 and C is
- * rounded once. Leading axes are batches; the axes of A and B broadcast to C's. Every element is summed in chains of 256 of K. The sums of
- * chains are added in pairs, and the pairs in ascending order of K: results have the same bits for any number of threads and any batch.
+ * <p>Shapes: A {@code [..., M, K]}, B {@code [..., K, N]}, C {@code [..., M, N]}, with any strides and element types. Sums are f32, and C
+ * is rounded once. Leading axes are batches; the axes of A and B broadcast to C's. Every element is summed in chains of 256 products along
+ * K. The sums of the chains are added in pairs, and the pairs in ascending order of K. Results have the same bits for any number of
+ * threads and any batch.
  *
  * <p>Thread-safe. A warm call allocates nothing but the view of an operand that the options transpose. Sums may overflow to infinity as
  * f32 does; NaN follows IEEE 754.
@@ -44,9 +45,9 @@ public final class Gemm {
     }
 
     /**
-     * Multiplies with weights packed once. With their transpose, as gradients with respect to a layer's inputs are computed, the panels are
-     * widened and packed again, as many at a time as a thread multiplies with: the bits are the bits of a product with
-     * {@link PackedWeights#unpack}, and inputs are not rounded to 8 bits.
+     * Multiplies with packed weights. With their transpose, which gradients with respect to a layer's inputs need, each thread widens the
+     * panels that it multiplies with and packs them again. The result has the same bits as a product with {@link PackedWeights#unpack}, and
+     * inputs are not rounded to 8 bits.
      *
      * @param cpu threads and scratch
      * @param a {@code [..., M, K]}, or {@code [..., K, M]} when transposed
@@ -63,8 +64,8 @@ public final class Gemm {
     }
 
     /**
-     * Multiplies several packed weights, of any formats, with the same A as one parallel loop, such as query, key and value: threads wait for each
-     * other once. The bits are the bits of one call for each.
+     * Multiplies several packed weights, of any formats, with the same A as one parallel loop, for example query, key and value: threads wait for
+     * each other once. The results have the same bits as separate calls.
      *
      * @param cpu threads and scratch
      * @param a {@code [..., M, K]}, or {@code [..., K, M]} where the options transpose it
@@ -88,18 +89,17 @@ public final class Gemm {
     }
 
     /**
-     * Multiplies groups of rows, each with its own weights, as one parallel loop, such as for the layers of experts. A group without rows takes no
-     * time. The bits are the bits of one call for each group.
+     * Multiplies groups of rows, each with its own weights, as one parallel loop, for example for the layers of experts. A group without rows
+     * takes no time. The results have the same bits as one call for each group.
      *
      * @param cpu threads and scratch
      * @param a {@code [M, K]}
-     * @param starts the first row of each group, and where the last one ends: ascending, from 0 to M; longer arrays are read as far as there
-     *     are groups
-     * @param b weights of K inputs for each result of the first group, then for each of the second, and so on
+     * @param starts the first row of each group, and the end of the last one: ascending, from 0 to M; elements after these are not read
+     * @param b weights of K inputs for each result of the first group, then for each result of the second, and so on
      * @param c results, {@code [M, N]} each, written; most often one
-     * @param options of each product, as b; without transposes
-     * @throws IllegalArgumentException if the lists do not fit, starts do not ascend, shapes of a group with rows do not fit, or a C overlaps
-     *     A, a bias or another C; nothing has been written then
+     * @param options of each product, in the order of {@code b}; without transposes
+     * @throws IllegalArgumentException if the lengths of the lists do not fit, starts do not ascend, shapes of a group with rows do not fit,
+     *     or a C overlaps A, a bias or another C; nothing has been written then
      */
     public static void multiplyGroups(
             Compute cpu, Tensor a, int[] starts, List<PackedWeights> b, List<Tensor> c, List<GemmOptions> options) {

@@ -13,11 +13,11 @@ import io.multihead.tensor.Tensor;
 
 /**
  * Late interaction (Khattab and Zaharia 2020, "ColBERT", equation 3): the score of a passage is the sum over the query's tokens of the largest
- * dot product of that token's vector with one of the passage's.
+ * dot product of that token's vector with a vector of the passage.
  *
- * <p>Products are in f32 in chains as of {@link Gemm}, maxima are added up in double, and a score is rounded once. A score has the same bits
- * alone and among any passages, for any number of threads and at every lane width. Thread-safe. A warm call allocates nothing. A product that
- * is NaN makes the scores of its passage NaN.
+ * <p>Products are in f32 in the same chains as in {@link Gemm}, maxima are added up in double, and a score is rounded once. A score has the
+ * same bits alone and among any passages, for any number of threads and at every lane width. Thread-safe. A warm call allocates nothing. A
+ * product that is NaN makes the scores of its passage NaN.
  */
 public final class MaxSim {
     /** Elements of a query's vectors, which each thread packs: 16 MiB. */
@@ -53,8 +53,8 @@ public final class MaxSim {
      * @param cpu threads and scratch
      * @param query {@code [query tokens, dim]}, any strides and floating type; at most 2^22 elements
      * @param tokens {@code [tokens, dim]}, the vectors of all passages one after another, any strides and floating type
-     * @param offsets for each passage the index of its first token, and at the end the number of all tokens; at least one token each. Read
-     *     during the call only
+     * @param offsets for each passage the index of its first token, and at the end the number of all tokens; a passage has at least one
+     *     token. Read only during the call
      * @param scores {@code [passages]}, any floating type, written
      * @throws IllegalArgumentException if shapes or offsets do not fit, or memory overlaps; nothing has been written then
      */

@@ -21,23 +21,23 @@ import java.nio.file.Path;
 import java.util.Arrays;
 
 /**
- * A right operand that is packed once for many multiplications: a copy of the weights as panels in native memory, in one of the
- * formats of {@link WeightFormat}, columns rounded up to a multiple of 32. An arena of the caller may own the memory; close it when no multiplication
- * uses the weights any more. Otherwise the garbage collector frees it, and the JVM's limit of direct memory applies
- * ({@code -XX:MaxDirectMemorySize}, else {@code -Xmx}).
+ * A right operand that is packed once for many multiplications: a copy of the weights as panels in native memory, in one of the formats of {@link
+ * WeightFormat}, columns rounded up to a multiple of 32. An arena of the caller may own the memory; close it after the last multiplication with the
+ * weights. Otherwise the garbage collector frees the memory, and the JVM's limit of direct memory applies ({@code -XX:MaxDirectMemorySize}, else
+ * {@code -Xmx}).
  *
- * <p>Which axis comes first is in the name of the method that packs: {@code ofInputRows} takes {@code [inputs, outputs]}, the right operand
- * of a product, and {@code ofOutputRows} {@code [outputs, inputs]}, as PyTorch, safetensors and GGUF store weights.
+ * <p>The name of the packing method tells the order of the axes: {@code ofInputRows} takes {@code [inputs, outputs]}, the right operand of a
+ * product, and {@code ofOutputRows} {@code [outputs, inputs]}, as PyTorch, safetensors and GGUF store weights.
  *
- * <p>Packed weights can be written to a file and mapped again: then a process starts without packing, and all processes that map
- * the file share its memory. The layout is the same for all processors and vector widths of little-endian machines; a later version
- * of the library may use another, and then refuses the file.
+ * <p>Packed weights can be written to a file and mapped again: then a process starts without packing, and all processes that map the
+ * file share its memory. The layout is the same for all processors and vector widths of little-endian machines; a later version of the
+ * library may use another layout, and then refuses the file.
  *
- * <p>Immutable, thread-safe, and independent of the tensor that it was made from. Multiplying with it gives the same bits as
- * multiplying with the tensor, rounded to the format first where that is narrower. A product with quantized blocks sums {@code q * a} of
- * the inputs that share a scale in f32, multiplies each such sum by its scale, and adds these in ascending order
- * ({@link io.multihead.reference.Tolerance#blocks} has the bound): the same bits for any rows, threads and lane width. Where a row of A
- * has an infinity or NaN, or elements whose sum times 128 is not finite, results of that row may be NaN.
+ * <p>Immutable, thread-safe, and independent of the tensor that it was made from. A product with it has the same bits as a product with
+ * the tensor, which is first rounded to the format if the format is narrower. A product with quantized blocks sums {@code q * a} in f32
+ * over the inputs that share a scale, multiplies each sum by its scale, and adds the results in ascending order ({@link
+ * io.multihead.reference.Tolerance#blocks} has the bound). The bits are the same for any number of rows and threads and any lane width.
+ * Where a row of A has an infinity or NaN, or elements whose sum times 128 is not finite, results of that row may be NaN.
  */
 public final class PackedWeights {
     private static final String OUTPUT_ROWS = "[outputs, inputs]";
@@ -90,15 +90,15 @@ public final class PackedWeights {
 
     /**
      * Packs a matrix whose rows are inputs, in a format, into memory of an arena, which the JVM's flags do not limit. Each element is
-     * rounded to the nearest of the format, ties to even; one of f64 to f32 first. Nothing is lost where the matrix has the format's type.
-     * The weights must not be used once the arena is closed.
+     * rounded to the nearest value of the format, ties to even; an f64 element is rounded to f32 first. Nothing is lost if the matrix has
+     * the format's type. The weights must not be used once the arena is closed.
      *
      * @param arena allocates native memory; a shared one if several threads are to multiply
      * @param matrix {@code [inputs, outputs]}, any element type and strides
      * @param format how elements are stored; blocks are rounded by {@link BlockTensor#quantize}
      * @return the packed copy
      * @throws IllegalArgumentException if the matrix has not two axes, 512 of its rows have more than 2^31 elements, it has more than 2^40
-     *     rows or no whole number of blocks of them, or the format cannot hold an element: F16 and blocks hold only finite elements
+     *     rows, its rows are not a whole number of blocks, or the format cannot hold an element: F16 and blocks hold only finite elements
      * @throws OutOfMemoryError if the system has too little memory
      */
     public static PackedWeights ofInputRows(Arena arena, Tensor matrix, WeightFormat format) {
@@ -122,8 +122,8 @@ public final class PackedWeights {
     }
 
     /**
-     * Packs a matrix whose rows are outputs, as the weights of PyTorch's linear layers and of files are: the weights of
-     * {@link #ofInputRows(Tensor) ofInputRows(matrix.permute(1, 0))}.
+     * Packs a matrix whose rows are outputs, as in the weights of PyTorch's linear layers and of files. The result is
+     * the same as {@link #ofInputRows(Tensor) ofInputRows(matrix.permute(1, 0))}.
      *
      * @param matrix {@code [outputs, inputs]}, any element type and strides
      * @return the packed copy
@@ -253,15 +253,15 @@ public final class PackedWeights {
     }
 
     /**
-     * Returns these weights for products that round their inputs to 8 bits, as llama.cpp's do. One row by 8192 outputs
-     * takes four fifths of the time; small matrices gain less, since rounding a row takes as long as some 64 outputs.
+     * Returns these weights for products that round their inputs to 8 bits, as llama.cpp's do. A product of one row and 8192 outputs takes
+     * four fifths of the time. Small matrices gain less, since rounding a row takes as long as about 64 outputs.
      *
-     * <p>Of each 32 elements of a row of A the largest magnitude becomes 127, others the nearest integer, ties to even: each is off by up to
-     * 1/254 of the largest, and of random numbers a product by half a percent of its spread. Products of integers are exact, so results have
-     * the same bits for any rows, threads and lane width ({@link io.multihead.reference.Tolerance#roundedBlocks} has the bound of the result's
-     * error).
+     * <p>In each group of 32 elements of a row of A, the largest magnitude becomes 127, and the others become the nearest integer, ties to
+     * even. The error of each element is at most 1/254 of the largest. For random numbers, the error of a product is half a percent of its
+     * standard deviation. Products of integers are exact, so results have the same bits for any number of rows and threads and any lane
+     * width ({@link io.multihead.reference.Tolerance#roundedBlocks} has the bound of the result's error).
      *
-     * @return weights that share this memory; {@link #write} writes these panels, and not that inputs are rounded
+     * @return weights that share this memory; {@link #write} writes these panels, but not the rounding of inputs
      * @throws IllegalArgumentException unless {@link WeightFormat#allowsEightBitInputs}
      */
     public PackedWeights withEightBitInputs() {
@@ -276,7 +276,7 @@ public final class PackedWeights {
      *
      * @param arena allocates native memory; a shared one if several threads are to multiply
      * @param outputs numbers of columns, in the order wanted
-     * @return weights of the same format, which round inputs as these do
+     * @return weights of the same format and with the same rounding of inputs
      * @throws IllegalArgumentException if there is no such column
      */
     public PackedWeights selectOutputs(Arena arena, int... outputs) {
@@ -286,13 +286,14 @@ public final class PackedWeights {
     }
 
     /**
-     * Returns weights of some inputs alone: copies of their rows in the stored format. Inputs of one block share scales, so that they stay
+     * Returns weights of some inputs alone: copies of their rows in the stored format. Inputs of one block share scales, so they must stay
      * together.
      *
      * @param arena allocates native memory; a shared one if several threads are to multiply
      * @param inputs numbers of rows, in the order wanted
-     * @return weights of the same format, which round inputs as these do
-     * @throws IllegalArgumentException if there is no such row, or rows are no whole blocks ({@link WeightFormat#areWholeBlocks})
+     * @return weights of the same format and with the same rounding of inputs
+     * @throws IllegalArgumentException if there is no such row, or rows are not whole blocks ({@link
+     *     WeightFormat#areWholeBlocks})
      */
     public PackedWeights selectInputs(Arena arena, int... inputs) {
         Checks.notNull(arena, "arena");
@@ -310,7 +311,7 @@ public final class PackedWeights {
     }
 
     /**
-     * Returns the elements, which f32 holds without loss. Elements of Q4_1, Q5_1, Q4_K and Q5_K are rounded once, as by {@link
+     * Returns the elements, which f32 holds without loss. Elements of Q4_1, Q5_1, Q4_K and Q5_K are rounded once, as in {@link
      * BlockTensor#dequantize}.
      *
      * @param arena owns the copy
@@ -338,7 +339,8 @@ public final class PackedWeights {
     /**
      * Maps a file that {@link #write} wrote. Nothing is packed or copied: pages of the file are read when they are first multiplied
      * with, and shared by all processes that map it. The file must not be changed in place while it is mapped; {@link #write}
-     * replaces it. A file of another file system than the default, such as an archive's, is read into native memory instead.
+     * replaces it. A file on a file system other than the default one, such as inside an archive, is read into native memory
+     * instead.
      *
      * @param arena owns the mapping or the memory; a shared or automatic one if several threads are to multiply
      * @param file the file

@@ -6,15 +6,16 @@ import io.multihead.tensor.BlockType;
 import io.multihead.tensor.DType;
 
 /**
- * How {@link PackedWeights} store elements. One row of a product reads every weight once, so it takes as long as their bytes are read:
+ * How {@link PackedWeights} store elements. One row of a product reads every weight once, so its time is the time to read their bytes:
  * half as many in bf16.
  */
 public enum WeightFormat {
     /** 4 bytes: every element unchanged, f64 rounded. */
     F32(0),
-    /** 2 bytes. Products have the bits of those with the widened elements. */
+    /** 2 bytes. Products have the same bits as products with the widened elements. */
     BF16(1),
-    /** 2 bytes, finite elements alone. Products have the bits of those with the widened elements. */
+    /** 2 bytes, only finite elements. Products have the same bits as products with the widened
+     * elements. */
     F16(2),
     /** Blocks of ggml: int8 with an f16 scale for each 32 inputs; 34 bytes for 32 elements. */
     Q8_0(3),
@@ -75,8 +76,8 @@ public enum WeightFormat {
     }
 
     /**
-     * {@return whether products may round their inputs to 8 bits ({@link PackedWeights#withEightBitInputs}): formats of 4 bits alone, since
-     * others are read at the speed of memory without it; true for Q4_0, Q4_1 and Q4_K}
+     * {@return whether products may round their inputs to 8 bits ({@link PackedWeights#withEightBitInputs}): only formats of 4 bits, since
+     * products with the other formats reach the speed of memory without rounding; true for Q4_0, Q4_1 and Q4_K}
      */
     public boolean allowsEightBitInputs() {
         return this == Q4_0 || this == Q4_1 || this == Q4_K;
@@ -91,7 +92,8 @@ public enum WeightFormat {
     }
 
     /**
-     * Returns whether inputs are whole blocks in any order, the inputs of each in ascending order.
+     * Returns whether inputs form whole blocks. The blocks may be in any order; the inputs of a
+     * block must be in ascending order.
      *
      * @param inputs numbers of inputs
      * @return true for any inputs, if the format has no blocks

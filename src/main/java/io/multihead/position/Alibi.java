@@ -13,11 +13,12 @@ public final class Alibi {
 
     /**
      * The slopes of the paper's section 3: {@code 2^(-8 (h + 1) / heads)} for a power of two. For other numbers, as in the
-     * authors' code: the slopes of the next smaller power of two, then every other one, from the first, of the next larger.
+     * authors' code: the slopes for the next smaller power of two, then every second slope, from the first, for the next
+     * larger power of two.
      *
      * @param heads number of query heads, 1 to 2^20
      * @return one slope per head, each the f32 nearest to the exact one, as a new array
-     * @throws IllegalArgumentException if the number is another
+     * @throws IllegalArgumentException if the number is out of range
      */
     public static float[] slopes(int heads) {
         if (Checks.atLeast(heads, 1, "heads") > MOST_HEADS) {

@@ -14,26 +14,26 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Rotary position embedding (Su et al. 2021, section 3): pairs of elements of a query or key are rotated by angles proportional to the
- * token's position, so that scores depend on the difference of positions alone. Angles come from the frequencies of a {@link Config}, or
+ * token's position, so that scores depend only on the difference of positions. Angles come from the frequencies of a {@link Config}, or
  * cosines and sines from tables ({@link #ofTables}); {@link #withSections} has a token's pairs follow several streams of positions.
  *
- * <p><b>Positions</b> are an array, row-major: {@code [tokens]}, shared by all sequences; {@code [batch, tokens]}, for each
- * sequence its own; or {@code [streams, batch, tokens]} with sections. The length says which.
+ * <p><b>Positions</b> are an array, row-major: {@code [tokens]}, shared by all sequences; {@code [batch, tokens]}, separate for each
+ * sequence; or {@code [streams, batch, tokens]} with sections. The length of the array decides which.
  *
- * <p>Tensors are {@code [batch, heads, tokens, headDim]} of any strides and floating element types. Angles are computed in
- * f64 from the integer position, cosine and sine are rounded to f32 once, and the rotation is done in f32; the error is
- * within {@code io.multihead.reference.Tolerance.rope}. A token at position 0 is copied bit by bit, unless there are tables, the
- * scaling has an attention factor or the element types differ; elements beyond the rotated dims always are, between equal types.
+ * <p>Tensors are {@code [batch, heads, tokens, headDim]} of any strides and floating element types. Angles are computed in f64 from
+ * the integer position, cosine and sine are rounded to f32 once, and the rotation is done in f32; the error is within {@code
+ * io.multihead.reference.Tolerance.rope}. A token at position 0 is copied bit by bit, unless there are tables, the scaling has an
+ * attention factor or the element types differ. Elements beyond the rotated dims are always copied bit by bit between equal types.
  *
  * <p>The output may be the input itself, or another view of exactly the same elements; it may not overlap it otherwise.
  *
- * <p>Immutable and thread-safe; same bits for any number of threads, layout and vector width. Cosines and sines of the
- * positions that were used are kept, up to 64 MiB (131,072 positions of 128 rotated dims, half as many with interleaved pairs); those
- * beyond are computed at every call. Tables are copied. A call whose positions were used before allocates nothing; beyond, sines of large
- * angles make some objects (1 KB a row at position 600,000 of 32 dims).
+ * <p>Immutable and thread-safe; same bits for any number of threads, layout and vector width. Cosines and sines of the positions that
+ * were used are kept, up to 64 MiB (131,072 positions of 128 rotated dims, half as many with interleaved pairs); further positions are
+ * computed at every call. Tables are copied. A call whose positions were used before allocates nothing; beyond, sines of large angles
+ * make some objects (1 KB a row at position 600,000 of 32 dims).
  */
 public final class Rope {
-    /** Which elements of a row form a pair. */
+    /** The elements of a row that form a pair. */
     public enum Pairing {
         /** {@code (i, i + rotaryDims / 2)}: GPT-NeoX, and Llama as stored for Hugging Face. */
         HALF_SPLIT,
@@ -54,6 +54,7 @@ public final class Rope {
          * Checks the parts.
          *
          * @throws IllegalArgumentException if {@code rotaryDims} is odd or out of range, or theta is
+         *     out of range
          */
         public Config {
             if (rotaryDims < 2 || rotaryDims > 1 << 16 || rotaryDims % 2 != 0) {
@@ -134,7 +135,8 @@ public final class Rope {
     }
 
     /**
-     * {@return the embedding of a configuration}. Make one and share it: its table of angles serves all layers and threads.
+     * {@return the embedding of a configuration}. Make one object and share it: its table of angles serves all layers and
+     * threads.
      *
      * @param config of the embedding
      * @throws IllegalArgumentException if the scaling has frequencies or factors for another number of pairs
@@ -154,7 +156,7 @@ public final class Rope {
      * them with {@code position_ids}: {@code cos_cache} and {@code sin_cache}. Without position ids, see {@link TokenAngles}.
      *
      * <p>Both tables are copied, rounded to f32, in {@code 4 * rotaryDims} bytes per position, twice as many for interleaved
-     * pairs; the tensors stay the caller's and are no longer needed.
+     * pairs; the tensors remain owned by the caller and are not used after the call.
      *
      * @param cos cosines {@code [positions, rotaryDims / 2]}, floating, any strides
      * @param sin sines, the same shape
@@ -174,7 +176,7 @@ public final class Rope {
      * {@return this embedding with pairs that follow several streams of positions}. It shares the angles.
      *
      * @param newSections which pairs follow which stream
-     * @throws IllegalArgumentException unless there are as many pairs as are rotated
+     * @throws IllegalArgumentException unless the number of pairs equals the number of rotated pairs
      */
     public Rope withSections(RopeSections newSections) {
         if (Checks.notNull(newSections, "sections").count() != rotaryDims() / 2) {
@@ -186,7 +188,8 @@ public final class Rope {
         return new Rope(config, angles.withStreams(newSections.pairs()), description, newSections);
     }
 
-    /** {@return whether the embedding was made of frequencies; false for one made of tables} */
+    /** {@return whether the embedding was made of frequencies; false for an embedding made of
+     * tables} */
     public boolean hasConfig() {
         return config != null;
     }
@@ -218,7 +221,7 @@ public final class Rope {
     }
 
     /**
-     * Returns how many positions there are: the rows of tables, or 2^53.
+     * Returns the number of positions: the rows of the tables, or 2^53.
      *
      * @return the number; positions are below it
      */
@@ -270,13 +273,14 @@ public final class Rope {
     }
 
     /**
-     * Rotates one row in place, on the caller's thread: for engines whose tokens are {@code float[]}, and for a cache that
-     * rotates keys as it takes them in. Same bits as the other ways; allocates nothing at a position that was used before.
+     * Rotates one row in place, on the caller's thread: for engines whose tokens are {@code float[]}, and for caches that
+     * rotate keys when they append them. The result has the same bits as the other methods. A call allocates nothing at a
+     * position that was used before.
      *
      * @param row holds at least {@code rotaryDims} floats from {@code at} on
      * @param at where the row of one head starts
      * @param position from 0, in all streams
-     * @throws IllegalArgumentException if the row ends too early, or the position is negative or beyond {@link #positions};
+     * @throws IllegalArgumentException if the row is too short, or the position is negative or beyond {@link #positions};
      *     nothing has been written then
      */
     public void apply(float[] row, int at, long position) {
@@ -293,7 +297,7 @@ public final class Rope {
      * @param row holds at least {@code rotaryDims} floats from {@code at} on
      * @param at where the row of one head starts
      * @param positions one per stream, or a single one for all, from 0
-     * @throws IllegalArgumentException if the row ends too early, or a position is missing, negative or beyond
+     * @throws IllegalArgumentException if the row is too short, or a position is missing, negative or beyond
      *     {@link #positions}; nothing has been written then
      */
     public void apply(float[] row, int at, long[] positions) {
@@ -305,7 +309,7 @@ public final class Rope {
 
     /**
      * Rotates by the negative angle: the gradient of {@link #apply(Compute, Tensor, Tensor, long)}, and its inverse. With an
-     * attention factor it stays the gradient, and undoes the rotation up to the factor's square.
+     * attention factor it is still the gradient, and the inverse up to the factor's square.
      *
      * @param cpu threads and scratch
      * @param x {@code [batch, heads, tokens, headDim]}, floating: the gradient of the rotated tensor, or that tensor
@@ -322,7 +326,7 @@ public final class Rope {
 
     /**
      * Rotates by the negative angle: the gradient of {@link #apply(Compute, Tensor, Tensor, long[])}, and its inverse. With
-     * an attention factor it stays the gradient, and undoes the rotation up to the factor's square.
+     * an attention factor it is still the gradient, and the inverse up to the factor's square.
      *
      * @param cpu threads and scratch
      * @param x {@code [batch, heads, tokens, headDim]}, floating: the gradient of the rotated tensor, or that tensor

@@ -7,14 +7,15 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Reads the dictionary that names the rotary embedding of a model in Hugging Face's {@code config.json}: {@code rope_scaling}, or {@code
- * rope_parameters} as transformers 5 writes it. It holds the settings of positions outside of the dictionary. Immutable and thread-safe.
+ * rope_parameters} as transformers 5 writes it. The reader holds the settings of positions outside of the dictionary. Immutable and
+ * thread-safe.
  *
- * <p>The types {@code default}, {@code linear}, {@code yarn}, {@code longrope} (and its old name {@code su}), {@code llama3} and
- * {@code proportional} are read, with the meaning that transformers gives to each key; <a
- * href="https://github.com/huggingface/transformers/blob/main/src/transformers/modeling_rope_utils.py">modeling_rope_utils.py</a> is
- * their definition. {@code docs/positions.md} has a table of them. An unknown key is an error that names it, unless its value is null, because
- * ignoring it could change a frequency. So is {@code dynamic}, whose frequencies depend on the current length and
- * do not fit the keys that a cache has already rotated.
+ * <p>The types {@code default}, {@code linear}, {@code yarn}, {@code longrope} (and its old name {@code su}), {@code llama3} and {@code
+ * proportional} are read. Each key has the meaning that transformers gives to it; <a
+ * href="https://github.com/huggingface/transformers/blob/main/src/transformers/modeling_rope_utils.py">modeling_rope_utils.py</a> is their
+ * definition. {@code docs/positions.md} has a table of them. An unknown key is an error that names it, unless its value is null, because
+ * ignoring it could change a frequency. The type {@code dynamic} is an error, too: its frequencies depend on the current length and do not
+ * fit the keys that a cache has already rotated.
  *
  * <p>A file with one dictionary per type of layer, as Gemma's {@code rope_parameters}, takes one call for each dictionary.
  */
@@ -84,10 +85,10 @@ public final class RopeConfigReader {
     }
 
     /**
-     * This reader for sequences that stay shorter than the model allows. It decides between the short and the long factors of
-     * {@code longrope} and nothing else; see {@link RopeScaling.LongRope}.
+     * This reader for sequences that stay shorter than the model allows. It only decides between the short and the long
+     * factors of {@code longrope}; see {@link RopeScaling.LongRope}.
      *
-     * @param newContext tokens that sequences may come to, at least 1; {@code maxPositions} unless this is set
+     * @param newContext the largest number of tokens of a sequence, at least 1; {@code maxPositions} unless this is set
      * @return the changed reader
      * @throws IllegalArgumentException if it is out of its range
      */

@@ -5,8 +5,9 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * How a rotary embedding is stretched beyond the context it was trained with. All are immutable and thread-safe; pairs are
- * counted from 0, the fastest, and without scaling pair {@code i} turns by {@code theta^(-2 i / rotaryDims)} per position.
+ * How a rotary embedding is stretched beyond the context it was trained with. All implementations are immutable and
+ * thread-safe. Pairs are counted from 0, the fastest. Without scaling, pair {@code i} turns by {@code theta^(-2 i /
+ * rotaryDims)} per position.
  */
 public sealed interface RopeScaling {
     /** No scaling. */
@@ -38,7 +39,8 @@ public sealed interface RopeScaling {
     }
 
     /**
-     * Position interpolation (Chen et al. 2023): positions, and so angles, are divided by the factor.
+     * Position interpolation (Chen et al. 2023): positions, and therefore angles, are divided by the
+     * factor.
      *
      * @param factor at least 1
      */
@@ -60,7 +62,8 @@ public sealed interface RopeScaling {
 
     /**
      * NTK-aware (Peng et al. 2023, section 3.1): the base becomes {@code theta * factor^(d / (d - 2))} with {@code d =
-     * rotaryDims}, so that the fastest pair keeps its frequency and the slowest one's is divided by the factor.
+     * rotaryDims}, so that the fastest pair keeps its frequency and the frequency of the slowest pair is divided by
+     * the factor.
      *
      * @param factor at least 1
      */
@@ -86,7 +89,7 @@ public sealed interface RopeScaling {
     /**
      * YaRN (Peng et al. 2023, section 3): pairs that turn at least {@code betaFast} times within the original context keep their frequency.
      * The frequency of pairs that turn at most {@code betaSlow} times is divided by the factor, and pairs in between are blended. The ramp
-     * is the ramp of the published models: linear in the pair's index (the paper's own formula is linear in the number of turns).
+     * is the same as in the published models: linear in the pair's index (the paper's own formula is linear in the number of turns).
      *
      * @param factor at least 1
      * @param originalContext tokens that the model was trained with, at least 1
@@ -116,7 +119,7 @@ public sealed interface RopeScaling {
         }
 
         /**
-         * With a ramp whose ends are rounded.
+         * Makes a scaling with a ramp whose ends are rounded.
          *
          * @param factor at least 1
          * @param originalContext tokens that the model was trained with, at least 1
@@ -144,7 +147,7 @@ public sealed interface RopeScaling {
         /**
          * Returns {@code 0.1 mscale ln(factor) + 1}, YaRN's factor of queries and keys (section 3.4, with mscale 1). A model with {@code
          * mscale} and {@code mscale_all_dim} has the attention factor {@code magnitude(factor, mscale) / magnitude(factor, mscaleAllDim)};
-         * DeepSeek's models multiply the scale of their scores by the square of {@code magnitude(factor, mscaleAllDim)} besides.
+         * DeepSeek's models multiply the scale of their scores by the square of {@code magnitude(factor, mscaleAllDim)}, too.
          *
          * @param factor at least 1
          * @param mscale a finite number of at least 0
@@ -214,8 +217,9 @@ public sealed interface RopeScaling {
 
     /**
      * Llama 3.1's (Llama Team 2024, and the models' published code): pairs with wavelengths below {@code originalContext /
-     * highFrequencyFactor} keep their frequency, those above {@code originalContext / lowFrequencyFactor} have it divided
-     * by the factor, and those between are blended, linearly in {@code originalContext / wavelength}.
+     * highFrequencyFactor} keep their frequency, the frequencies of pairs with wavelengths above {@code originalContext /
+     * lowFrequencyFactor} are divided by the factor, and the frequencies in between are blended, linearly in {@code
+     * originalContext / wavelength}.
      *
      * @param factor at least 1; the models have 8 or 32
      * @param lowFrequencyFactor greater than 0; the models have 1
@@ -248,13 +252,13 @@ public sealed interface RopeScaling {
     /**
      * LongRoPE (Ding et al. 2024): the frequency of each pair is divided by its own factor. There are two lists, for sequences within and
      * beyond the original context, as Phi-3 and Hugging Face's {@code longrope} have them. An embedding has one of these lists, because
-     * keys rotated by one list do not fit queries rotated by the other. So choose the list before the first token, by the most tokens of a
-     * sequence. The paper's unscaled initial tokens are not among the published models' and not here.
+     * keys rotated by one list do not fit queries rotated by the other. Choose the list before the first token, by the largest number of
+     * tokens of a sequence. The paper's unscaled initial tokens are not used by the published models and are not implemented here.
      *
      * @param shortFactors one per pair, greater than 0: for a context of at most {@code originalContext}
-     * @param longFactors one per pair, greater than 0: for a longer one
+     * @param longFactors one per pair, greater than 0: for a longer context
      * @param originalContext tokens that the model was trained with, at least 1
-     * @param context the most tokens of a sequence, at least 1
+     * @param context the largest number of tokens of a sequence, at least 1
      * @param attentionFactor the factor of cosine and sine, greater than 0
      */
     record LongRope(
@@ -267,7 +271,8 @@ public sealed interface RopeScaling {
         /**
          * Checks the numbers.
          *
-         * @throws IllegalArgumentException if one is out of its range, or the lists differ in length
+         * @throws IllegalArgumentException if a number is out of its range, or the lists differ in
+         *     length
          */
         public LongRope {
             shortFactors = positive(shortFactors, "shortFactors");
@@ -284,14 +289,14 @@ public sealed interface RopeScaling {
         }
 
         /**
-         * Returns the published models' scaling: attention factor {@code sqrt(1 + ln(s) / ln(originalContext))} with
-         * {@code s = context / originalContext}, 1 if that is at most 1 (Abdin et al. 2024, Phi-3).
+         * Returns the published models' scaling: attention factor {@code sqrt(1 + ln(s) / ln(originalContext))} with {@code s =
+         * context / originalContext}, 1 if {@code s} is at most 1 (Abdin et al. 2024, Phi-3).
          *
          * @param shortFactors one per pair, greater than 0
          * @param longFactors one per pair, greater than 0
          * @param originalContext {@code original_max_position_embeddings} of the model, at least 2
-         * @param context {@code max_position_embeddings} of the model: with more than {@code originalContext}, the long factors
-         *     are used, unless {@link #withContext} names fewer tokens
+         * @param context {@code max_position_embeddings} of the model: if it is more than {@code originalContext}, the long
+         *     factors are used, unless {@link #withContext} sets fewer tokens
          * @return the scaling
          * @throws IllegalArgumentException if a number is out of its range, or the lists differ in length
          */
@@ -307,7 +312,7 @@ public sealed interface RopeScaling {
         /**
          * {@return this scaling for sequences of another length; the attention factor stays}
          *
-         * @param newContext tokens that sequences may come to
+         * @param newContext the largest number of tokens of a sequence
          */
         public LongRope withContext(long newContext) {
             return new LongRope(shortFactors, longFactors, originalContext, newContext, attentionFactor);
@@ -372,10 +377,10 @@ public sealed interface RopeScaling {
     }
 
     /**
-     * Proportional: of all pairs, {@code fraction} rotate, from the fastest on, with the frequencies of the whole
-     * {@code rotaryDims} divided by a factor; the others have frequency 0, and are multiplied by cosine 1 and sine 0. With half-split
-     * pairs and {@code rotaryDims = headDim} that is Hugging Face's {@code proportional}, where element {@code i} is paired with
-     * {@code i + headDim / 2}; fewer {@code rotaryDims} would pair others.
+     * Proportional: the fastest {@code fraction} of all pairs rotates, with the frequencies of the whole {@code rotaryDims} divided
+     * by a factor. The other pairs have frequency 0, and are multiplied by cosine 1 and sine 0. With half-split pairs and {@code
+     * rotaryDims = headDim} this is Hugging Face's {@code proportional}, where element {@code i} is paired with {@code i + headDim /
+     * 2}; with fewer {@code rotaryDims}, the pairs would be different.
      *
      * @param fraction {@code partial_rotary_factor}, 0 to 1; {@code fraction * rotaryDims / 2} is rounded down to whole pairs
      * @param factor at least 1

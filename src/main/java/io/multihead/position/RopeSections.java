@@ -4,9 +4,9 @@ import io.multihead.internal.base.Checks;
 import java.util.Arrays;
 
 /**
- * Which pairs of a row follow which of several streams of positions: multimodal rotary embedding, M-RoPE (Wang et al. 2024,
- * "Qwen2-VL", section 2.1), whose tokens have a position in time, one in height and one in width. A token of text has the same
- * position in all streams, and its rotation is the rotation of {@link Rope} without sections.
+ * Assigns the pairs of a row to several streams of positions: multimodal rotary embedding, M-RoPE (Wang et al. 2024,
+ * "Qwen2-VL", section 2.1), whose tokens have a position in time, a position in height and a position in width. A token of
+ * text has the same position in all streams, and its rotation is the rotation of {@link Rope} without sections.
  *
  * <p>Immutable and thread-safe.
  */
@@ -102,8 +102,8 @@ public final class RopeSections {
     }
 
     /**
-     * {@return the factory method and its sizes, as session files name them: {@code consecutive[16, 24, 24]}; a text that stays the same in
-     * all versions of the library}
+     * {@return the factory method and its sizes, as session files name them: {@code consecutive[16, 24, 24]}. The text is the same in all
+     * versions of the library.}
      */
     @Override
     public String toString() {

@@ -15,8 +15,8 @@ import io.multihead.tensor.Tensor;
  * Sinusoidal position encodings (Vaswani et al. 2017, "Attention is all you need", section 3.5): {@code p[t, 2i] = sin(t / 10000^(2i /
  * dim))} and {@code p[t, 2i + 1] = cos(t / 10000^(2i / dim))}. An odd {@code dim} ends with a sine.
  *
- * <p>Angles, sines and cosines are computed in {@code double} by {@link StrictMath}: the same bits on every machine; they pass
- * through f32. The same bits for any number of threads. Stateless and thread-safe; tensors stay the caller's.
+ * <p>Angles, sines and cosines are computed in {@code double} by {@link StrictMath}, with the same bits on every machine, and rounded
+ * to f32. Results have the same bits for any number of threads. Stateless and thread-safe. The caller owns the tensors.
  */
 public final class SinusoidalPositions {
     /** As many positions as a double holds exactly, as {@link Rope} has. */
@@ -44,7 +44,8 @@ public final class SinusoidalPositions {
      * Adds the encodings.
      *
      * @param cpu threads and scratch
-     * @param to {@code [..., tokens, dim]}, any floating type and strides; added to, rounding to f32 and to its element type
+     * @param to {@code [..., tokens, dim]}, any floating type and strides; the encodings are added to it, with rounding to
+     *     f32 and to its element type
      * @param offset position of the first token, at least 0; all positions are below 2^53
      * @throws IllegalArgumentException if the tensor or the offset does not fit; nothing has been written then
      */

@@ -14,10 +14,10 @@ import io.multihead.tensor.Tensor;
 
 /**
  * Cosines and sines for the tokens of one call, rather than for positions: the ONNX operator RotaryEmbedding (opset 23) without {@code
- * position_ids}, and models that compute both once per step for all layers. Where angles belong to positions, {@link Rope} has them.
+ * position_ids}, and models that compute both once per step for all layers. If angles belong to positions, use {@link Rope}.
  *
- * <p>Both tensors are {@code [batch, tokens, rotaryDims / 2]}, or {@code [tokens, rotaryDims / 2]} for all sequences alike, of any strides
- * and floating element types, and pass through f32. The caller owns them, and each call reads them, so one object serves every step whose
+ * <p>Both tensors are {@code [batch, tokens, rotaryDims / 2]}, or {@code [tokens, rotaryDims / 2]} for all sequences, of any strides and
+ * floating element types, and pass through f32. The caller owns them, and each call reads them, so one object serves every step whose
  * cosines are written to the same memory. As in {@link Rope}, elements beyond {@code rotaryDims} are copied, bit by bit between equal
  * types.
  *
@@ -32,7 +32,7 @@ public final class TokenAngles {
     }
 
     /**
-     * {@return the angles that are in two tensors whenever a call reads them}
+     * {@return the angles that are in two tensors at the time of each call}
      *
      * @param cos cosines, times an attention factor where the model has one
      * @param sin sines, the same shape

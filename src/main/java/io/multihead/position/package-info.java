@@ -1,4 +1,5 @@
-/** Where tokens stand: rotary position embedding, sinusoids, and the slopes of attention with linear biases. */
+/** Positions of tokens: rotary position embedding, sinusoids, and the slopes of attention with linear
+ * biases. */
 @NullMarked
 package io.multihead.position;
 

@@ -6,11 +6,11 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * A row-major view of quantized weights in a {@link MemorySegment}: native, memory-mapped or a {@code byte[]}. Rows lie one after
- * the other, each a whole number of blocks of one {@link BlockType}.
+ * A row-major view of quantized weights in a {@link MemorySegment}: native, memory-mapped or a {@code byte[]}. Rows follow one
+ * another; each is a whole number of blocks of one {@link BlockType}.
  *
- * <p>It owns nothing, as a {@link Tensor}: whoever made the memory ends it. The view is immutable and thread-safe; its bytes are
- * plain memory.
+ * <p>Like a {@link Tensor}, it does not own memory: the creator of the memory frees it. The view is immutable and thread-safe;
+ * its bytes are plain memory.
  */
 public final class BlockTensor {
     private final MemorySegment memory;
@@ -57,9 +57,9 @@ public final class BlockTensor {
      * Rounds weights to blocks, as ggml's reference does ({@code quantize_row_*_ref}), on the calling thread.
      *
      * <p>{@link BlockType#Q8_0}, {@link BlockType#Q4_0} and {@link BlockType#Q5_0} divide by a scale from the largest weight of a block, {@link
-     * BlockType#Q4_1} and {@link BlockType#Q5_1} by a scale from the largest weight less the least. The others search for the scales with the least
-     * weighted square error. The root mean square error of normally distributed weights, relative to theirs: Q8_0 0.53 %,
-     * Q6_K 1.8 %, Q5_K 3.6 %, Q5_1 3.8 %, Q5_0 4.3 %, Q4_K 7.1 %, Q4_1 7.8 %, Q4_0 8.6 %, Q3_K 15 %, Q2_K 30 %.
+     * BlockType#Q4_1} and {@link BlockType#Q5_1} by a scale from the largest weight minus the least. The other types search for the scales with the
+     * least weighted square error. The root mean square error of normally distributed weights, relative to theirs: Q8_0 0.53 %, Q6_K 1.8 %, Q5_K
+     * 3.6 %, Q5_1 3.8 %, Q5_0 4.3 %, Q4_K 7.1 %, Q4_1 7.8 %, Q4_0 8.6 %, Q3_K 15 %, Q2_K 30 %.
      *
      * @param arena owns the memory of the blocks, aligned to 64 bytes
      * @param from the weights, at least one axis, any strides; the last size is a multiple of {@link BlockType#elements}; F64 is rounded to
@@ -67,7 +67,7 @@ public final class BlockTensor {
      * @param type how blocks are stored
      * @return the blocks
      * @throws IllegalArgumentException if a row is no whole number of blocks, a weight is NaN or infinite, or a block needs a scale or a
-     *     minimum that f16 does not hold, which weights below 500,000 do not, or below 65,504 in Q4_1 and Q5_1
+     *     minimum that f16 does not hold; weights below 500,000, or below 65,504 in Q4_1 and Q5_1, need none
      */
     public static BlockTensor quantize(Arena arena, Tensor from, BlockType type) {
         Checks.notNull(from, "from");
@@ -188,7 +188,8 @@ public final class BlockTensor {
      *
      * @param index the position
      * @return a view of the same memory, one rank lower
-     * @throws IllegalArgumentException if there is but one axis, or the position is outside the first
+     * @throws IllegalArgumentException if there is only one axis, or the position is outside the
+     * first
      */
     public BlockTensor select(long index) {
         requireRows();
@@ -238,7 +239,7 @@ public final class BlockTensor {
     }
 
     /**
-     * Stores the values of one row in an array, such as the row of a table that belongs to a token. Makes no garbage.
+     * Stores the values of one row in an array, such as a token's row of a table. Allocates nothing.
      *
      * @param row the row, counted in row-major order where there are more axes than two
      * @param to receives {@link #columns} values

@@ -8,10 +8,10 @@ import java.nio.ByteOrder;
  * The layout of a block of quantized weights, as in ggml and GGUF files. A block is a run of consecutive elements of
  * one row that share their scales. Weights of these types are a {@link BlockTensor}.
  *
- * <p>Scales {@code d} and {@code dmin} are IEEE 754 binary16, and all numbers are little-endian on every machine. The value of an
- * element is the f32 that ggml's formula gives. Each product of the formula is exact in f32, so a value is rounded at most once: at
- * the subtraction of {@link #Q2_K}, {@link #Q4_K} and {@link #Q5_K}, or the addition of {@link #Q4_1} and {@link #Q5_1}. Only the largest scales of
- * {@link #MXFP4} have products that f32 does not hold, which are infinite.
+ * <p>Scales {@code d} and {@code dmin} are IEEE 754 binary16, and all numbers are little-endian on every machine. The value of an element is the
+ * f32 that ggml's formula gives. Each product of the formula is exact in f32, so a value is rounded at most once: at the subtraction of {@link
+ * #Q2_K}, {@link #Q4_K} and {@link #Q5_K}, or the addition of {@link #Q4_1} and {@link #Q5_1}. Only the largest scales of {@link #MXFP4} have
+ * products that f32 does not hold; these products are infinite.
  *
  * @see <a href="https://github.com/ggml-org/ggml/blob/master/docs/gguf.md">GGUF</a>
  */
@@ -135,7 +135,7 @@ public enum BlockType {
         }
     },
     /**
-     * 256 elements in 110 bytes: 32 bytes of high bits, byte i of which holds those of elements i, i + 32 and so on from the lowest up, 64 bytes
+     * 256 elements in 110 bytes: 32 bytes of high bits, where byte i holds the bits of elements i, i + 32 and so on from the lowest up, 64 bytes
      * of low pairs of bits, 12 bytes of sixteen 6-bit scales {@code s}, one per 16 elements, then {@code d}; {@code d * (s - 32) * (q - 4)}.
      */
     Q3_K(256, 110) {
@@ -175,7 +175,7 @@ public enum BlockType {
     },
     /**
      * 32 elements in 17 bytes: E8M0, a byte {@code e}, then 16 bytes of E2M1 as in {@link #Q4_0}: a sign, two bits of exponent and one of
-     * fraction, for 0, 0.5, 1, 1.5, 2, 3, 4 and 6; {@code 2^(e - 127)} times the number. Experts of GPT-OSS have it.
+     * fraction, for 0, 0.5, 1, 1.5, 2, 3, 4 and 6; {@code 2^(e - 127)} times the number. The experts of GPT-OSS have this type.
      *
      * @see <a href="https://www.opencompute.org/documents/ocp-microscaling-formats-mx-v1-0-spec-final-pdf">OCP Microscaling Formats</a>
      */

@@ -9,9 +9,10 @@ import java.nio.Buffer;
 /**
  * A strided view of numbers in a {@link MemorySegment}: native, memory-mapped or a Java array.
  *
- * <p>A tensor owns nothing. Whoever made the segment, or the arena given to {@link #allocate}, owns the memory; after its arena is closed,
- * every access fails with the JDK's own {@link IllegalStateException}, and access to a confined arena from another thread with {@link
- * WrongThreadException}. Views ({@link #permute}, {@link #slice}, {@link #select}, {@link #reshape}) share the memory and copy nothing.
+ * <p>A tensor does not own memory. The creator of the segment, or the arena given to {@link #allocate}, owns the memory. After its arena
+ * is closed, every access fails with the JDK's own {@link IllegalStateException}, and access to a confined arena from another thread with
+ * {@link WrongThreadException}. Views ({@link #permute}, {@link #slice}, {@link #select}, {@link #reshape}) share the memory and copy
+ * nothing.
  *
  * <p>The view itself is immutable and thread-safe; its elements are plain memory, so concurrent reads are safe and writes
  * need the caller's synchronization. Offsets and strides are in elements and {@code long}.
@@ -96,8 +97,8 @@ public final class Tensor {
     }
 
     /**
-     * {@return a dense I8 tensor of 1 for true and 0 for false, as masks take them}. Java stores no boolean array that memory can be viewed
-     * through, so the flags are copied to a new array.
+     * {@return a dense I8 tensor of 1 for true and 0 for false, as masks take them}. The JDK cannot view a boolean array as memory, so the
+     * flags are copied to a new array.
      *
      * @param flags the elements, row-major
      * @param dims the sizes; none means one axis as long as the array
@@ -115,8 +116,8 @@ public final class Tensor {
 
     /**
      * Returns a dense view of a buffer from its position to its limit, without a copy, and checks its byte order: a {@link
-     * java.nio.ByteBuffer} is big-endian until its caller changes that, and so are views of it as {@code FloatBuffer}, which {@code
-     * MemorySegment.ofBuffer} does not tell.
+     * java.nio.ByteBuffer} is big-endian until the caller changes its order, and so are its views such as {@code FloatBuffer}.
+     * {@code MemorySegment.ofBuffer} does not keep the order.
      *
      * @param buffer the elements, row-major: a {@code ByteBuffer} of any element type, a {@code FloatBuffer} of F32, a {@code
      *     DoubleBuffer} of F64, or a {@code ShortBuffer} of BF16 or F16; direct or on the heap
@@ -296,7 +297,7 @@ public final class Tensor {
      * Returns this tensor repeated, without a copy, along axes of size 1 and along new leading axes.
      *
      * @param dims the wanted sizes, aligned with this shape from the right
-     * @return a read-mostly view of the same memory in which repeated elements share storage
+     * @return a view of the same memory in which repeated elements share storage
      * @throws IllegalArgumentException if a size other than 1 differs
      */
     public Tensor broadcast(long... dims) {
@@ -304,7 +305,7 @@ public final class Tensor {
     }
 
     /**
-     * Copies every element into {@code target}, converting as it goes.
+     * Copies every element into {@code target}, and converts it to the element type of {@code target}.
      *
      * @param target a tensor of the same shape that does not overlap this one
      * @throws IllegalArgumentException if the shapes differ, the memory overlaps, or the target is read-only or keeps
