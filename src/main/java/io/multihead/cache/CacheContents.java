@@ -10,11 +10,11 @@ import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Copies tokens of a cache to tensors and back, to look at them, to keep them elsewhere, or to move them to another cache.
- * {@link CacheSession} does it for whole sequences and a file.
+ * Copies tokens of a cache to tensors and back: to inspect them, to store them elsewhere, or to move them to another cache. {@link CacheSession}
+ * copies whole sequences to a file and back.
  *
- * <p>Keys come as the cache holds them: rotated, if it rotates. Reading is for any number of threads while no thread changes the cache, as for views;
- * {@link #appendStored} is an append. The caller owns all tensors.
+ * <p>Keys are copied as the cache stores them: rotated, if it rotates keys. Any number of threads may read while no thread changes the cache, as with
+ * views; {@link #appendStored} changes the cache. The caller owns all tensors.
  */
 public final class CacheContents {
     private final KeyValueCache cache;
@@ -86,8 +86,8 @@ public final class CacheContents {
     }
 
     /**
-     * Appends tokens that were read in their stored form; keys are not rotated again. Attention then has the bits that it had over the
-     * tokens that were read.
+     * Appends tokens that were read in their stored form; keys are not rotated again. Attention over them has the same bits as over
+     * the tokens that were read.
      *
      * @param cpu threads and scratch
      * @param layer from 0

@@ -16,8 +16,8 @@ public enum CacheFormat {
     /** int8 with an f32 scale for each key and each value: the largest absolute element over 127. */
     I8(DType.I8),
     /**
-     * int8 with an f32 scale for each 32 elements of a key, the last block being shorter where the key is, and one for each value. A channel
-     * that is far larger than the others takes the bits of its block alone. The same as {@link #I8} for keys of at most 32 elements.
+     * int8 with an f32 scale for each 32 elements of a key (the last block may be shorter) and for each value. A channel that is far larger
+     * than the others reduces the precision of its own block only. The same as {@link #I8} for keys of at most 32 elements.
      */
     I8_BLOCKS(DType.I8);
 
@@ -48,12 +48,12 @@ public enum CacheFormat {
         return dtype;
     }
 
-    /** Returns how panels of the elements are stored. */
+    /** Returns the storage format of panels of the elements. */
     PanelFormat panels() {
         return PanelFormat.of(dtype);
     }
 
-    /** Returns the scales of a key: 0 but in i8. */
+    /** Returns the number of scales of a key; 0 except in i8. */
     int scalesOfKey(int headDim) {
         return switch (this) {
             case F32, BF16, F16 -> 0;

@@ -9,7 +9,7 @@ public final class CacheFullException extends IllegalStateException {
     /**
      * Creates an exception.
      *
-     * @param message names the full cache and the expected room
+     * @param message names the full cache and the required room
      */
     public CacheFullException(String message) {
         super(Checks.notNull(message, "message"));

@@ -17,15 +17,16 @@ import java.util.function.Consumer;
  *
  * <p>The file has the tokens of all layers as they are stored: tensors {@code layer.L.key} {@code [heads, tokens, headDim]} and {@code
  * layer.L.value} {@code [heads, tokens, valueDim]} of the cache's element type and, in i8, {@code layer.L.key_scale} and {@code
- * layer.L.value_scale} {@code [heads, tokens]} in f32; keys in blocks have a scale for each, {@code [heads, tokens, blocks]}. Tokens are
- * grouped in blocks of 64; its metadata has the blocks of each sequence, its first token and its length in each layer, and the sizes,
+ * layer.L.value_scale} {@code [heads, tokens]} in f32. Keys with scales for blocks have {@code [heads, tokens, blocks]}. Tokens are
+ * grouped in blocks of 64. The metadata has the blocks of each sequence, its first token and its length in each layer, and the sizes,
  * element type and rotary embeddings of the cache. Shared blocks are stored once, and shared again by the loaded sequences. Tokens that
- * were truncated or dropped are not in the file. Recurrent states are tensors {@code part.P.layer.L.state} {@code [states, floats]} in f32,
- * one row for each sequence and each of its snapshots; where a cache is made of several, tensors of keys and values have {@code part.P.}
- * before their names, too. A last tensor {@code checksums} has the CRC-32C of the metadata and of each other tensor, so that a file which
- * was damaged is refused. Files of earlier versions, which have none, are read too.
+ * were truncated or dropped are not in the file. Recurrent states are tensors {@code part.P.layer.L.state} {@code [states, floats]} in
+ * f32, one row for each sequence and each of its snapshots; in a cache with several parts, the names of the tensors of keys and values
+ * also begin with {@code part.P.}. A last tensor {@code checksums} has the CRC-32C of the metadata and of each other tensor, so that a
+ * damaged file is refused. Files without checksums, of earlier versions, are accepted.
  *
- * <p>Paged and contiguous caches read each other's files. Saving reads the cache, as views do; loading changes it, as append does.
+ * <p>Paged and contiguous caches read each other's files. For other threads, saving counts as reading the cache, and loading as
+ * changing it.
  */
 public final class CacheSession {
     private static final String NOTE = "note ";
@@ -33,15 +34,15 @@ public final class CacheSession {
     private CacheSession() {}
 
     /**
-     * Saves sequences. The file appears whole, and at once, under its name: until then it is a file {@code safetensors-*.tmp} beside it,
-     * which only a process that is killed leaves behind. Needs memory for the keys or the values of one layer.
+     * Saves sequences. The file appears under its name only when it is complete. Until then it is a file {@code safetensors-*.tmp} in
+     * the same folder, which remains only if the process is killed. The call needs memory for the keys or the values of one layer.
      *
      * @param cpu threads and scratch
      * @param cache the cache, which is not changed
      * @param file the file to write or to replace
      * @param sequences open sequences, no two the same; none for a file without sequences
-     * @throws IOException if writing fails; the old file is then as it was
-     * @throws IllegalArgumentException if a sequence is not open or is there twice, the path has no file name, keys are rotated by tables
+     * @throws IOException if writing fails; an existing file is then unchanged
+     * @throws IllegalArgumentException if a sequence is not open or is given twice, the path has no file name, keys are rotated by tables
      *     ({@link io.multihead.position.Rope#ofTables}), which a file cannot name, or threads of {@code cpu} may not use the cache's arena
      */
     public static void save(Compute cpu, SequenceCache cache, Path file, int... sequences) throws IOException {
@@ -49,14 +50,15 @@ public final class CacheSession {
     }
 
     /**
-     * Saves sequences with notes, such as of which model they are. Otherwise as {@link #save(Compute, SequenceCache, Path, int...)}.
+     * Saves sequences with notes, for example the name of their model. Otherwise as {@link #save(Compute, SequenceCache, Path,
+     * int...)}.
      *
      * @param cpu threads and scratch
      * @param cache the cache, which is not changed
      * @param file the file to write or to replace
-     * @param notes any texts by any names, metadata {@code note NAME} of the file
+     * @param notes any texts by any names, stored as metadata {@code note NAME} of the file
      * @param sequences open sequences, no two the same; none for a file without sequences
-     * @throws IOException if writing fails; the old file is then as it was
+     * @throws IOException if writing fails; an existing file is then unchanged
      * @throws IllegalArgumentException as without notes
      */
     public static void save(Compute cpu, SequenceCache cache, Path file, Map<String, String> notes, int... sequences)
@@ -74,16 +76,16 @@ public final class CacheSession {
 
     /**
      * Opens the sequences of a file, in the order in which they were saved, with the smallest numbers that are not in use; open sequences do not
-     * change. The file is mapped, or read into memory where its file system is not the default one, and read twice: for
-     * its checksums, and to fill pages.
+     * change. The file is mapped, or read into memory if it is on a file system other than the default one. It is read twice: for its checksums,
+     * and to fill pages.
      *
      * @param cpu threads and scratch
      * @param cache a cache of the file's sizes, element type and rotary embeddings
      * @param file a file that {@link #save} wrote
      * @return the numbers of the new sequences
      * @throws IOException if the file cannot be read; nothing has changed then
-     * @throws IllegalArgumentException if the file is not such a file, is for other caches, or has other bytes than were written: the message
-     *     names the file, the field and both values; nothing has changed then
+     * @throws IllegalArgumentException if the file is not such a file, is for other caches, or its bytes differ from those that were written;
+     *     the message names the file, the field and both values; nothing has changed then
      * @throws CacheFullException if there is no room for all sequences; nothing has changed then
      */
     public static int[] load(Compute cpu, SequenceCache cache, Path file) throws IOException {
@@ -97,11 +99,11 @@ public final class CacheSession {
      * @param cache a cache of the file's sizes, element type and rotary embeddings
      * @param file a file that {@link #save} wrote
      * @param accept receives the notes of the file before its tensors are read, and throws an {@link IllegalArgumentException} to refuse the file;
-     *     the path is put before its message
+     *     the message then begins with the path
      * @return the numbers of the new sequences
      * @throws IOException if the file cannot be read; nothing has changed then
-     * @throws IllegalArgumentException if the file is not such a file, is not accepted, is for other caches, or has other bytes than were
-     *     written; nothing has changed then
+     * @throws IllegalArgumentException if the file is not such a file, is not accepted, is for other caches, or its bytes differ from
+     *     those that were written; nothing has changed then
      * @throws CacheFullException if there is no room for all sequences; nothing has changed then
      */
     public static int[] load(Compute cpu, SequenceCache cache, Path file, Consumer<? super Map<String, String>> accept)

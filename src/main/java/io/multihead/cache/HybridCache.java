@@ -7,8 +7,8 @@ import java.util.List;
 import java.util.function.ToLongFunction;
 
 /**
- * Several caches behind one numbering of layers and of sequences: keys and values of several sizes, or these beside recurrent states. The
- * caches belong to this one, which opens, forks and closes their sequences together.
+ * Several caches with one numbering of layers and of sequences: keys and values of several sizes, or keys and values together with
+ * recurrent states. This cache owns the others, and opens, forks and closes their sequences together.
  */
 public final class HybridCache implements SequenceCache {
     private final List<SequenceCache> parts;
@@ -22,12 +22,12 @@ public final class HybridCache implements SequenceCache {
     }
 
     /**
-     * {@return a cache of several}
+     * {@return a cache made of several caches}
      *
      * @param parts caches without sequences, none of them a hybrid; only the new cache may change them from now on
-     * @param partOf for each layer, the index of its part; a part's layers are in this order
-     * @throws IllegalArgumentException if there is no part, or one has sequences, is a hybrid or is there twice, or has more or fewer
-     *     layers than are named
+     * @param partOf for each layer, the index of its part; the layers of a part are in the same order
+     * @throws IllegalArgumentException if there is no part, or a part has sequences, is a hybrid, is given twice, or has a number of
+     *     layers other than in {@code partOf}
      */
     public static HybridCache of(List<? extends SequenceCache> parts, int... partOf) {
         List<SequenceCache> all = List.copyOf(Checks.noNulls(parts, "parts"));

@@ -16,21 +16,23 @@ import org.jspecify.annotations.Nullable;
 /**
  * Keys and values of many sequences and all layers, kept between steps in the layout that attention reads in place.
  *
- * <p>Memory is divided into pages, each with some tokens of all layers and heads (Kwon et al. 2023, section 4). Sequences that were forked
- * share pages until one of them writes. {@link #contiguous} allocates all its memory at once and never fails up to the length that it was
- * created for, unless other sequences take its pages: forks, whose shared pages are copied when they are written, and sequences beyond the
- * number that it was created for. {@link #paged} takes pages as they are needed, within a hard budget. Both hold native memory, {@link
- * #bytesPerToken} for each token. An arena of the caller may own it, without a limit of size. Otherwise the garbage collector frees it
- * after the cache, and the JVM's limit of direct memory applies ({@code -XX:MaxDirectMemorySize}, else {@code -Xmx}). Lengths are rounded
- * up to whole pages, 64 tokens in a paged cache and 256 in a contiguous one. Memory once allocated is kept for later sequences.
+ * <p>Memory is divided into pages, each with some tokens of all layers and heads (Kwon et al. 2023, section 4). Sequences that were
+ * forked share pages until one of them writes. {@link #contiguous} allocates all its memory at once and appends never fail up to the
+ * length that it was created for, unless other sequences take its pages. Such sequences are forks, whose shared pages are copied when
+ * they are written, and sequences beyond the number that it was created for. {@link #paged} takes pages as they are needed, within a
+ * hard budget. Both hold native memory, {@link #bytesPerToken} for each token. An arena of the caller may own it, without a limit of
+ * size. Otherwise the garbage collector frees it after the cache, and the JVM's limit of direct memory applies ({@code
+ * -XX:MaxDirectMemorySize}, else {@code -Xmx}). Lengths are rounded up to whole pages, 64 tokens in a paged cache and 256 in a
+ * contiguous one. Allocated memory is kept for later sequences.
  *
- * <p>A token is narrowed once, when it is appended: f32 without a change, bf16 and f16 to nearest even, i8 with one f32 scale per token,
- * head and side (largest absolute element over 127), or one per 32 elements of a key ({@link CacheFormat#I8_BLOCKS}). Attention over a
- * narrow cache equals attention over its widened content; a key's scale in i8 is a factor of its score, before which sums with queries
- * beyond 10^36 may overflow.
+ * <p>A token is rounded once, when it is appended: f32 is unchanged, bf16 and f16 round to nearest even, and i8 has one f32 scale per
+ * token, head and side (the largest absolute element divided by 127), or one scale per 32 elements of a key ({@link
+ * CacheFormat#I8_BLOCKS}). Attention over a narrow cache equals attention over its widened content; In i8, the scale of a key
+ * multiplies its score after the sum, so sums with queries beyond 10^36 may overflow.
  *
- * <p>Views may be read by any number of threads while no thread appends, truncates, slides, forks or closes; those are for one
- * thread at a time. A warm append within the memory at hand allocates nothing, but a rope's angles at new positions.
+ * <p>Views may be read by any number of threads while no thread appends, truncates, slides, forks or closes. These changes are
+ * for one thread at a time. A warm append into memory that the cache already has allocates nothing, except a rope's angles at
+ * new positions.
  */
 public final class KeyValueCache implements SequenceCache {
     private static final long MOST_TOKENS = 1L << 62;
@@ -56,7 +58,7 @@ public final class KeyValueCache implements SequenceCache {
          * Checks the sizes.
          *
          * @throws IllegalArgumentException if a size is less than 1, 64 tokens have 2^31 elements or more, there are several ropes but not
-         *     one per layer, or one rotates more than {@code headDim}
+         *     one per layer, or a rope rotates more than {@code headDim}
          */
         public Config {
             Checks.atLeast(layers, 1, "layers");
@@ -82,7 +84,7 @@ public final class KeyValueCache implements SequenceCache {
         }
 
         /**
-         * {@return this configuration with elements stored in another way}
+         * {@return this configuration with another storage format}
          *
          * @param newFormat element type and scales
          */
@@ -91,7 +93,7 @@ public final class KeyValueCache implements SequenceCache {
         }
 
         /**
-         * {@return this configuration with values of another size, as latent attention has them}
+         * {@return this configuration with values of another size, as in latent attention}
          *
          * @param newValueDim elements of a value
          */
@@ -143,8 +145,8 @@ public final class KeyValueCache implements SequenceCache {
      *
      * @param config sizes and element type
      * @param sequences number of sequences
-     * @param tokens most tokens of each, rounded up to 256; a sequence that {@link #slide}s keeps up to 255 tokens that it dropped
-     *     until it can free 256 at once, so a window needs 256 tokens more than it has
+     * @param tokens the largest number of tokens of a sequence, rounded up to 256. With {@link #slide}, a sequence keeps up to 255
+     *     dropped tokens until it can free 256 at once, so reserve 256 tokens more than a window has
      * @return the cache
      * @throws IllegalArgumentException if a number is less than 1, 256 tokens have 2^31 elements or more in all layers and heads, or the
      *     heads of all pages of 256 tokens are 2^31 or more, or need more than half of the Java heap for their flags
@@ -156,13 +158,13 @@ public final class KeyValueCache implements SequenceCache {
 
     /**
      * Creates a contiguous cache, as {@link #contiguous(Config, int, long)} does, in memory of an arena. The JVM's flags do not
-     * limit it. The cache must not be used once the arena is closed.
+     * limit its size. The cache must not be used once the arena is closed.
      *
      * @param arena allocates native memory, all of it now; a shared one if several threads are to use the cache
      * @param config sizes and element type
      * @param sequences number of sequences
-     * @param tokens most tokens of each, rounded up to 256; a sequence that {@link #slide}s keeps up to 255 tokens that it dropped
-     *     until it can free 256 at once, so a window needs 256 tokens more than it has
+     * @param tokens the largest number of tokens of a sequence, rounded up to 256. With {@link #slide}, a sequence keeps up to 255
+     *     dropped tokens until it can free 256 at once, so reserve 256 tokens more than a window has
      * @return the cache
      * @throws IllegalArgumentException if a number is less than 1, 256 tokens have 2^31 elements or more in all layers and heads, or the
      *     heads of all pages of 256 tokens are 2^31 or more, or need more than half of the Java heap for their flags
@@ -190,7 +192,7 @@ public final class KeyValueCache implements SequenceCache {
      * is free.
      *
      * @param config sizes and element type
-     * @param budgetBytes most bytes of all pages together
+     * @param budgetBytes the largest number of bytes of all pages together
      * @return the cache
      * @throws IllegalArgumentException if the budget does not hold one page, or the heads of all its pages are 2^31 or more, or need more
      *     than half of the Java heap for their flags
@@ -200,12 +202,12 @@ public final class KeyValueCache implements SequenceCache {
     }
 
     /**
-     * Creates a cache of pages, as {@link #paged(Config, long)} does, in memory of an arena. The JVM's flags do not limit it.
-     * The cache must not be used once the arena is closed.
+     * Creates a cache of pages, as {@link #paged(Config, long)} does, in memory of an arena. The JVM's flags do not limit its
+     * size. The cache must not be used once the arena is closed.
      *
      * @param arena allocates native memory, as sequences grow; a shared one if several threads are to use the cache
      * @param config sizes and element type
-     * @param budgetBytes most bytes of all pages together
+     * @param budgetBytes the largest number of bytes of all pages together
      * @return the cache
      * @throws IllegalArgumentException if the budget does not hold one page, or the heads of all its pages are 2^31 or more, or need more
      *     than half of the Java heap for their flags
@@ -222,18 +224,18 @@ public final class KeyValueCache implements SequenceCache {
     }
 
     /**
-     * Creates a cache of pages, as {@link #paged(Arena, Config, long)} does, for layers whose queries see the last tokens alone
-     * ({@link io.multihead.attention.Mask#window}). Before an append to all layers it drops whole blocks of 256 tokens that no query sees, except 256
-     * tokens. So a sequence holds at most the window, 511 tokens before it, and the tokens of the last append. It can be truncated by 256 tokens, to
-     * a snapshot, which keeps its own window, and to 0. Views of a sequence begin with the first kept token, which attention with a longer window
-     * would take for the first token of the sequence.
+     * Creates a cache of pages, as {@link #paged(Arena, Config, long)} does, for layers whose queries see only the last tokens ({@link
+     * io.multihead.attention.Mask#window}). Before an append to all layers it drops whole blocks of 256 tokens that no query sees, except 256 tokens.
+     * So a sequence holds at most the window, 511 tokens before it, and the tokens of the last append. It can be truncated by 256 tokens, to a
+     * snapshot, which keeps its own window, and to 0. Views of a sequence begin with the first kept token, which attention with a longer window would
+     * take for the first token of the sequence.
      *
      * @param arena allocates native memory, as sequences grow; a shared one if several threads are to use the cache
      * @param config sizes and element type
-     * @param budgetBytes most bytes of all pages together
+     * @param budgetBytes the largest number of bytes of all pages together
      * @param window tokens that a query sees, its own included, at least 1; for {@code Mask.window(left, 0)}, {@code left + 1}
      * @return the cache
-     * @throws IllegalArgumentException as of a cache without a window, or if the window is less than 1
+     * @throws IllegalArgumentException as for a cache without a window, or if the window is less than 1
      */
     public static KeyValueCache windowed(Arena arena, Config config, long budgetBytes, int window) {
         KeyValueCache whole = paged(arena, config, budgetBytes);
@@ -241,9 +243,9 @@ public final class KeyValueCache implements SequenceCache {
     }
 
     /**
-     * Returns how many tokens queries see.
+     * Returns the number of tokens that a query sees.
      *
-     * @return their own included; 0 for all
+     * @return the number, which includes the query's own token; 0 for all
      */
     public int window() {
         return (int) sequences.window.tokens;
@@ -405,10 +407,10 @@ public final class KeyValueCache implements SequenceCache {
      * @param cpu threads and scratch
      * @param layer from 0
      * @param to one open sequence per packed one, no two the same
-     * @param tokens which of the tokens are whose
+     * @param tokens the boundaries of the sequences among the tokens
      * @param key {@code [1, heads, tokens, headDim]}, any strides and element type
      * @param value {@code [1, heads, tokens, valueDim]}
-     * @throws IllegalArgumentException if shapes do not fit, or there are more or fewer sequences or tokens
+     * @throws IllegalArgumentException if shapes do not fit, or the numbers of sequences or tokens differ
      * @throws CacheFullException if there is no room; nothing has changed then
      */
     public void append(Compute cpu, int layer, int[] to, PackedSequences tokens, Tensor key, Tensor value) {
@@ -416,13 +418,13 @@ public final class KeyValueCache implements SequenceCache {
     }
 
     /**
-     * Appends tokens, batched or packed, whose keys may be rotated to any positions: of images and text in one sequence (M-RoPE),
-     * or behind a prefix that was shortened. The other forms of append rotate a key to its index in the sequence.
+     * Appends tokens, batched or packed, whose keys may be rotated to any positions: for images and text in one sequence
+     * (M-RoPE), or after a shortened prefix. The other append methods rotate a key to its index in the sequence.
      *
      * @param cpu threads and scratch
      * @param layer from 0
      * @param to one open sequence per batch, or per packed sequence, no two the same
-     * @param tokens keys, values, and where they belong
+     * @param tokens keys, values, and their sequences and positions
      * @throws IllegalArgumentException if shapes do not fit, or there are positions and the layer's keys are not rotated, or a
      *     position is negative or beyond the positions of the rope
      * @throws CacheFullException if there is no room; nothing has changed then

@@ -6,20 +6,20 @@ import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tokens to append to a {@link KeyValueCache}: keys and values, and, where they differ from the default, which tokens belong to
- * which sequence and where keys are rotated to. Tensors and positions stay the caller's, and are read during the call only.
+ * Tokens to append to a {@link KeyValueCache}: keys and values, and, if they differ from the default, the sequence of each
+ * token and the positions of keys. The caller owns tensors and positions; they are read only during the call.
  *
  * @param key {@code [sequences, heads, tokens, headDim]}, any strides and element type; {@code [1, heads, tokens, headDim]} if
  *     sequences are packed
  * @param value the same batches, heads and tokens, {@code valueDim} elements each
- * @param sequences which tokens belong to which sequence, null for the same number of each
+ * @param sequences the boundaries of the sequences among the tokens; null for the same number of tokens of each sequence
  * @param positions the position that the rope of the cache rotates each key to, row-major: {@code [tokens]},
  *     {@code [sequences, tokens]} or, for a rope with sections, {@code [streams, sequences, tokens]}, with one sequence in the
  *     place of {@code sequences} where they are packed; null for a token's index in its sequence
  */
 @SuppressWarnings("ArrayRecordComponent") // positions change at every step and are only passed on
 public record NewTokens(Tensor key, Tensor value, @Nullable PackedSequences sequences, long @Nullable [] positions) {
-    /** Checks that keys and values are there. */
+    /** Checks that keys and values are present. */
     public NewTokens {
         Checks.notNull(key, "key");
         Checks.notNull(value, "value");
@@ -38,15 +38,15 @@ public record NewTokens(Tensor key, Tensor value, @Nullable PackedSequences sequ
     /**
      * {@return these tokens, packed one sequence after another}
      *
-     * @param newSequences which tokens belong to which sequence
+     * @param newSequences the boundaries of the sequences among the tokens
      */
     public NewTokens withSequences(PackedSequences newSequences) {
         return new NewTokens(key, value, Checks.notNull(newSequences, "sequences"), positions);
     }
 
     /**
-     * {@return these tokens with keys that are rotated to given positions}. Masks and windows of attention still go by a token's index in
-     * its sequence.
+     * {@return these tokens with keys that are rotated to given positions}. Masks and windows of attention still use the index of a token
+     * in its sequence.
      *
      * @param newPositions {@code [tokens]}, {@code [sequences, tokens]} or {@code [streams, sequences, tokens]}; not copied
      */

@@ -11,22 +11,23 @@ import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Recurrent states of many sequences and all layers: numbers in f32 for each, as many however many tokens a sequence has, which a layer
- * changes in place with each token. They are on the Java heap, taken when a sequence gets its first token, zero then, and used again for
- * others later.
+ * Recurrent states of many sequences and all layers: for each sequence a fixed number of f32 values, whatever its length, which a layer changes in
+ * place with each token. States are on the Java heap. A state is allocated, as zeros, when a sequence gets its first token, and is reused for
+ * other sequences later.
  *
- * <p>The last tokens cannot be removed from a state. So a sequence can be truncated to the lengths of its {@linkplain #snapshot snapshots}, to its
- * present length, and to 0. Forks and snapshots share memory with their sequence until one of them changes, which copies {@link #bytesPerSequence}
- * bytes.
+ * <p>The last tokens cannot be removed from a state. Therefore a sequence can be truncated only to the lengths of its {@linkplain #snapshot
+ * snapshots}, to its present length, and to 0. Forks and snapshots share memory with their sequence until one of them changes, which copies {@link
+ * #bytesPerSequence} bytes.
  *
- * <p>For one thread at a time, but {@link #states} may be written by threads of the caller until the next call.
+ * <p>For one thread at a time. The arrays of {@link #states} may be written by other threads of the caller until the next call.
  */
 public final class RecurrentCache implements SequenceCache {
     private static final long MOST_TOKENS = 1L << 62;
     /** The start of drafts, the end of a prompt, and that of the prompt before. */
     static final int MOST_SNAPSHOTS = 3;
 
-    /** Tokens that a state of {@link #bytesPerSequence} counts as in a cache with a {@link #limit}: a state holds any number of tokens. */
+    /** The number of tokens that one state of {@link #bytesPerSequence} counts as in a cache with a {@link #limit}, since a state holds
+     * any number of tokens. */
     public static final long TOKENS_OF_STATE = 1L << 32;
 
     private static final String EVEN = "expected one length, as after a whole step";
@@ -84,7 +85,7 @@ public final class RecurrentCache implements SequenceCache {
      *
      * @param floats of one sequence, for each layer
      * @return the cache
-     * @throws IllegalArgumentException if there is no layer, or one has less than 1
+     * @throws IllegalArgumentException if there is no layer, or a layer has less than one float
      */
     public static RecurrentCache of(int... floats) {
         int[] copy = Checks.notNull(floats, "floats").clone();
@@ -96,21 +97,21 @@ public final class RecurrentCache implements SequenceCache {
     }
 
     /**
-     * Returns the numbers of a layer's state.
+     * Returns the number of floats of a layer's state.
      *
      * @param layer from 0
-     * @return as many as an array of {@link #states} has
+     * @return the length of an array of {@link #states}
      */
     public int floats(int layer) {
         return floats[(int) Checks.index(layer, floats.length, "layer")];
     }
 
     /**
-     * Sets how many bytes sequences and snapshots may hold from now on; at first there is no limit. With one, {@link #availableTokens},
-     * {@link #neededTokens} and {@link #freedTokens} count {@link #TOKENS_OF_STATE} for each state.
+     * Sets how many bytes sequences and snapshots may hold from now on; at first there is no limit. With a limit, {@link
+     * #availableTokens}, {@link #neededTokens} and {@link #freedTokens} count {@link #TOKENS_OF_STATE} for each state.
      *
      * @param bytes at least the bytes of one sequence; memory that is held beyond them is kept
-     * @throws IllegalArgumentException if there are fewer
+     * @throws IllegalArgumentException if {@code bytes} is less
      */
     public void limit(long bytes) {
         mostSets = Checks.atLeast(bytes, bytesPerSequence(), "bytes") / bytesPerSequence();
@@ -212,12 +213,12 @@ public final class RecurrentCache implements SequenceCache {
     }
 
     /**
-     * Returns the state of one layer for tokens that follow, and counts them: whoever calls this changes the state by them, in place. A
-     * sequence whose layers have different lengths afterwards, since a step failed, can be truncated to a snapshot or to 0.
+     * Returns the state of one layer for the tokens that follow, and counts these tokens: the caller must apply them to the state, in
+     * place. If a step failed and the layers of a sequence have different lengths, the sequence can be truncated to a snapshot or to 0.
      *
      * @param layer from 0
      * @param sequence an open sequence
-     * @param tokens new ones, at least 1
+     * @param tokens number of new tokens, at least 1
      * @return {@link #floats} numbers, of this sequence until the next call: all zero if it had no tokens
      * @throws IllegalArgumentException if there is no such layer or sequence, or less than one token
      * @throws CacheFullException if the state needs memory beyond the {@link #limit}; nothing has changed then

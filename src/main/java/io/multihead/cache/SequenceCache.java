@@ -11,10 +11,11 @@ import java.util.List;
  * Methods that change sequences are for one thread at a time. Parts of a model read only these three implementations.
  */
 public interface SequenceCache {
-    /** {@return the number of layers that keep something} */
+    /** {@return the number of layers that keep a state} */
     int layers();
 
-    /** {@return the caches of one kind, each with memory of its own; this alone, unless it is made of several} */
+    /** {@return the caches of one kind, each with its own memory; only this cache, unless it is made of
+     * several} */
     default List<? extends SequenceCache> parts() {
         return List.of(this);
     }
@@ -23,12 +24,12 @@ public interface SequenceCache {
      * Returns the cache of one kind that has a layer.
      *
      * @param layer from 0
-     * @return this, unless it is made of several
+     * @return this cache, unless it is made of several
      */
     SequenceCache part(int layer);
 
     /**
-     * Returns which layer of its {@link #part} a layer is.
+     * Returns the number of a layer within its {@link #part}.
      *
      * @param layer from 0
      * @return the same number, unless this is made of several
@@ -38,7 +39,7 @@ public interface SequenceCache {
     /**
      * Opens an empty sequence.
      *
-     * @return its number, the smallest that is not in use
+     * @return the number of the sequence, the smallest that is not in use
      */
     int open();
 
@@ -51,14 +52,15 @@ public interface SequenceCache {
     int fork(int sequence);
 
     /**
-     * Closes a sequence; its number may be given again.
+     * Closes a sequence; its number may be used for a new sequence.
      *
      * @param sequence an open sequence
      */
     void close(int sequence);
 
     /**
-     * Returns the position of a sequence's next token in one layer: how many were appended, less those truncated.
+     * Returns the position of a sequence's next token in one layer: the number of appended tokens minus the
+     * number of truncated tokens.
      *
      * @param layer from 0
      * @param sequence an open sequence
@@ -70,7 +72,7 @@ public interface SequenceCache {
      * Returns how many tokens a sequence has in all layers.
      *
      * @param sequence an open sequence
-     * @return the least of its lengths
+     * @return the least length of a layer
      */
     default long length(int sequence) {
         long least = Long.MAX_VALUE;
@@ -84,7 +86,7 @@ public interface SequenceCache {
      * Returns the first token that still exists.
      *
      * @param sequence an open sequence
-     * @return 0 unless {@link #slide} dropped older ones
+     * @return 0 unless {@link #slide} dropped older tokens
      */
     long firstKey(int sequence);
 
@@ -98,34 +100,34 @@ public interface SequenceCache {
      * Returns the length of the longest prefix of a sequence that {@link #truncate} can leave.
      *
      * @param sequence an open sequence
-     * @param length the most tokens, at least 0
+     * @param length the largest length, at least 0
      * @return at most the length, and at most the tokens of every layer; -1 if {@link #slide} dropped the first tokens and a window dropped tokens
      *     that the next token sees
      */
     long restorable(int sequence, long length);
 
     /**
-     * Drops the tokens from a position on, in all layers: after speculation that failed, or to rewind.
+     * Drops the tokens from a position on, in all layers: after rejected draft tokens, or to rewind.
      *
      * @param sequence an open sequence
-     * @param length how many tokens stay at most, from the very first
+     * @param length the largest number of tokens to keep, counted from the first token of the sequence
      * @throws IllegalArgumentException if {@link #slide} dropped tokens that are needed, a recurrent state has no snapshot of this length, or a
      *     window has dropped tokens that the next token sees; {@link #restorable} returns a length without such errors
      */
     void truncate(int sequence, long length);
 
     /**
-     * Takes a snapshot, so that a sequence can be truncated to its present length, until it is truncated below. Keys and values need no snapshot,
-     * except with a window, whose pages are then kept. A recurrent state is copied when the sequence changes: {@link #bytesPerSequence} for each
-     * snapshot. A sequence has at most three snapshots. A fourth evicts the one with the fewest tokens since the snapshot before it; the newest is
-     * never evicted.
+     * Takes a snapshot, so that a sequence can later be truncated to its present length. A truncation to a smaller length drops the snapshot. Keys
+     * and values need no snapshot, except with a window; the snapshot then keeps the pages of the window. A recurrent state is copied when the
+     * sequence changes: {@link #bytesPerSequence} for each snapshot. A sequence has at most three snapshots. A fourth snapshot evicts the snapshot
+     * with the fewest tokens since its predecessor; the newest is never evicted.
      *
      * @param sequence an open sequence
      * @throws IllegalStateException if its layers have different lengths, after a step that failed
      */
     void snapshot(int sequence);
 
-    /** {@return whether sequences can lose their first tokens, by {@link #slide}} */
+    /** {@return whether {@link #slide} can drop the first tokens of sequences} */
     boolean slides();
 
     /**
@@ -142,11 +144,11 @@ public interface SequenceCache {
     long bytesPerToken();
 
     /**
-     * Returns the bytes of a sequence of this length, without {@link #bytesPerSequence}: where there is a window, of the most tokens kept
-     * between steps.
+     * Returns the bytes of a sequence of this length, without {@link #bytesPerSequence}. With a window, these are the bytes of the
+     * largest number of tokens that is kept between steps.
      *
      * @param tokens at least 0
-     * @return {@link #bytesPerToken} of each, or less
+     * @return at most {@link #bytesPerToken} for each token
      * @throws IllegalArgumentException if the number is negative
      */
     default long bytesOfTokens(long tokens) {
@@ -176,7 +178,7 @@ public interface SequenceCache {
     long availableTokens();
 
     /**
-     * Returns how many of the {@link #availableTokens} an append would take. One that appends to several sequences takes at most the sum.
+     * Returns how many of the {@link #availableTokens} an append would take. An append to several sequences takes at most the sum.
      *
      * @param sequence an open sequence
      * @param tokens new tokens of a layer, at least 0
@@ -189,7 +191,8 @@ public interface SequenceCache {
      * Returns by how much {@link #availableTokens} would grow if a sequence were truncated.
      *
      * @param sequence an open sequence
-     * @param length the most tokens that would be kept, from the first token of the sequence
+     * @param length the largest number of tokens that would be kept, from the first token of the
+     *     sequence
      * @return a multiple of the page size: the pages after these tokens that no other sequence shares
      * @throws IllegalArgumentException if the sequence is not open, or the length is negative
      */

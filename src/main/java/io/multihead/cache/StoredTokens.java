@@ -6,8 +6,8 @@ import java.lang.foreign.Arena;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tokens of one sequence and layer as a cache stores them: rotated if the cache rotates keys, narrowed to its element type, in i8 with their scales.
- * {@link CacheContents#readStored} reads them, and {@link CacheContents#appendStored} restores them bit for bit.
+ * Tokens of one sequence and layer as a cache stores them: rotated if the cache rotates keys, rounded to its element type, and in i8 with their
+ * scales. {@link CacheContents#readStored} reads them, and {@link CacheContents#appendStored} restores them bit for bit.
  *
  * <p>Immutable; the caller owns the tensors' memory.
  *
@@ -22,7 +22,8 @@ public record StoredTokens(
         Tensor value,
         @Nullable Tensor keyScale,
         @Nullable Tensor valueScale) {
-    /** Checks that keys and values are there; {@link CacheContents} checks shapes and element types against its cache. */
+    /** Checks that keys and values are present; {@link CacheContents} checks shapes and element types against its
+     * cache. */
     public StoredTokens {
         Checks.notNull(key, "key");
         Checks.notNull(value, "value");
@@ -33,7 +34,7 @@ public record StoredTokens(
      *
      * @param arena owns the memory
      * @param config sizes and element type of the cache
-     * @param tokens how many, at least 0
+     * @param tokens number of tokens, at least 0
      * @return tensors of zeros
      * @throws IllegalArgumentException if {@code tokens} is negative
      */

@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
  * Parts of a model one after the other, each of which adds its result to the states: attention and a feed-forward network, in most models.
  * Immutable and thread-safe.
  *
- * <p>Where nothing stands between a product and the residual connection, the product is added to the states in its write-back. All else
- * between two products is one pass over the rows.
+ * <p>If a product is followed directly by the residual connection, it is added to the states in its write-back. All other operations
+ * between two products are one pass over the rows.
  */
 public final class Block {
     private final List<Sublayer> sublayers;
@@ -38,9 +38,10 @@ public final class Block {
     }
 
     /**
-     * {@return a block of any parts, each of which reads the states with the results of those before it}
+     * {@return a block of any parts, each of which reads the states with the results of the parts before
+     * it}
      *
-     * @param sublayers at least one
+     * @param sublayers one part or more
      * @throws IllegalArgumentException if there is none, or their states differ in size
      */
     public static Block of(Sublayer... sublayers) {
@@ -123,10 +124,11 @@ public final class Block {
     }
 
     /**
-     * {@return this block with another attention, such as the same with some heads dropped}
+     * {@return this block with another attention, for example the same attention with some heads
+     * dropped}
      *
      * @param changed replaces the first attention among the parts
-     * @throws IllegalArgumentException if it has states of another size
+     * @throws IllegalArgumentException if the size of its states differs
      * @throws IllegalStateException if no part is a {@link SelfAttention}
      */
     public Block withAttention(SelfAttention changed) {
@@ -137,10 +139,10 @@ public final class Block {
     }
 
     /**
-     * {@return this block with a normalization of its result, as after the last block of an encoder with norms before parts}
+     * {@return this block with a normalization of its result, for example after the last block of a pre-norm encoder}
      *
      * @param norm of the sum of the states and the last part's result
-     * @throws IllegalArgumentException if it has another number of elements
+     * @throws IllegalArgumentException if its number of elements differs
      * @throws IllegalStateException if the block is parallel, or post-norm, whose result is normalized
      */
     public Block withResultNorm(Norm norm) {
@@ -154,7 +156,7 @@ public final class Block {
     }
 
     /**
-     * {@return this block with a factor of the states that it leaves, as Gemma 4}
+     * {@return this block with a factor that multiplies its resulting states, as in Gemma 4}
      *
      * @param factor finite, rounded to f32
      * @throws IllegalArgumentException if it is not finite

@@ -8,8 +8,8 @@ import java.util.List;
 
 /**
  * Parts that read the same states, each with its own norms, and whose results are added: {@code after1(part1(before1(x))) +
- * after2(part2(before2(x))) + ...}, as Gemma 4 has a feed-forward network beside experts. Immutable and thread-safe; a warm call allocates
- * nothing of its own.
+ * after2(part2(before2(x))) + ...}. Gemma 4 combines a feed-forward network and experts in this way. Immutable and thread-safe; a warm
+ * call allocates nothing itself.
  */
 public final class Branches implements Part {
     private final List<Sublayer> branches;
@@ -48,8 +48,9 @@ public final class Branches implements Part {
     /**
      * {@return parts side by side}
      *
-     * @param branches at least one, without norms of sums, which belong to the states
-     * @throws IllegalArgumentException if there is none, states differ in size, or one has a norm of sums
+     * @param branches one branch or more, without norms of sums, since these belong to the states
+     * @throws IllegalArgumentException if there is none, states differ in size, or a branch has a norm of
+     *     sums
      */
     public static Branches of(Sublayer... branches) {
         List<Sublayer> all = List.of(Checks.noNulls(branches, "branches"));

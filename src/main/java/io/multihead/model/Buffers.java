@@ -12,11 +12,11 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The intermediate rows of one running call, reused from call to call: for each token its state, a row for a part's normalized input or its result,
- * and one wide row of scratch that parts use in turns. f32, rows padded to a multiple of 32.
+ * and one wide row of scratch that the parts share. Elements are f32, and rows are padded to a multiple of 32.
  *
- * <p>Made by {@link Transformer#buffers}, or by {@link Part#buffers} for a part alone. For one caller at a time; a server has one for each call
- * that runs at a time. A call while another one runs is an {@link IllegalStateException}, as is reading the results of another thread's call;
- * the call that runs is not disturbed.
+ * <p>Made by {@link Transformer#buffers}, or by {@link Part#buffers} for a single part. For one caller at a time; a server needs one object for
+ * each concurrent call. A call while another one runs throws an {@link IllegalStateException}, and so does reading the results of another thread's
+ * call. The running call is not affected.
  */
 public final class Buffers {
     static {
@@ -96,7 +96,7 @@ public final class Buffers {
         layerRows = sizes.layerWidth() == 0 ? null : new LayerRows(capacity, sizes.layerWidth());
     }
 
-    /** {@return the most tokens of a call} */
+    /** {@return the largest number of tokens of a call} */
     public int capacity() {
         return capacity;
     }
@@ -105,7 +105,7 @@ public final class Buffers {
      * Returns the states of the last call's tokens, which the next call overwrites.
      *
      * @return {@code [tokens, dim]}, f32 on the heap, rows padded to a multiple of 32: the same object for the same number of tokens
-     * @throws IllegalStateException if that call was another thread's
+     * @throws IllegalStateException if another thread made that call
      */
     public Tensor states() {
         calls.requireOwn();
@@ -116,7 +116,8 @@ public final class Buffers {
      * Returns the tokens of the running call, for a part that reads their sequences or positions.
      *
      * @return not to be changed while the call runs
-     * @throws IllegalStateException if no call runs, or one of a part alone without a batch
+     * @throws IllegalStateException if no call runs, or the running call is for a single part and
+     *     has no batch
      */
     public TokenBatch batch() {
         TokenBatch of = batch;
@@ -127,12 +128,13 @@ public final class Buffers {
     }
 
     /**
-     * Returns scratch for the part that computes: it holds anything, and the next part overwrites it. Every call returns the same memory.
+     * Returns scratch for the part that computes. Its contents are undefined, and the next part overwrites it. Every call returns the
+     * same memory.
      *
      * @param rows at most the capacity
      * @param columns at most the part's {@link Part#scratch}, rounded up to a multiple of 32
      * @return {@code [rows, columns]}, f32 on the heap, rows padded to a multiple of 32
-     * @throws IllegalArgumentException if there is no room for so many
+     * @throws IllegalArgumentException if the buffers have too few rows or columns
      * @throws IllegalStateException if no call runs
      */
     public Tensor scratch(int rows, int columns) {
@@ -178,8 +180,8 @@ public final class Buffers {
      * the part must apply all of them to the states, in place. Each call takes the next of the part's states. Without a cache, and at the start of a
      * sequence, states are zero.
      *
-     * @return by sequence of the batch, at least {@link RecurrentSizes#floats} numbers, of this sequence alone until the part ends; the arrays belong
-     *     to the batch and its cache
+     * @return for each sequence of the batch at least {@link RecurrentSizes#floats} numbers, which only this part uses until it ends; the batch and
+     *     its cache own the arrays
      * @throws IllegalStateException if no call with a batch runs, or the part has no such state
      */
     public float[][] takeStates() {

@@ -4,24 +4,25 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Makes a vector of a text, by an encoder, a table of static embeddings or a language model: programs that store and compare vectors need
- * not know which.
+ * Computes the vector of a text with an encoder, a table of static embeddings or a language model. Programs that store and compare
+ * vectors need not know the kind of model.
  *
- * <p>Embedders are immutable and thread-safe; the {@code for} and {@code with} methods return others that share the model. A vector has
- * the same bits alone and in any batch.
+ * <p>Embedders are immutable and thread-safe; the {@code for} and {@code with} methods return new embedders that share the model. The
+ * vector of a text has the same bits alone and in any batch.
  */
 public interface Embedder {
     /** {@return the elements of a vector} */
     int dimension();
 
-    /** {@return most tokens of a text that count, its prompt and special tokens included; {@link Integer#MAX_VALUE} without a limit} */
+    /** {@return the largest number of tokens that are read of a text, with its prompt and special tokens; {@link Integer#MAX_VALUE}
+     * without a limit} */
     int maxTokens();
 
-    /** {@return the prompts of the model by name, unmodifiable; empty where it has none} */
+    /** {@return the prompts of the model by name, unmodifiable; empty if it has none} */
     Map<String, String> prompts();
 
     /**
-     * {@return an embedder of the same model that puts something before each text, such as {@code "query: "}}
+     * {@return an embedder of the same model that puts a prompt before each text, such as {@code "query: "}}
      *
      * @param prompt the text, empty for nothing
      */
@@ -43,7 +44,7 @@ public interface Embedder {
     /**
      * Computes the vector of a text.
      *
-     * @param text any text; whether it may be empty, or longer than {@link #maxTokens}, is said by the class
+     * @param text any text; the class documents whether it may be empty, or longer than {@link #maxTokens}
      * @return a new array
      */
     float[] embed(String text);

@@ -15,8 +15,9 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The tables whose rows are added up for each token, read in place: words, and for BERT types and positions; and the normalization of the
- * sum, if there is one. Immutable and thread-safe; their memory is shared and must stay open and unchanged.
+ * The tables whose rows are added up for each token, read in place: words, and for BERT types and positions. They also hold the
+ * normalization of the sum, if there is one. Immutable and thread-safe; the memory of the tables is shared and must stay open and
+ * unchanged.
  */
 public final class EmbeddingTables {
     private final Words words;
@@ -47,20 +48,20 @@ public final class EmbeddingTables {
     }
 
     /**
-     * {@return embeddings of words alone}
+     * {@return embeddings of words only}
      *
      * @param words {@code [vocabulary, dim]}, any element type and strides
-     * @throws IllegalArgumentException if the shape is another
+     * @throws IllegalArgumentException if the shape does not fit
      */
     public static EmbeddingTables of(Tensor words) {
         return of(Checks.notNull(words, "words"), null, words.shape());
     }
 
     /**
-     * {@return embeddings of words alone, whose rows are widened when they are read}
+     * {@return embeddings of words only, whose rows are widened when they are read}
      *
      * @param words {@code [vocabulary, dim]}, quantized
-     * @throws IllegalArgumentException if the shape is another
+     * @throws IllegalArgumentException if the shape does not fit
      */
     public static EmbeddingTables of(BlockTensor words) {
         return of(null, Checks.notNull(words, "words"), words.shape());
@@ -76,7 +77,8 @@ public final class EmbeddingTables {
     }
 
     /**
-     * {@return these embeddings with a factor of the word's row, as Gemma's square root of dim}
+     * {@return these embeddings with a factor that multiplies the word's row, such as the square
+     * root of dim in Gemma}
      *
      * @param newScale the factor, rounded to f32
      */
@@ -88,7 +90,7 @@ public final class EmbeddingTables {
      * {@return these embeddings with a table of token types: the row of a token's type is added}
      *
      * @param newTypes {@code [types, dim]}
-     * @throws IllegalArgumentException if the shape is another
+     * @throws IllegalArgumentException if the shape does not fit
      */
     public EmbeddingTables withTypes(Tensor newTypes) {
         return new EmbeddingTables(words, scale, requireRows(newTypes, "types"), positions, norm);
@@ -98,7 +100,7 @@ public final class EmbeddingTables {
      * {@return these embeddings with a table of positions: the row of a token's index in its sequence is added}
      *
      * @param newPositions {@code [positions, dim]}
-     * @throws IllegalArgumentException if the shape is another
+     * @throws IllegalArgumentException if the shape does not fit
      */
     public EmbeddingTables withPositions(Tensor newPositions) {
         return new EmbeddingTables(words, scale, types, requireRows(newPositions, "positions"), norm);

@@ -11,12 +11,12 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A mixture of experts: of many feed-forward networks a {@link Router} chooses a few for each token, whose results are added up with its
- * factors; a shared part may compute all tokens besides.
+ * A mixture of experts: a {@link Router} chooses a few of many feed-forward networks for each token, and their results are added up with its
+ * factors. A shared part may compute all tokens in addition.
  *
- * <p>Rows are gathered by expert, so that the weights of each are read once a call, and all products of a layer are one parallel loop. A
- * token's sum has the order of its experts' indices. So its bits do not depend on the other tokens of a call. Immutable and thread-safe; a warm
- * call allocates nothing.
+ * <p>Rows are gathered by expert, so that the weights of each expert are read once per call, and all products of a layer are one parallel loop.
+ * A token's sum has the order of its experts' indices, so its bits do not depend on the other tokens of a call. Immutable and thread-safe; a
+ * warm call allocates nothing.
  */
 public final class Experts implements Part {
     private final Router router;
@@ -58,9 +58,10 @@ public final class Experts implements Part {
      * Returns a mixture.
      *
      * @param router chooses among them
-     * @param experts one for each of the router's logits, which differ in weights alone
+     * @param experts one for each of the router's logits; they differ only in their weights
      * @return the part
-     * @throws IllegalArgumentException if there are more or fewer, sizes or activations differ, or one has a gate of tokens
+     * @throws IllegalArgumentException if the number of experts differs from the number of logits, sizes or activations
+     *     differ, or an expert has a gate of tokens
      */
     public static Experts of(Router router, List<FeedForward> experts) {
         List<FeedForward> all = Checks.noNulls(experts, "experts");
@@ -83,10 +84,10 @@ public final class Experts implements Part {
     }
 
     /**
-     * {@return this mixture with a part whose result is added for every token: as DeepSeek's shared experts, or, with a gate for each token
-     * ({@link FeedForward#withTokenGate}), as Qwen's}
+     * {@return this mixture with a part whose result is added for every token: like the shared experts of DeepSeek, or, with a gate for
+     * each token ({@link FeedForward#withTokenGate}), of Qwen}
      *
-     * @param part of as many elements, without attention; null for none
+     * @param part of the same number of elements, without attention; null for none
      * @throws IllegalArgumentException if it does not fit
      */
     public Experts withShared(@Nullable Part part) {
@@ -103,7 +104,7 @@ public final class Experts implements Part {
      * {@return this mixture with experts that read normalized states; the router ({@link Router#withNorm}) and a shared part read them as
      * they are}
      *
-     * @param input of as many elements as a state; null for none
+     * @param input a norm of the elements of a state; null for none
      * @throws IllegalArgumentException if it has another number of elements
      */
     public Experts withNorm(@Nullable Norm input) {

@@ -50,7 +50,7 @@ public final class FeedForward implements Part {
      * {@return a network with a gate}
      *
      * @param activation the function of the gate
-     * @param gateAndUp gate and up, in this order, with as many outputs each
+     * @param gateAndUp gate and up, in this order, with the same number of outputs
      * @param down the last layer
      * @throws IllegalArgumentException if sizes do not fit
      */
@@ -67,13 +67,13 @@ public final class FeedForward implements Part {
 
     /**
      * {@return a network with the gate of GPT-OSS (OpenAI 2025): {@code down((up(x) + 1) g / (1 + e^(-slope g)))} with {@code g = gate(x)},
-     * where g is at most a limit, and up within it on both sides}
+     * where g is limited to at most {@code limit}, and up to the range from {@code -limit} to {@code limit}}
      *
      * @param slope factor of the gate in the exponent, a finite number above 0: 1.702
      * @param limit a finite number above 0: 7
-     * @param gateAndUp gate and up, in this order, with as many outputs each
+     * @param gateAndUp gate and up, in this order, with the same number of outputs
      * @param down the last layer
-     * @throws IllegalArgumentException if sizes do not fit, or a number is not as it must be
+     * @throws IllegalArgumentException if sizes do not fit, or a number is out of its range
      */
     public static FeedForward clamped(double slope, double limit, LinearGroup gateAndUp, PackedLinear down) {
         requirePositive(slope, "slope");
@@ -90,11 +90,11 @@ public final class FeedForward implements Part {
     }
 
     /**
-     * {@return this network with a gate for each token: its result is multiplied with {@code 1 / (1 + e^(-g x))}, as the shared expert of
-     * Qwen 2 and 3.5 (Qwen team 2024)}. The sum is in double.
+     * {@return this network with a gate for each token: its result is multiplied by {@code 1 / (1 + e^(-g x))}, as in the shared expert
+     * of Qwen 2 and 3.5 (Qwen team 2024)}. The sum is in double.
      *
      * @param g {@code [dim]}, floating, copied
-     * @throws IllegalArgumentException if it has another shape, or the last layer has a bias, which a gate before it would not reach
+     * @throws IllegalArgumentException if it has another shape, or the last layer has a bias, which the gate would not multiply
      */
     public FeedForward withTokenGate(Tensor g) {
         if (Checks.notNull(g, "g").rank() != 1 || g.dim(0) != dim()) {

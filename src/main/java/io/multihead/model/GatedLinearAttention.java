@@ -8,15 +8,15 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Linear attention by the gated delta rule, as Qwen3-Next and Qwen 3.5 have it (Yang et al. 2025, "Gated Delta Networks"), in the place of an
- * attention: its time and memory for a token do not grow with the sequence.
+ * Linear attention by the gated delta rule (Yang et al. 2025, "Gated Delta Networks"), which replaces softmax attention in layers of Qwen3-Next
+ * and Qwen 3.5. Its time and memory for a token do not grow with the sequence.
  *
  * <p>Queries, keys and values pass a causal convolution over a few tokens with SiLU; queries and keys are divided by their lengths, and queries
- * by {@code sqrt(keyDim)}, too. Each value head has a state S, {@code [keyDim, valueDim]}: {@code S = a S + k d} with
- * {@code d = b (v - a S^T k)} and {@code o = S^T q}, where {@link LinearDecay} computes the decay a, and the rate b is a sigmoid. The results are
- * normalized by the root mean square, multiplied with {@code silu(z)} and projected.
+ * by {@code sqrt(keyDim)}, too. Each value head has a state S, {@code [keyDim, valueDim]}: {@code S = a S + k d} with {@code d = b (v - a S^T k)}
+ * and {@code o = S^T q}, where {@link LinearDecay} computes the decay a, and the rate b is a sigmoid. The results are normalized by the root mean
+ * square, multiplied by {@code silu(z)} and projected.
  *
- * <p>Tokens are computed one after the other, heads and columns of states side by side, so that the bits do not depend on the division of a
+ * <p>Tokens are computed one after the other, and heads and columns of states in parallel, so the bits do not depend on the division of a
  * sequence into calls. The states of a sequence are the last inputs of the convolution, and S of all heads. Immutable and thread-safe.
  */
 public final class GatedLinearAttention implements Part {
@@ -62,14 +62,15 @@ public final class GatedLinearAttention implements Part {
      * Returns linear attention.
      *
      * @param heads numbers and sizes of heads
-     * @param projections four of the states: queries, keys and values as one with {@code 2 keyHeads keyDim + valueHeads valueDim} outputs; the gates
-     *     z, {@code valueHeads valueDim}; the inputs of the sigmoids for the rates b, {@code valueHeads}; and the inputs of the decays, {@code
-     *     valueHeads}
+     * @param projections four projections of the states: queries, keys and values as one projection with {@code 2 keyHeads keyDim + valueHeads
+     *     valueDim} outputs; the gates z, {@code valueHeads valueDim}; the inputs of the sigmoids for the rates b, {@code valueHeads}; and the
+     *     inputs of the decays, {@code valueHeads}
      * @param taps {@code [2 keyHeads keyDim + valueHeads valueDim, taps]}, any strides and floating type, copied; at least two, the factor of the
      *     token itself last, as {@code torch.nn.Conv1d} stores them
      * @param decay of {@code valueHeads} heads
-     * @param norm of {@code valueDim} elements, of each head's results alone
-     * @param output {@code valueHeads valueDim} inputs, as many outputs as the projections have inputs
+     * @param norm of {@code valueDim} elements, applied to each head's results
+     * @param output {@code valueHeads valueDim} inputs, and as many outputs as the projections have
+     *     inputs
      * @return the part
      * @throws IllegalArgumentException if sizes do not fit
      */

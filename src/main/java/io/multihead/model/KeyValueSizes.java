@@ -8,7 +8,8 @@ import io.multihead.internal.base.Checks;
  * @param heads heads of keys and values
  * @param headDim elements of a key
  * @param valueDim elements of a value
- * @param window tokens that a query sees, its own included, which alone need be kept; 0 for all
+ * @param window number of tokens that a query sees, including its own; only these need to be kept;
+ *     0 for all
  */
 public record KeyValueSizes(int heads, int headDim, int valueDim, int window) implements StateSizes {
     /** Checks the sizes. */
@@ -20,7 +21,7 @@ public record KeyValueSizes(int heads, int headDim, int valueDim, int window) im
     }
 
     /**
-     * Creates sizes of keys and values that are all kept.
+     * Creates sizes without a window: all keys and values are kept.
      *
      * @param heads heads of keys and values
      * @param headDim elements of a key

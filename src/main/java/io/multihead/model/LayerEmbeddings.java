@@ -3,8 +3,8 @@ package io.multihead.model;
 import io.multihead.internal.base.Checks;
 
 /**
- * Separate embeddings for each layer (Gemma 3n and 4): for every token {@code layers} rows of {@code dim} elements,
- * {@code (norm(projection(embedding)) + table[id]) / sqrt(2)}, of which a {@link LayerInput} reads the row of its layer. Immutable and thread-safe.
+ * Separate embeddings for each layer (Gemma 3n and 4): for every token {@code layers} rows of {@code dim} elements, {@code
+ * (norm(projection(embedding)) + table[id]) / sqrt(2)}. A {@link LayerInput} reads the row of its layer. Immutable and thread-safe.
  */
 public final class LayerEmbeddings {
     private final EmbeddingTables table;
@@ -36,12 +36,12 @@ public final class LayerEmbeddings {
         return new LayerEmbeddings(table, projection, norm);
     }
 
-    /** {@return how many layers have some} */
+    /** {@return the number of layers} */
     public int layers() {
         return table.dim() / norm.dim();
     }
 
-    /** {@return the elements of one layer's} */
+    /** {@return the elements of one layer's row} */
     public int dim() {
         return norm.dim();
     }

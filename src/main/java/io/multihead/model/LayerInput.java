@@ -25,8 +25,8 @@ public final class LayerInput implements Part {
      * {@return the part of a layer}
      *
      * @param gate with its activation ({@link PackedLinear#withActivation})
-     * @param out as many inputs as the gate has outputs, and the reverse
-     * @param layer whose rows are read, from 0
+     * @param out as many inputs as the gate has outputs, and as many outputs as the gate has inputs
+     * @param layer the layer whose rows are read, from 0
      * @throws IllegalArgumentException if sizes do not fit, or the layer is negative
      */
     public static LayerInput of(PackedLinear gate, PackedLinear out, int layer) {

@@ -5,8 +5,8 @@ import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 
 /**
- * How fast the states of {@link GatedLinearAttention} and {@link Mamba2} decay: {@code exp(slope softplus(a + bias))}, a being a projection.
- * Immutable.
+ * The decay of the states of {@link GatedLinearAttention} and {@link Mamba2}: {@code exp(slope softplus(a + bias))}, where a is a
+ * projection. Immutable.
  */
 public final class LinearDecay {
     private final float[] slopes;
@@ -18,11 +18,12 @@ public final class LinearDecay {
     }
 
     /**
-     * {@return the decay of each head that has a state}
+     * {@return the decay of each head}
      *
-     * @param slopes {@code [heads]}, finite and at most 0: {@code -exp(A_log)} of a file of Hugging Face's; copied
+     * @param slopes {@code [heads]}, finite and at most 0: {@code -exp(A_log)} of a Hugging Face file; copied
      * @param biases {@code [heads]}, copied
-     * @throws IllegalArgumentException if there are not as many of both, or a slope is positive or not finite
+     * @throws IllegalArgumentException if the numbers of slopes and biases differ, or a slope is positive or
+     *     not finite
      */
     public static LinearDecay of(Tensor slopes, Tensor biases) {
         if (Checks.notNull(slopes, "slopes").rank() != 1 || slopes.dim(0) == 0) {

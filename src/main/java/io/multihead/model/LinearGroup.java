@@ -13,8 +13,8 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * Linear layers with the same input, as query, key and value, or gate and up: their outputs stand side by side in the rows of one buffer.
- * Immutable and thread-safe.
+ * Linear layers with the same input, such as query, key and value, or gate and up. Their outputs are side by side in the rows of one
+ * buffer. Immutable and thread-safe.
  */
 public final class LinearGroup {
     private final List<PackedLinear> layers;
@@ -38,7 +38,7 @@ public final class LinearGroup {
     /**
      * {@return a group of layers, which may differ in format}
      *
-     * @param layers at least one
+     * @param layers one layer or more
      * @throws IllegalArgumentException if there is none, or their inputs differ
      */
     public static LinearGroup of(PackedLinear... layers) {
@@ -60,8 +60,8 @@ public final class LinearGroup {
     /**
      * {@return a group that is one product}
      *
-     * @param layer the weights of all, column beside column
-     * @param outputs how many columns each has
+     * @param layer the weights of all layers, with their columns side by side
+     * @param outputs the number of columns of each layer
      * @throws IllegalArgumentException if the sum of the numbers is not the number of the layer's columns
      */
     public static LinearGroup concatenated(PackedLinear layer, int... outputs) {
@@ -79,7 +79,7 @@ public final class LinearGroup {
         return layers.get(0).inputs();
     }
 
-    /** {@return how many outputs there are} */
+    /** {@return the number of outputs, one for each layer} */
     public int size() {
         return outputs.length;
     }
@@ -99,7 +99,7 @@ public final class LinearGroup {
         return width;
     }
 
-    /** {@return the layers of which the group is made: one if it is one product} */
+    /** {@return the layers of the group; a single one if the group is one product} */
     public List<PackedLinear> layers() {
         return layers;
     }

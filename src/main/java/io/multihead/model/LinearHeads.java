@@ -9,7 +9,7 @@ import io.multihead.internal.base.Checks;
  * @param valueHeads heads of values, a multiple of keyHeads
  * @param keyDim elements of a query or key
  * @param valueDim elements of a value
- * @param tiled whether value head {@code h} reads key head {@code h % keyHeads}, as in files of GGUF, and not {@code h / (valueHeads / keyHeads)}
+ * @param tiled whether value head {@code h} reads key head {@code h % keyHeads}, as in GGUF files, instead of {@code h / (valueHeads / keyHeads)}
  */
 public record LinearHeads(int keyHeads, int valueHeads, int keyDim, int valueDim, boolean tiled) {
     /** Checks the sizes. */

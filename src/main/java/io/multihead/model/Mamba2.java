@@ -6,12 +6,12 @@ import io.multihead.tensor.Tensor;
 import java.util.List;
 
 /**
- * Mamba-2 (Dao, Gu 2024, "Transformers are SSMs: Generalized Models and Efficient Algorithms Through Structured State Space Duality"), in the place
- * of an attention, as Granite 4 has it: its time and memory for a token do not grow with the sequence.
+ * Mamba-2 (Dao, Gu 2024, "Transformers are SSMs: Generalized Models and Efficient Algorithms Through Structured State Space Duality"), which
+ * replaces attention in layers of Granite 4. Its time and memory for a token do not grow with the sequence.
  *
  * <p>A projection makes gates z, inputs x, b, c and one number of each head. x, b and c pass a causal convolution over a few tokens with SiLU. Each
  * head has a state S, {@code [stateDim, headDim]}: {@code S = a S + b (r x)^T} and {@code y = S^T c + d x}, where the rate r is the softplus of the
- * head's number and its bias, and {@link LinearDecay} computes the decay a. The results are multiplied with {@code silu(z)}, normalized and
+ * head's number and its bias, and {@link LinearDecay} computes the decay a. The results are multiplied by {@code silu(z)}, normalized and
  * projected.
  *
  * <p>Tokens are computed one after the other, heads and columns of states side by side, so that the bits do not depend on the division of a
@@ -38,13 +38,14 @@ public final class Mamba2 implements Part {
      * Returns a layer without skips and biases of the convolution.
      *
      * @param heads numbers and sizes of heads
-     * @param projections three of the states, as one ({@link LinearGroup#concatenated}) or apart: the gates z, {@code heads headDim} outputs; x,
-     *     all b and all c, {@code heads headDim + 2 groups stateDim}; and the inputs of the rates, {@code heads}
+     * @param projections three projections of the states, as one ({@link LinearGroup#concatenated}) or separate: the gates z, {@code heads
+     *     headDim} outputs; x, all b and all c, {@code heads headDim + 2 groups stateDim}; and the inputs of the rates, {@code heads}
      * @param taps {@code [heads headDim + 2 groups stateDim, taps]}, any strides and floating type, copied; at least two, the factor of the token
      *     itself last, as {@code torch.nn.Conv1d} stores them
      * @param decay of {@code heads} heads
      * @param norm of {@code heads headDim} elements, of a token's gated results
-     * @param output {@code heads headDim} inputs, as many outputs as the projections have inputs
+     * @param output {@code heads headDim} inputs, and as many outputs as the projections have
+     *     inputs
      * @return the part
      * @throws IllegalArgumentException if sizes do not fit
      */
@@ -86,7 +87,7 @@ public final class Mamba2 implements Part {
      * {@return this layer with biases of its convolution}
      *
      * @param bias a number that is added to each channel's sum, {@code [heads headDim + 2 groups stateDim]}, any strides and floating type, copied
-     * @throws IllegalArgumentException if there are not as many as channels
+     * @throws IllegalArgumentException if their number differs from the number of channels
      */
     public Mamba2 withConvolutionBias(Tensor bias) {
         return new Mamba2(projections, convolution.withBias(bias), rules, output);
@@ -96,7 +97,7 @@ public final class Mamba2 implements Part {
      * {@return this layer with skips}
      *
      * @param factors d, the factor of x in the results of each head, {@code [heads]}, any strides and floating type, copied
-     * @throws IllegalArgumentException if there are not as many as heads
+     * @throws IllegalArgumentException if their number differs from the number of heads
      */
     public Mamba2 withSkip(Tensor factors) {
         int heads = heads().heads();
@@ -107,10 +108,10 @@ public final class Mamba2 implements Part {
     }
 
     /**
-     * {@return this layer with results that are normalized in equal parts, each by its own elements alone: one part for each group in GGUF files and
-     * the authors' models, and one part in all in models of transformers}
+     * {@return this layer with results that are normalized in equal parts, each by its own elements}. GGUF files and the authors' models have one
+     * part for each group. Models of the library transformers have a single part.
      *
-     * @param parts how many, a divisor of {@code heads headDim}
+     * @param parts number of parts, a divisor of {@code heads headDim}
      * @throws IllegalArgumentException if the elements cannot be divided
      */
     public Mamba2 withNormParts(int parts) {

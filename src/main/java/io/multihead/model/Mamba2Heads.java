@@ -3,11 +3,11 @@ package io.multihead.model;
 import io.multihead.internal.base.Checks;
 
 /**
- * The heads of {@link Mamba2}. Each has a state of {@code [stateDim, headDim]}; heads of a group are written and read by the same b and c.
+ * The heads of {@link Mamba2}. Each head has a state of {@code [stateDim, headDim]}. The heads of a group share b and c.
  *
  * @param heads heads of x and of states, a multiple of groups
  * @param headDim elements of a head
- * @param groups of heads, each with a b and a c of its own
+ * @param groups number of groups of heads, each with its own b and c
  * @param stateDim elements of b and of c
  */
 public record Mamba2Heads(int heads, int headDim, int groups, int stateDim) {

@@ -43,7 +43,8 @@ public final class Norm {
      * @param weight {@code [dim]}, any element type
      * @param epsilon at least 0
      * @return the normalization
-     * @throws IllegalArgumentException if the weight has not one axis, or epsilon is negative or not finite
+     * @throws IllegalArgumentException if the weight does not have one axis, or epsilon is negative or not
+     *     finite
      */
     public static Norm rms(Tensor weight, double epsilon) {
         float[] factors = padded(weight, "weight");
@@ -56,7 +57,8 @@ public final class Norm {
      * @param weight {@code [dim]}, any element type
      * @param epsilon at least 0
      * @return the normalization
-     * @throws IllegalArgumentException if the weight has not one axis, or epsilon is negative or not finite
+     * @throws IllegalArgumentException if the weight does not have one axis, or epsilon is negative or not
+     *     finite
      */
     public static Norm rmsOfOnePlus(Tensor weight, double epsilon) {
         float[] factors = padded(weight, "weight");
@@ -73,7 +75,8 @@ public final class Norm {
      * @param bias {@code [dim]}, any element type; null for none
      * @param epsilon at least 0
      * @return the normalization
-     * @throws IllegalArgumentException if the weight has not one axis, the bias another shape, or epsilon is negative or not finite
+     * @throws IllegalArgumentException if the weight does not have one axis, the shape of the bias differs, or epsilon is negative
+     *     or not finite
      */
     public static Norm layer(Tensor weight, @Nullable Tensor bias, double epsilon) {
         float[] factors = padded(weight, "weight");
@@ -94,7 +97,7 @@ public final class Norm {
         return Arrays.copyOf(row.weight(), dim());
     }
 
-    /** {@return a copy of the addends; zeros where there are none} */
+    /** {@return a copy of the biases; zeros if there are none} */
     public float[] bias() {
         return Arrays.copyOf(row.bias(), dim());
     }

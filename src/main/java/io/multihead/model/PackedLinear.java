@@ -11,9 +11,9 @@ import java.lang.foreign.Arena;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A linear layer {@code y = f(scale x W + b)} whose weights exist only in packed form, of any format of {@link PackedWeights}. Bias, factor
- * and activation are applied in the product's write-back. Immutable and thread-safe; the memory of the weights is theirs. A warm call
- * allocates nothing.
+ * A linear layer {@code y = f(scale x W + b)} whose weights exist only in packed form, in any format of {@link PackedWeights}. Bias, factor
+ * and activation are applied in the product's write-back. Immutable and thread-safe; the weights own their memory. A warm call allocates
+ * nothing.
  */
 public final class PackedLinear {
     private final PackedWeights weights;
@@ -61,9 +61,9 @@ public final class PackedLinear {
     }
 
     /**
-     * {@return this layer with another factor of the product, to which the bias is added}
+     * {@return this layer with another factor of the product; the bias is added after the factor}
      *
-     * @param scale the factor, as of residuals or logits
+     * @param scale the factor, for example of residuals or logits
      */
     public PackedLinear withScale(double scale) {
         return new PackedLinear(weights, options.withFactors((float) scale, 0f));
@@ -124,7 +124,8 @@ public final class PackedLinear {
      *
      * @param cpu threads and scratch
      * @param x {@code [..., rows, inputs]}, any strides and element type
-     * @param y {@code [..., rows, outputs]}, any strides: rows of a larger buffer as well; written
+     * @param y {@code [..., rows, outputs]}, any strides, so it may be a part of the rows of a larger buffer;
+     *     written
      * @throws IllegalArgumentException if shapes do not fit or memory overlaps; nothing has been written then
      */
     public void forward(Compute cpu, Tensor x, Tensor y) {

@@ -9,57 +9,59 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A function of the tokens' states in a {@link Block}, which adds its result to them: {@link SelfAttention}, {@link FeedForward}, or a user's
- * implementation. A part is immutable and thread-safe; the state of a call is in its {@link Buffers}.
+ * implementation. A part is immutable and thread-safe; the intermediate rows of a call are in its {@link Buffers}.
  *
- * <p>A model has the same bits in any batch, on any threads and in any division into calls, if its parts have: a result of a token must not
- * depend on how many rows a call has.
+ * <p>A model has the same bits in any batch, on any threads and in any division into calls, if its parts have them: the result of a token
+ * must not depend on the number of rows of a call.
  */
 public interface Part {
     /** {@return the elements of a state} */
     int dim();
 
-    /** {@return the floats of {@link Buffers#scratch} that it needs for each token} */
+    /** {@return the number of floats of {@link Buffers#scratch} that the part needs for each
+     * token} */
     default int scratch() {
         return 0;
     }
 
     /**
      * {@return the states that a cache keeps of each sequence for this part: keys and values for each attention in it, and recurrent states
-     * for each {@link Buffers#takeStates}, in the order in which they compute; nothing, unless the part reads earlier tokens}
+     * for each {@link Buffers#takeStates}, in the order of computation; empty, unless the part reads earlier tokens}
      */
     default List<StateSizes> states() {
         return List.of();
     }
 
     /**
-     * {@return whether the part reads the states of an earlier part, which only a cache has; false, unless the part has attention that
-     * shares another layer's keys and values}
+     * {@return whether the part reads the states of an earlier part from the cache; true only if the part has attention that shares
+     * another layer's keys and values}
      */
     default boolean sharesStates() {
         return false;
     }
 
-    /** {@return how many positions a sequence may have; {@link Long#MAX_VALUE} where there is no limit} */
+    /** {@return the largest number of positions of a sequence; {@link Long#MAX_VALUE} without a limit} */
     default long positions() {
         return Long.MAX_VALUE;
     }
 
     /**
-     * Computes the part for the tokens of a batch, or for some of its rows where a part calls another one. A part that calls others leaves
-     * their scratch to them.
+     * Computes the part for the tokens of a batch, or for some of its rows if a part calls another one. A part that calls others must not
+     * use their scratch.
      *
      * @param cpu threads and scratch
      * @param x {@code [rows, dim]}, the input; not changed
      * @param y {@code [rows, dim]}, which does not overlap x; in a block both are f32 on the heap
-     * @param adds whether the result is added to y; if not, y holds anything and is overwritten
+     * @param adds whether the result is added to y; otherwise the contents of y are undefined and
+     *     are overwritten
      * @param buffers of the call that runs: its batch, and scratch
      */
     void compute(Compute cpu, Tensor x, Tensor y, boolean adds, Buffers buffers);
 
     /**
-     * Returns scratch for calls of this part alone.
+     * Returns scratch for calls of this part only.
      *
-     * @param capacity most rows of a call
+     * @param capacity largest number of rows of a call
      * @return buffers for {@link #forward}
      */
     default Buffers buffers(int capacity) {
@@ -67,10 +69,10 @@ public interface Part {
     }
 
     /**
-     * Computes the part alone, for tokens of sequences. Its states are added to the cache of the batch, if it has one.
+     * Computes only this part, for tokens of sequences. Its states are added to the cache of the batch, if it has one.
      *
      * @param cpu threads and scratch
-     * @param batch tokens of sequences, at least one each; their ids and types do not count
+     * @param batch tokens of sequences, at least one each; their ids and types have no effect
      * @param x {@code [tokens, dim]}, any strides and floating type
      * @param y {@code [tokens, dim]}, any strides, written
      * @param buffers of {@link #buffers}, or of a model that has this part
@@ -83,7 +85,7 @@ public interface Part {
     }
 
     /**
-     * Computes the part alone, for rows that do not see each other. For parts that read nothing else of a batch.
+     * Computes only this part, for independent rows. It is for parts that read nothing else of a batch.
      *
      * @param cpu threads and scratch
      * @param x {@code [rows, dim]}, any strides and floating type

@@ -7,14 +7,15 @@ package io.multihead.model;
 public enum Pooling {
     /** The mean over all tokens, special tokens such as {@code [CLS]} included. */
     MEAN,
-    /** The state of the first token, of encoders {@code [CLS]}. */
+    /** The state of the first token, {@code [CLS]} in encoders. */
     CLS,
-    /** The largest element of all tokens, dimension by dimension. */
+    /** The largest value of each dimension over all tokens. */
     MAX,
-    /** The sum over all tokens by the square root of their number. */
+    /** The sum over all tokens, divided by the square root of their number. */
     MEAN_SQRT_LEN,
-    /** The mean over all tokens, each of the weight of its place, counted from 1 (Muennighoff 2022, "SGPT"). */
+    /** The mean over all tokens, each weighted by its position, counted from 1 (Muennighoff 2022, "SGPT"). */
     WEIGHTED_MEAN,
-    /** The state of the last token, of encoders {@code [SEP]}; in a language model it alone has seen all others. */
+    /** The state of the last token, {@code [SEP]} in encoders. In a language model only the last token has seen all
+     * others. */
     LAST
 }

@@ -7,7 +7,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The choice of a token's experts (Shazeer et al. 2017): a linear layer gives each expert a logit, scores are their softmax or sigmoid, the
- * experts with the largest scores compute, and their results are added with the scores as factors. Of equal scores the lower index wins.
+ * experts with the largest scores compute, and their results are added with the scores as factors. Among equal scores, the lower index is
+ * chosen.
  *
  * <p>Scores are computed in double and rounded once. A token with a logit that is NaN has NaN as factors. Immutable and thread-safe.
  */
@@ -41,11 +42,11 @@ public final class Router {
 
     /**
      * {@return a router by softmax, whose factors are divided by their sum: as Mixtral and Qwen 3, and as GPT-OSS, which takes the softmax
-     * of the chosen logits alone}
+     * of the chosen logits only}
      *
      * @param logits from a state to one number for each expert
      * @param used experts of a token
-     * @throws IllegalArgumentException if there are fewer experts
+     * @throws IllegalArgumentException if there are fewer experts than that
      */
     public static Router of(PackedLinear logits, int used) {
         int experts = Checks.notNull(logits, "logits").outputs();
@@ -63,7 +64,7 @@ public final class Router {
     /**
      * {@return this router with factors that are divided by their sum, or not}
      *
-     * @param divided whether they are; else they are the scores
+     * @param divided whether they are divided; otherwise the factors are the scores
      */
     public Router withNormalized(boolean divided) {
         return new Router(logits, used, sigmoid, divided, scale, additions);
@@ -83,8 +84,8 @@ public final class Router {
     }
 
     /**
-     * {@return this router with numbers that are added to the scores for the choice alone, as DeepSeek-V3 balances its experts}. Factors
-     * are computed from the scores without them.
+     * {@return this router with numbers that are added to the scores only for the choice, which balance the experts of DeepSeek-V3}.
+     * Factors are computed from the scores without them.
      *
      * @param addends {@code [experts]}, any element type, copied as f32; null for none
      * @throws IllegalArgumentException if the shape does not fit
@@ -95,7 +96,8 @@ public final class Router {
     }
 
     /**
-     * {@return this router with factors that are multiplied with a number of their expert, as Gemma 4}
+     * {@return this router with factors that are multiplied by a number of their expert, as in Gemma
+     * 4}
      *
      * @param factors {@code [experts]}, any element type, copied as f32; null for none
      * @throws IllegalArgumentException if the shape does not fit
@@ -106,9 +108,10 @@ public final class Router {
     }
 
     /**
-     * {@return this router with logits of the normalized states, as Gemma 4; experts read the states as they are}
+     * {@return this router with logits of the normalized states, as in Gemma 4}. Experts read the states without
+     * this normalization.
      *
-     * @param norm of as many elements as the linear layer has inputs; null for none
+     * @param norm a norm whose number of elements is the number of inputs of the linear layer; null for none
      * @throws IllegalArgumentException if it has another number of elements
      */
     public Router withNorm(@Nullable Norm norm) {

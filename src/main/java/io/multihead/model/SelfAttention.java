@@ -71,8 +71,8 @@ public final class SelfAttention implements Part {
      * @param heads query heads, a multiple of keyValueHeads
      * @param keyValueHeads heads of keys and values
      * @param projections query, key and value: {@code heads headDim}, {@code keyValueHeads headDim} and {@code keyValueHeads valueDim} outputs
-     * @param output {@code heads valueDim} inputs, as many outputs as the projections have inputs
-     * @param options mask, scale and changes of scores
+     * @param output {@code heads valueDim} inputs, and as many outputs as the projections have inputs
+     * @param options mask, scale and score options
      * @return the part
      * @throws IllegalArgumentException if sizes do not fit, or the options have dropout
      */
@@ -82,7 +82,7 @@ public final class SelfAttention implements Part {
     }
 
     /**
-     * Returns attention whose context is multiplied with gates before the output projection: the sigmoid of further outputs of the query projection
+     * Returns attention whose context is multiplied by gates before the output projection: the sigmoid of further outputs of the query projection
      * (Qiu et al. 2025, "Gated Attention for Large Language Models"; Qwen3-Next).
      *
      * @param heads query heads, a multiple of keyValueHeads
@@ -90,7 +90,7 @@ public final class SelfAttention implements Part {
      * @param projections query, key and value: {@code 2 heads headDim}, for each head its query and then as many gates,
      *     {@code keyValueHeads headDim} and {@code keyValueHeads headDim} outputs
      * @param output {@code heads headDim} inputs, as many outputs as the projections have inputs
-     * @param options mask, scale and changes of scores
+     * @param options mask, scale and score options
      * @return the part
      * @throws IllegalArgumentException if sizes do not fit, or the options have dropout
      */
@@ -103,10 +103,10 @@ public final class SelfAttention implements Part {
      * Returns attention to the keys and values of an earlier layer, without its own keys and values (Gemma 3n and 4).
      *
      * @param heads query heads, a multiple of keyValueHeads
-     * @param sizes of the keys and values of that layer
+     * @param sizes sizes of the keys and values of that layer
      * @param query {@code heads headDim} outputs
      * @param output {@code heads valueDim} inputs, as many outputs as the query has inputs
-     * @param options mask, scale and changes of scores; a window of at most the window of the sizes
+     * @param options mask, scale and score options; a window of at most the window of the sizes
      * @param layer whose keys and values are read, from 0, counted like the states of a model's parts, in the order in which they compute
      * @return the part
      * @throws IllegalArgumentException if sizes do not fit, or the options have dropout
@@ -205,7 +205,7 @@ public final class SelfAttention implements Part {
     /**
      * {@return this part with queries and keys that are normalized before they are rotated}
      *
-     * @param queries of {@code headDim} elements for each head alone, or of all heads of a token as one row; null for none
+     * @param queries norm of {@code headDim} elements for each head, or of all heads of a token as one row; null for none
      * @param keys the same for keys
      * @throws IllegalArgumentException if a norm has another number of elements
      */
@@ -224,10 +224,10 @@ public final class SelfAttention implements Part {
     }
 
     /**
-     * {@return this part with values that are normalized before they are kept, as Gemma 4}
+     * {@return this part with values that are normalized before they are cached, as in Gemma 4}
      *
-     * @param values of {@code valueDim} elements, for each head alone
-     * @throws IllegalArgumentException if it has another number of elements, or the values are another layer's
+     * @param values norm of {@code valueDim} elements, applied to each head
+     * @throws IllegalArgumentException if it has another number of elements, or another layer owns the values
      */
     public SelfAttention withValueNorm(Norm values) {
         if (Checks.notNull(values, "values").dim() != layout.valueDim() || layout.shared()) {
@@ -243,7 +243,8 @@ public final class SelfAttention implements Part {
      *
      * @param factors one finite number per query head, copied
      * @return the changed part, which shares the weights
-     * @throws IllegalArgumentException if there are more or fewer, or one is not finite
+     * @throws IllegalArgumentException if their number differs from the number of heads, or a
+     *     factor is not finite
      */
     public SelfAttention withHeadFactors(float... factors) {
         float[] copy = Checks.notNull(factors, "factors").clone();
@@ -257,18 +258,19 @@ public final class SelfAttention implements Part {
     }
 
     /**
-     * {@return attention of some heads alone (Michel et al. 2019, section 4), whose weights and options are copied}. It takes the time and
-     * memory of a smaller part. Its result equals {@link #withHeadFactors} with 0 for the other heads, except for rounding.
+     * {@return attention with only some of the heads (Michel et al. 2019, section 4), whose weights and options are copied}. It needs less time and
+     * memory. Its result equals {@link #withHeadFactors} with 0 for the other heads, except for rounding.
      *
-     * <p>Weights are copied in their stored format, also quantized blocks. Products with them have the bits of products with the same weights packed
-     * anew. The output projection has blocks of inputs, which are elements of heads: 32 or 256 elements stay together
-     * ({@link io.multihead.gemm.WeightFormat#blockInputs}). If heads are not whole blocks, {@link #withF32Output} allows any heads.
+     * <p>Weights are copied in their stored format, which includes quantized blocks. Products have the same bits as products with the same weights
+     * packed again. The output projection has blocks of inputs, which are elements of heads: 32 or 256 elements stay together ({@link
+     * io.multihead.gemm.WeightFormat#blockInputs}). If heads are not whole blocks, {@link #withF32Output} allows any heads.
      *
      * @param arena owns the copies; a shared one if several threads are to compute
-     * @param kept query heads, in the order wanted; where several share a key/value head, as many of each that is left, side by side
-     * @throws IllegalArgumentException if there is none, one is repeated or there is no such head, key/value heads are left with
-     *     different numbers of heads, their elements are not whole blocks of the output projection, a norm spans all heads, or options cannot be
-     *     restricted to some heads ({@link AttentionOptions#selectHeads})
+     * @param kept query heads, in the order wanted; if several share a key/value head, the same number for each remaining key/value head, side
+     *     by side
+     * @throws IllegalArgumentException if there is none, a head is repeated or does not exist, key/value heads are left with different numbers
+     *     of heads, their elements are not whole blocks of the output projection, a norm spans all heads, or options cannot be restricted to
+     *     some heads ({@link AttentionOptions#selectHeads})
      */
     public SelfAttention keepHeads(Arena arena, int... kept) {
         Checks.notNull(arena, "arena");
@@ -292,8 +294,8 @@ public final class SelfAttention implements Part {
     }
 
     /**
-     * Returns this part with its output projection in f32, from which {@link #keepHeads} may take any heads. Results differ by rounding where
-     * the projection was quantized, and it takes 4 bytes an element.
+     * Returns this part with its output projection in f32, from which {@link #keepHeads} may take any heads. Results differ by rounding if
+     * the projection was quantized. The new projection takes 4 bytes per element.
      *
      * @param arena owns the copy; a shared one if several threads are to compute
      * @return the changed part, which shares the other weights

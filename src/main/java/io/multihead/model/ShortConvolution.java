@@ -6,9 +6,9 @@ import io.multihead.tensor.Tensor;
 import java.util.List;
 
 /**
- * A gated convolution over the last few tokens (LFM2, Liquid AI 2025), in the place of an attention: {@code out(c conv(b x))} with {@code
- * b, c, x = in(states)}, each element of a token alone. Its state is the last inputs {@code b x} of a sequence, one fewer than there are
- * taps. Immutable and thread-safe.
+ * A gated convolution over the last few tokens (LFM2, Liquid AI 2025), which replaces attention in some layers: {@code out(c conv(b x))}
+ * with {@code b, c, x = in(states)}, elementwise. Its state is the last inputs {@code b x} of a sequence, one fewer than there are taps.
+ * Immutable and thread-safe.
  */
 public final class ShortConvolution implements Part {
     private final PackedLinear in;
@@ -58,7 +58,7 @@ public final class ShortConvolution implements Part {
         return in.inputs();
     }
 
-    /** {@return how many tokens a result depends on, the token itself included} */
+    /** {@return the number of tokens that a result depends on, including the token itself} */
     public int taps() {
         return convolution.taps;
     }

@@ -18,11 +18,11 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The tokens of one call of a model: sequences packed one after another, without padding. With a cache each of them continues a sequence of the
- * cache, by a whole prompt, a chunk of a prompt, or a single token, in any mixture. Without a cache each is complete.
+ * cache, by a whole prompt, a chunk of a prompt, or a single token, in any combination. Without a cache each sequence is complete.
  *
- * <p>Reused from call to call: {@link #clear}, then {@link #begin} and {@link #add} for each sequence. For one caller at a time: while a
- * model computes it, another call or a change is an {@link IllegalStateException}. A call with the cache sequences of the call before, and
- * no more tokens than some call before, allocates nothing; one with other sequences makes a view of them per layer.
+ * <p>Reused from call to call: {@link #clear}, then {@link #begin} and {@link #add} for each sequence. For one caller at a time: while a model
+ * computes the batch, another call or a change throws an {@link IllegalStateException}. A call with the same cache sequences as the previous
+ * call, and no more tokens than an earlier call, allocates nothing. A call with other sequences creates a view of them per layer.
  */
 public final class TokenBatch {
     private static final int FIRST_SEQUENCES = 8;
@@ -85,7 +85,7 @@ public final class TokenBatch {
     /**
      * {@return an empty batch of complete sequences}
      *
-     * @param capacity most tokens of a call
+     * @param capacity the largest number of tokens of a call
      */
     public static TokenBatch of(int capacity) {
         return new TokenBatch(null, capacity);
@@ -95,7 +95,7 @@ public final class TokenBatch {
      * {@return an empty batch of sequences that continue sequences of a cache}
      *
      * @param cache made with {@link Transformer#cacheConfig}, or by {@link Transformer#cache}
-     * @param capacity most tokens of a call
+     * @param capacity the largest number of tokens of a call
      */
     public static TokenBatch of(SequenceCache cache, int capacity) {
         return new TokenBatch(Checks.notNull(cache, "cache"), capacity);
@@ -161,7 +161,8 @@ public final class TokenBatch {
      * Adds a token to the sequence that began last.
      *
      * @param id row of the embedding table
-     * @param type row of the table of token types, as of the second of two texts; 0 where a model has no such table
+     * @param type row of the table of token types, for example for the second of two texts; 0 if a model has no
+     *     such table
      * @throws IllegalStateException if no sequence has begun, or the batch is full
      */
     public void add(int id, int type) {
@@ -184,7 +185,7 @@ public final class TokenBatch {
 
     /**
      * Ends the visible tokens of the sequence that began last. Tokens that are added to it after this call see the tokens before it. No token sees
-     * them, not even they themselves, like ColBERT's masks after a query. For models without causal masks.
+     * them, not even the added tokens themselves. ColBERT's masks after a query are an example. For models without causal masks.
      *
      * @throws IllegalStateException if this batch has a cache, or the sequence has no tokens
      */
@@ -199,7 +200,7 @@ public final class TokenBatch {
         keys[sequences - 1] = tokens - (int) starts[sequences - 1];
     }
 
-    /** {@return the most tokens of a call} */
+    /** {@return the the largest number of tokens of a call} */
     public int capacity() {
         return capacity;
     }
@@ -217,7 +218,7 @@ public final class TokenBatch {
     /**
      * Returns the first token of a sequence.
      *
-     * @param sequence from 0; the number of sequences stands for the end of the last
+     * @param sequence from 0; the number of sequences means the end of the last sequence
      * @return its row in the batch
      */
     public int start(int sequence) {
@@ -241,7 +242,7 @@ public final class TokenBatch {
     }
 
     /**
-     * Returns the row of each sequence's last token, whose logits a decoder wants.
+     * Returns the row of each sequence's last token, whose logits a decoder needs.
      *
      * @return one row per sequence, in an array that belongs to this batch and that its next use changes
      * @throws IllegalStateException if a sequence has no tokens
@@ -280,7 +281,7 @@ public final class TokenBatch {
      * Returns the position of a token in its sequence, for parts that compute the batch.
      *
      * @param token its row in the batch
-     * @return as the running or the last call found it, from 0
+     * @return the position in the running or the last call, from 0
      */
     public long position(int token) {
         return positions[(int) Checks.index(token, tokens, "token")];

@@ -28,8 +28,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Immutable and thread-safe; batch and buffers are for one caller at a time, and concurrent calls with them are refused. A call has the same bits
  * for any number of threads, in any batch, and in any division of a prompt into calls. A warm call allocates nothing, with the exceptions of {@link
- * TokenBatch}. Weights
- * belong to their owners and must stay open.
+ * TokenBatch}. The model does not own its weights, which must stay open.
  */
 public final class Transformer {
     private final EmbeddingTables embeddings;
@@ -131,9 +130,9 @@ public final class Transformer {
     }
 
     /**
-     * {@return this stack with embeddings that layers have of their own, which {@link LayerInput} reads}
+     * {@return this stack with separate embeddings for each layer, which {@link LayerInput} reads}
      *
-     * @param newLayers a projection of {@code dim} inputs, and a table of as many words as the embeddings have
+     * @param newLayers a projection of {@code dim} inputs, and a table with the same words as the embeddings
      * @throws IllegalArgumentException if sizes differ
      */
     public Transformer withLayerEmbeddings(LayerEmbeddings newLayers) {
@@ -154,10 +153,10 @@ public final class Transformer {
     }
 
     /**
-     * {@return this stack with logits {@code cap tanh(x / cap)}, as Gemma 2}
+     * {@return this stack with logits {@code cap tanh(x / cap)}, as in Gemma 2}
      *
      * @param cap above 0, a normal f32; 0 for none
-     * @throws IllegalArgumentException if it is another number
+     * @throws IllegalArgumentException if the cap is not such a number
      */
     public Transformer withLogitCap(double cap) {
         if (!(cap == 0 || cap >= Float.MIN_NORMAL && cap <= Float.MAX_VALUE)) {
@@ -171,7 +170,7 @@ public final class Transformer {
         return embeddings.dim();
     }
 
-    /** {@return the number of words that tokens may be} */
+    /** {@return the number of words: tokens are below it} */
     public int vocabulary() {
         return embeddings.vocabulary();
     }
@@ -192,9 +191,9 @@ public final class Transformer {
     }
 
     /**
-     * Returns how many positions a sequence may have.
+     * Returns the largest number of positions of a sequence.
      *
-     * @return the fewest of the rotary embeddings' and of the position table's; 2^53 or more where there is no limit
+     * @return the least limit of the rotary embeddings and the position table; 2^53 or more without a limit
      */
     public long positions() {
         return positions;
@@ -204,24 +203,24 @@ public final class Transformer {
      * Returns the configuration of a cache for this model, in f32; {@link KeyValueCache.Config#withFormat} makes it narrower.
      *
      * @return as many layers as there are parts with attention, without ropes, since the model rotates keys itself
-     * @throws IllegalStateException if they differ in the heads or sizes of their keys and values, there are none, or a part has a recurrent
-     *     state; {@link #cache} is for these models, too
+     * @throws IllegalStateException if the parts differ in the heads or sizes of their keys and values, no part has attention, or a part has
+     *     a recurrent state; {@link #cache} supports these models, too
      */
     public KeyValueCache.Config cacheConfig() {
         return LayerCaches.config(states);
     }
 
     /**
-     * Creates a cache for the states of all parts: pages of keys and values, as of {@link KeyValueCache#paged}, and recurrent states.
+     * Creates a cache for the states of all parts: pages of keys and values, as in {@link KeyValueCache#paged}, and recurrent states.
      *
      * @param arena allocates native memory for keys and values, as sequences grow; a shared one if several threads are to use the cache.
      *     Recurrent states are on the heap
      * @param format how keys and values are stored
-     * @param tokens most tokens of all sequences together, rounded up to 64
+     * @param tokens the largest number of tokens of all sequences together, rounded up to 64
      * @return a cache without sequences
-     * @throws IllegalArgumentException if there are less than one, or more than a cache can count
+     * @throws IllegalArgumentException if the number is below 1, or larger than a cache can count
      * @throws ArithmeticException if their bytes are 2^63 or more
-     * @throws IllegalStateException if no part keeps anything
+     * @throws IllegalStateException if no part keeps a state
      */
     public SequenceCache cache(Arena arena, CacheFormat format, long tokens) {
         Checks.notNull(format, "format");
@@ -230,10 +229,10 @@ public final class Transformer {
     }
 
     /**
-     * Returns the bytes that a cache keeps of one token.
+     * Returns the bytes that a cache keeps for one token.
      *
      * @param format how keys and values are stored
-     * @return 0 where all parts keep recurrent states, or nothing
+     * @return 0 if all parts keep recurrent states or nothing
      */
     public long bytesPerToken(CacheFormat format) {
         return LayerCaches.configs(states, Checks.notNull(format, "format")).stream()
@@ -244,9 +243,10 @@ public final class Transformer {
     /**
      * Returns the intermediate rows of one call at a time, on the heap.
      *
-     * @param capacity most tokens of a call; a longer prompt takes several calls
-     * @return {@code 4 capacity (2 dim + w)} bytes, w the most {@link Part#scratch}: of {@code projections + attention's output} and the
-     *     feed-forward network's inner elements, with a gate twice those, the larger; 3 dim where a part has norms before and after
+     * @param capacity the largest number of tokens of a call; a longer prompt needs several calls
+     * @return {@code 4 capacity (2 dim + w)} bytes, where w is the largest {@link Part#scratch}: the larger of {@code projections +
+     *     attention's output} and the feed-forward network's inner elements, which count twice with a gate. It is 3 dim instead of 2 dim
+     *     if a part has norms before and after
      * @throws IllegalArgumentException if the capacity is below 1, or an array would have more than 2^31 elements
      */
     public Buffers buffers(int capacity) {
@@ -255,14 +255,14 @@ public final class Transformer {
 
     /**
      * Computes the states of all tokens of a batch, before the final norm: {@link Buffers#states}. Keys and values are appended to the
-     * batch's cache. After an error of another kind than those below, such as one of memory, some layers may have the new tokens:
-     * {@link KeyValueCache#truncate} drops them.
+     * batch's cache. After an error other than the ones below, such as an {@code OutOfMemoryError}, some layers may have the new
+     * tokens: {@link KeyValueCache#truncate} drops them.
      *
      * @param cpu threads and scratch
      * @param batch tokens of sequences, at least one each
      * @param buffers of this model
-     * @throws IllegalArgumentException if a token or its type is no row of its table, a sequence would have more positions than the model,
-     *     the cache is of other sizes or has ropes, or the buffers are too small; nothing has been written then
+     * @throws IllegalArgumentException if a token or its type is not a row of its table, a sequence would have more positions than the
+     *     model, the sizes of the cache differ or it has ropes, or the buffers are too small; nothing has been written then
      * @throws io.multihead.cache.CacheFullException if the cache has no room; it has not changed then
      */
     public void forward(Compute cpu, TokenBatch batch, Buffers buffers) {
@@ -270,15 +270,16 @@ public final class Transformer {
     }
 
     /**
-     * Computes the same from given states in place of embeddings, such as vectors without a row of the table, or states of an earlier call. With
-     * {@link #withBlocks} one model can end after some blocks, and another one can continue from its states.
+     * Computes the states from given states instead of embeddings, for example vectors that are not in the table, or states of an earlier call.
+     * With {@link #withBlocks} one model can end after some blocks, and another one can continue from its states.
      *
      * @param cpu threads and scratch
      * @param batch tokens of sequences, at least one each; their ids and types do not count
      * @param states {@code [tokens, dim]}, any strides and floating type: embeddings, with positions added and their norm applied, or
      *     {@link Buffers#states} of these buffers, which are not copied
      * @param buffers of this model
-     * @throws IllegalArgumentException as of the other method, or if the states are of another shape or part of the buffers
+     * @throws IllegalArgumentException as in the other method, or if the shape of the states does not fit, or they are part of the
+     *     buffers
      * @throws IllegalStateException if layers have their own embeddings of tokens
      * @throws io.multihead.cache.CacheFullException if the cache has no room; it has not changed then
      */
@@ -287,15 +288,15 @@ public final class Transformer {
     }
 
     /**
-     * Computes the same, and the attention weights of all blocks.
+     * Computes the states and the attention weights of all blocks.
      *
      * @param cpu threads and scratch
      * @param batch tokens of sequences, at least one each
      * @param buffers of this model
      * @param weights {@code [layers, heads, tokens, keys]}, written, for each attention: one per block with attention; as many keys as the longest
      *     sequence has
-     * @throws IllegalArgumentException as of the other method, or if the shape of weights does not fit, which is found when the cache has
-     *     grown already
+     * @throws IllegalArgumentException as in the other method, or if the shape of the weights does not fit; this is found after the tokens were
+     *     added to the cache
      */
     public void forward(Compute cpu, TokenBatch batch, Buffers buffers, Tensor weights) {
         if (Checks.notNull(weights, "weights").rank() != 4 || weights.dim(0) != attentions) {
@@ -306,15 +307,15 @@ public final class Transformer {
     }
 
     /**
-     * Computes the same, with the same bits, and the attention weights of some blocks, by additional calls of attention.
+     * Computes the states, with the same bits, and the attention weights of some blocks by additional calls of attention.
      *
      * @param cpu threads and scratch
      * @param batch tokens of sequences, at least one each
      * @param buffers of this model
      * @param weights one for each block, null for none: {@code [heads, tokens, keys]}, any floating type and strides, written with the weights of the
      *     block's first attention; as many keys as the longest sequence has
-     * @throws IllegalArgumentException as of the other method, if there are more or fewer, if a block has no {@link SelfAttention}, or if a
-     *     shape does not fit, of which the keys are found when the cache has grown already
+     * @throws IllegalArgumentException as in the other method, if the number of tensors differs from the number of blocks, a block has no {@link
+     *     SelfAttention}, or a shape does not fit; a wrong number of keys is found after the tokens were added to the cache
      */
     public void forward(Compute cpu, TokenBatch batch, Buffers buffers, List<@Nullable Tensor> weights) {
         Checks.length(Checks.notNull(weights, "weights").size(), blocks.size(), "weights", "one per block");
@@ -423,11 +424,12 @@ public final class Transformer {
      * Computes the logits of some tokens of the last call.
      *
      * @param cpu threads and scratch
-     * @param rows tokens of the batch, in any order, as of {@link TokenBatch#lastRows}; at most the capacity of the buffers
+     * @param rows tokens of the batch, in any order, such as {@link TokenBatch#lastRows}; at most the capacity of the
+     *     buffers
      * @param logits {@code [rows, logits]}, any strides and floating type, written
      * @param buffers of the last call
      * @throws IllegalArgumentException if there is no such token, or the shape does not fit; nothing has been written then
-     * @throws IllegalStateException if there is no head
+     * @throws IllegalStateException if the model has no output head
      */
     public void logits(Compute cpu, int[] rows, Tensor logits, Buffers buffers) {
         if (head == null) {

@@ -1,4 +1,5 @@
-/** Parts of trained models for inference: packed, without gradients, without garbage; encoders and decoders are made of them. */
+/** Parts of trained models for inference: packed, without gradients and without garbage. Encoders and decoders consist of
+ * them. */
 @NullMarked
 package io.multihead.model;
 
