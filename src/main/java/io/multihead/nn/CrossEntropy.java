@@ -10,13 +10,13 @@ import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The mean cross-entropy between a softmax over the last axis and one right class per row, as PyTorch's
- * {@code nn.CrossEntropyLoss}: the mean of {@code log sum_j e^(x_j - m) - (x_target - m)} with {@code m = max x} over all rows
- * whose target is not ignored. When every row is ignored, the loss is 0, where PyTorch gives NaN, and so is the gradient.
+ * The mean cross-entropy between a softmax over the last axis and one target class per row, as PyTorch's {@code
+ * nn.CrossEntropyLoss}: the mean of {@code log sum_j e^(x_j - m) - (x_target - m)} with {@code m = max x} over all rows whose
+ * target is not ignored. If every row is ignored, the loss and the gradient are 0; PyTorch gives NaN.
  *
- * <p>Stable for logits of any size. A logit of minus infinity has probability 0; a row that holds NaN, plus infinity or nothing
- * but minus infinity makes the loss NaN. Sums over classes are f32, those over rows {@code double}, in row order: the same bits
- * for any number of threads. Immutable and thread-safe; tensors and targets stay the caller's.
+ * <p>Stable for logits of any size. A logit of minus infinity has probability 0; a row that holds NaN, plus infinity, or only
+ * minus infinity makes the loss NaN. Sums over classes are f32, and sums over rows are {@code double}, in row order: the same
+ * bits for any number of threads. Immutable and thread-safe; the caller owns tensors and targets.
  */
 public final class CrossEntropy {
     private static final int PYTORCH_IGNORES = -100;
@@ -35,7 +35,7 @@ public final class CrossEntropy {
     /**
      * {@return the loss that ignores rows of another target}
      *
-     * @param target which one; it may also be a class
+     * @param target the ignored target; it may also be a class
      */
     public static CrossEntropy ignoring(int target) {
         return new CrossEntropy(target);
@@ -46,7 +46,7 @@ public final class CrossEntropy {
      *
      * @param cpu threads and scratch
      * @param logits {@code [..., classes]}, any floating type and strides
-     * @param targets the right class of every row, row-major
+     * @param targets the target class of every row, row-major
      * @return the loss
      * @throws IllegalArgumentException if a shape or target does not fit
      */
@@ -61,7 +61,7 @@ public final class CrossEntropy {
      *
      * @param cpu threads and scratch
      * @param logits {@code [..., classes]}, any floating type and strides
-     * @param targets the right class of every row, row-major
+     * @param targets the target class of every row, row-major
      * @param gradient of the logits' shape, written; may be {@code logits} itself
      * @return the loss
      * @throws IllegalArgumentException if a shape or target does not fit or memory overlaps otherwise; nothing has been written then

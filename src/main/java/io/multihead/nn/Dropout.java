@@ -10,11 +10,12 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Dropout (Srivastava et al. 2014), as PyTorch's {@code nn.Dropout}, on every element of a tensor of any shape: when recorded,
- * each is 0 with probability {@code rate} and is multiplied with {@code 1 / (1 - rate)} otherwise. {@link #forward} copies.
+ * Dropout (Srivastava et al. 2014), as PyTorch's {@code nn.Dropout}, on every element of a tensor of any shape: in a recorded
+ * call, each element becomes 0 with probability {@code rate} and is multiplied by {@code 1 / (1 - rate)} otherwise. {@link
+ * #forward} copies.
  *
- * <p>Whether an element is dropped depends on the seed and on its row-major index alone (Philox4x32-10), not on memory, element
- * type or threads; backward draws the same again. Where nothing is dropped, elements are copied bit by bit if the element types
+ * <p>Whether an element is dropped depends only on the seed and on its row-major index (Philox4x32-10), not on memory, element
+ * type or threads. Backward drops the same elements. If nothing is dropped, elements are copied bit by bit if the element types
  * are equal. Without parameters; immutable and thread-safe.
  */
 public final class Dropout implements Layer {
@@ -28,7 +29,7 @@ public final class Dropout implements Layer {
      * {@return a layer of this rate}
      *
      * @param rate the probability of dropping an element, 0 to 1
-     * @throws IllegalArgumentException if the rate is no probability
+     * @throws IllegalArgumentException if the rate is not a probability
      */
     public static Dropout of(double rate) {
         Checks.probability(rate, "rate");

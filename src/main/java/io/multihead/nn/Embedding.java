@@ -22,11 +22,11 @@ import org.jspecify.annotations.Nullable;
 /**
  * Rows of a table by token id, as PyTorch's {@code nn.Embedding}: {@code y_i = weight[ids_i]}.
  *
- * <p>Ids are an array, or the f32 tensor that a {@link Layer} takes: whole numbers, exact below 2^24. Their gradient is zeros, as the output
- * does not depend on them smoothly. A head that shares the table, {@code Linear.of(weight, null)}, stands in the same {@link Sequence} under
- * the same prefix.
+ * <p>Ids are an array, or the f32 tensor that a {@link Layer} takes: whole numbers, exact below 2^24. Their gradient is zero, since the
+ * output does not depend on them smoothly. An output head that shares the table, {@code Linear.of(weight, null)}, must be in the same {@link
+ * Sequence} under the same prefix.
  *
- * <p>Thread-safe while nobody changes the table, which stays the caller's. Numbers pass through f32; the same bits for any number
+ * <p>Thread-safe while nobody changes the table, which the caller owns. Numbers pass through f32. Results have the same bits for any number
  * of threads.
  */
 public final class Embedding implements Layer {
@@ -65,10 +65,10 @@ public final class Embedding implements Layer {
     }
 
     /**
-     * {@return an embedding by a fresh f32 table from PyTorch's distribution: standard normal numbers, drawn with SplitMix64}
+     * {@return an embedding with a new f32 table from PyTorch's distribution: standard normal numbers, drawn with SplitMix64}
      *
      * @param arena owns the table; must stay open while the embedding is used
-     * @param vocabulary how many ids there are
+     * @param vocabulary the number of ids
      * @param dim elements of a row
      * @param seed any number; the same one gives the same table
      * @throws IllegalArgumentException if a size is below 1
@@ -86,7 +86,8 @@ public final class Embedding implements Layer {
         return random.normal(deviation, Shape.of(rows, dim));
     }
 
-    /** {@return the table by PyTorch's name; an unmodifiable map of {@code weight}, the very tensor that was given} */
+    /** {@return the table by PyTorch's name; an unmodifiable map with {@code weight}, the same tensor object that was
+     * given} */
     @Override
     public Map<String, Tensor> parameters() {
         return Map.of(WEIGHT, weight);

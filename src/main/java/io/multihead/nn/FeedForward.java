@@ -24,13 +24,13 @@ public final class FeedForward extends ComposedLayer {
     /**
      * {@return a network with given parameters}
      *
-     * @param embedDim features that come in and go out
-     * @param hidden features in between
+     * @param embedDim features of input and output
+     * @param hidden features between the linear layers
      * @param activation the function between the linear layers
-     * @param dropout rate behind the activation, in training
+     * @param dropout dropout rate after the activation, in training
      * @param parameters gives the tensor of a name; shared, not copied
      * @throws IllegalArgumentException if a parameter is missing, a shape or element type does not fit, a size is below 1, or the
-     *     rate is no probability
+     *     rate is not a probability
      */
     public static FeedForward of(
             long embedDim,
@@ -50,17 +50,18 @@ public final class FeedForward extends ComposedLayer {
     }
 
     /**
-     * {@return a network with a gate, {@code down_proj(drop(f(gate_proj(x)) up_proj(x)))} (Shazeer 2020), as Llama's with SiLU}. Its
-     * parameters are {@code gate_proj.weight} and {@code up_proj.weight} {@code [hidden, embedDim]}, {@code down_proj.weight} {@code
-     * [embedDim, hidden]}, and for each a {@code bias} if there is one.
+     * {@return a network with a gate, {@code down_proj(drop(f(gate_proj(x)) up_proj(x)))} (Shazeer 2020), as in Llama with SiLU}.
+     * Its parameters are {@code gate_proj.weight} and {@code up_proj.weight} {@code [hidden, embedDim]}, {@code down_proj.weight}
+     * {@code [embedDim, hidden]}, and for each a {@code bias} if there is one.
      *
-     * @param embedDim features that come in and go out
-     * @param hidden features in between
+     * @param embedDim features of input and output
+     * @param hidden features between the linear layers
      * @param activation the function of the gate
-     * @param dropout rate behind the gate, in training
-     * @param parameters gives the tensor of a name, or null for a bias that there is not, as {@code Map::get} does; shared, not copied
-     * @throws IllegalArgumentException if a weight is missing, a shape or element type does not fit, a size is below 1, or the rate is no
-     *     probability
+     * @param dropout dropout rate after the gate, in training
+     * @param parameters gives the tensor of a name, or null for a bias that does not exist, as {@code Map::get} does; tensors are shared,
+     *     not copied
+     * @throws IllegalArgumentException if a weight is missing, a shape or element type does not fit, a size is below 1, or the rate is
+     *     not a probability
      */
     public static FeedForward gated(
             long embedDim,
@@ -79,16 +80,16 @@ public final class FeedForward extends ComposedLayer {
     }
 
     /**
-     * {@return a network with fresh f32 parameters from PyTorch's distribution: each linear layer uniform within {@code 1 / sqrt(inputs)},
-     * biases too, drawn with SplitMix64}
+     * {@return a network with new f32 parameters from PyTorch's distribution: weights and biases of each linear layer are uniform within
+     * {@code 1 / sqrt(inputs)}, drawn with SplitMix64}
      *
      * @param arena owns the parameters; must stay open while the network is used
-     * @param embedDim features that come in and go out
-     * @param hidden features in between
+     * @param embedDim features of input and output
+     * @param hidden features between the linear layers
      * @param activation the function between the linear layers
-     * @param dropout rate behind the activation, in training
+     * @param dropout dropout rate after the activation, in training
      * @param seed any number; the same one gives the same parameters
-     * @throws IllegalArgumentException if a size is below 1 or the rate is no probability
+     * @throws IllegalArgumentException if a size is below 1 or the rate is not a probability
      */
     public static FeedForward initialize(
             Arena arena, long embedDim, long hidden, Activation activation, double dropout, long seed) {

@@ -35,11 +35,11 @@ public final class GatedLinear extends ComposedLayer {
     }
 
     /**
-     * {@return the gated layer of two linear ones}
+     * {@return the gated layer of two linear layers}
      *
      * @param gate the layer of the gate
      * @param function of the gate: a layer without parameters that keeps the shape, such as {@link Silu}
-     * @param up the other layer, of the same inputs and outputs
+     * @param up the other layer, with the same inputs and outputs
      * @throws IllegalArgumentException if the layers differ in inputs or outputs, or the function has parameters
      */
     public static GatedLinear of(Linear gate, Layer function, Linear up) {
@@ -52,7 +52,7 @@ public final class GatedLinear extends ComposedLayer {
     }
 
     /**
-     * {@return the gated layer of two layers, such as linear ones with adapters}
+     * {@return the gated layer of two layers of any kind, such as linear layers with adapters}
      *
      * @param gate the layer of the gate
      * @param function applied to the gate: a layer without parameters that keeps the shape

@@ -51,11 +51,14 @@ public final class Gradients {
     }
 
     /**
-     * Sets all gradients to 0, as before the first backward of a step. Backward adds, so several passes before a step accumulate.
+     * Sets all gradients to 0, as needed before the first backward of a step. Backward adds to gradients, so several passes
+     * before a step accumulate.
      *
      * @param gradients by name, changed
-     * @throws IllegalArgumentException if one cannot be written; nothing has been written then
-     * @throws IllegalStateException if the arena of one is closed; nothing has been written then
+     * @throws IllegalArgumentException if a gradient cannot be written; nothing has been written
+     *     then
+     * @throws IllegalStateException if the arena of a gradient is closed; nothing has been written
+     *     then
      */
     public static void clear(Map<String, Tensor> gradients) {
         Checks.notNull(gradients, "gradients").forEach((name, gradient) -> {
@@ -67,12 +70,12 @@ public final class Gradients {
     }
 
     /**
-     * Multiplies all gradients, as by one over the number of passes that were accumulated.
+     * Multiplies all gradients by a factor, for example the reciprocal of the number of accumulated passes.
      *
      * @param cpu threads and scratch
      * @param gradients by name, any floating type, changed
      * @param factor finite
-     * @throws IllegalArgumentException if the factor is another number or a gradient cannot be written; nothing has been written then
+     * @throws IllegalArgumentException if the factor is not finite or a gradient cannot be written; nothing has been written then
      */
     public static void scale(Compute cpu, Map<String, Tensor> gradients, double factor) {
         if (!Double.isFinite((float) factor)) {
@@ -83,11 +86,12 @@ public final class Gradients {
     }
 
     /**
-     * Returns the length of all gradients as one vector.
+     * Returns the Euclidean norm of all gradients as one vector.
      *
      * @param cpu threads and scratch
      * @param gradients by name, any floating type
-     * @return the root of the sum of squares: in f64, row by row of the last axis; the same bits on any threads
+     * @return the square root of the sum of squares, in f64, row by row of the last axis; the same bits on any
+     *     threads
      * @throws ArithmeticException if an element is not finite; the message has the name of its tensor
      */
     public static double norm(Compute cpu, Map<String, Tensor> gradients) {
@@ -125,9 +129,9 @@ public final class Gradients {
      *
      * @param cpu threads and scratch
      * @param gradients by name, any floating type, changed
-     * @param most the largest norm that is left alone, above 0
+     * @param most the largest norm that is not scaled down, above 0
      * @return the norm before
-     * @throws IllegalArgumentException if the limit is another number or a gradient cannot be written; nothing has been written then
+     * @throws IllegalArgumentException if the limit is not above 0 or a gradient cannot be written; nothing has been written then
      * @throws ArithmeticException if an element is not finite; nothing has been written then
      */
     public static double clip(Compute cpu, Map<String, Tensor> gradients, double most) {

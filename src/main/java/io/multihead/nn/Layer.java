@@ -10,20 +10,20 @@ import java.util.Map;
 /**
  * A function of one tensor, with parameters, that can be trained.
  *
- * <p>A layer owns no parameter: it reads the tensors it was given, which must stay alive. {@link #forward} is thread-safe;
+ * <p>A layer does not own its parameters: it reads the tensors that it was given, which must stay alive. {@link #forward} is thread-safe;
  * parameters may change only while no call runs, followed by {@link #parametersChanged} before the next call.
  */
 public interface Layer {
     /**
-     * {@return the parameters by PyTorch's names: the very tensors that the layer was given; an unmodifiable map in PyTorch's order, empty
-     * for a layer without parameters}
+     * {@return the parameters by PyTorch's names: the same tensor objects that the layer was given; an unmodifiable map in PyTorch's
+     * order, empty for a layer without parameters}
      */
     Map<String, Tensor> parameters();
 
     /**
-     * {@return the tensors beside input and parameters that calls read, such as the tensors of a mask; an unmodifiable list, empty by
-     * default}. No output or gradient may overlap them. PyTorch calls them buffers. A layer made of layers returns the buffers of all of
-     * them.
+     * {@return the tensors other than input and parameters that calls read, such as the tensors of a mask; an unmodifiable list, empty
+     * by default}. No output or gradient may overlap them. PyTorch calls them buffers. A layer made of layers returns the buffers of all
+     * of them.
      */
     default List<Tensor> buffers() {
         return List.of();
@@ -38,9 +38,9 @@ public interface Layer {
     Shape outputShape(Shape input);
 
     /**
-     * Returns over how many leading axes of an input the layer computes independently: {@link #forward} of a slice along the first
-     * axis, or of the input with these axes merged into one, gives the same elements, bit by bit. {@link Sequence} computes large
-     * inputs slice by slice, so that its intermediate results stay small.
+     * Returns the number of leading axes of an input over which the layer computes independently: {@link #forward} of a slice
+     * along the first axis, or of the input with these axes merged into one, gives the same elements, bit by bit. {@link Sequence}
+     * computes large inputs slice by slice, so that its intermediate results stay small.
      *
      * @param input the shape of an input that the layer can take
      * @return 0 to the rank; 0, the default, if the layer needs the input as a whole
@@ -59,7 +59,7 @@ public interface Layer {
     }
 
     /**
-     * Computes the output and keeps nothing; dropout does not drop.
+     * Computes the output and keeps no values for backward; dropout has no effect.
      *
      * @param cpu threads and scratch memory
      * @param x the input, any floating type and strides

@@ -11,9 +11,9 @@ import org.jspecify.annotations.Nullable;
  * Layer normalization over the last axes (Ba et al. 2016, "Layer normalization"), as PyTorch's {@code nn.LayerNorm}:
  * {@code y = (x - mean) / sqrt(variance + epsilon) * weight + bias} with the biased variance.
  *
- * <p>Sums are f32 and overflow as f32 does. The mean is subtracted in two steps, so that it may be large beside the deviation. A row that
- * holds NaN or infinity becomes NaN; so does a constant one when epsilon is 0. The same bits for any number of threads; parameter gradients
- * are summed in a fixed order. Thread-safe as {@link Layer} says; the parameters stay the caller's.
+ * <p>Sums are f32 and overflow as f32 does. The mean is subtracted in two steps, so it may be much larger than the deviation. A row that
+ * holds NaN or infinity becomes NaN, and so does a constant row if epsilon is 0. Results have the same bits for any number of threads;
+ * parameter gradients are summed in a fixed order. Thread safety is as documented in {@link Layer}. The caller owns the parameters.
  */
 public final class LayerNorm extends NormLayer {
     private LayerNorm(Shape normalized, double epsilon, @Nullable Tensor weight, @Nullable Tensor bias) {
@@ -27,7 +27,7 @@ public final class LayerNorm extends NormLayer {
      * @param epsilon added to the variance; at least 0
      * @param weight of shape {@code normalized}, any floating type and strides; null for 1
      * @param bias of shape {@code normalized}, any floating type and strides; null for 0
-     * @return the layer, which reads the tensors and owns none
+     * @return the layer, which reads the tensors and does not own them
      * @throws IllegalArgumentException if a shape, an element type or epsilon does not fit
      */
     public static LayerNorm of(Shape normalized, double epsilon, @Nullable Tensor weight, @Nullable Tensor bias) {
@@ -35,7 +35,7 @@ public final class LayerNorm extends NormLayer {
     }
 
     /**
-     * {@return a layer with fresh f32 parameters, as PyTorch's: weight 1, bias 0}
+     * {@return a layer with new f32 parameters, as PyTorch's: weight 1, bias 0}
      *
      * @param arena owns the parameters; must stay open while the layer is used
      * @param normalized sizes of the last axes, which are normalized together

@@ -22,9 +22,9 @@ import org.jspecify.annotations.Nullable;
  * {@code y = x W^T + b} on the last axis, as PyTorch's {@code nn.Linear}: {@code weight [outputs, inputs]}, and
  * {@code bias [outputs]} or none. The input has one axis or more.
  *
- * <p>{@link #forward} multiplies with weights packed at the first call and again at the first one after {@link #parametersChanged}, or with
- * packed weights that it was given; {@link #record} reads the weights without packing. Both give the same bits, for any number of threads. Sums
- * are f32. Thread-safe as {@link Layer} says; the parameters stay the caller's.
+ * <p>{@link #forward} multiplies with packed weights: those that it was given, or a copy that is packed at the first call, and again at the
+ * first call after {@link #parametersChanged}. {@link #record} reads the weights without packing. Both give the same bits, for any number of
+ * threads. Sums are f32. Thread safety is as documented in {@link Layer}. The caller owns the parameters.
  */
 public final class Linear implements Layer {
     private static final String WEIGHT = "weight";
@@ -75,13 +75,13 @@ public final class Linear implements Layer {
     }
 
     /**
-     * Returns a layer of frozen weights, packed in any format, such as of a file. Its weight is no parameter and has no gradient, and of the
-     * weights there is no other copy: gradients with respect to inputs are products with the panels, as {@link Gemm#multiply(Compute, Tensor,
-     * PackedWeights, Tensor, GemmOptions)} computes them.
+     * Returns a layer with frozen weights, packed in any format, for example from a file. Its weight is not a parameter and has no gradient.
+     * There is no other copy of the weights: gradients with respect to inputs are products with the panels, as {@link Gemm#multiply(Compute,
+     * Tensor, PackedWeights, Tensor, GemmOptions)} computes them.
      *
-     * @param weights of the layer's inputs and outputs
+     * @param weights weights with the layer's inputs and outputs
      * @param bias {@code [outputs]}, or null for none
-     * @return the layer, which reads the weights and owns none
+     * @return the layer, which reads the weights and does not own them
      * @throws IllegalArgumentException if the bias does not fit
      */
     public static Linear of(PackedWeights weights, @Nullable Tensor bias) {
@@ -101,7 +101,7 @@ public final class Linear implements Layer {
     }
 
     /**
-     * {@return a layer with fresh f32 parameters from PyTorch's distribution: weight and bias uniform within {@code 1 / sqrt(inputs)},
+     * {@return a layer with new f32 parameters from PyTorch's distribution: weight and bias uniform within {@code 1 / sqrt(inputs)},
      * drawn with SplitMix64}
      *
      * @param arena owns the parameters; must stay open while the layer is used
@@ -115,7 +115,7 @@ public final class Linear implements Layer {
     }
 
     /**
-     * {@return a layer with fresh f32 parameters from PyTorch's distribution, with or without a bias; the weight is the same}
+     * {@return a layer with new f32 parameters from PyTorch's distribution, with or without a bias; the weight is the same}
      *
      * @param arena owns the parameters; must stay open while the layer is used
      * @param inputs features of an input

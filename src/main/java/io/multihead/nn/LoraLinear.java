@@ -15,11 +15,12 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A linear layer with a low-rank adapter beside it (Hu et al. 2022, "LoRA"): {@code y = f(x) + scale B (A x)}. With a layer of packed weights
- * f is frozen, in f32 or quantized (Dettmers et al. 2023, "QLoRA"), and takes the memory of its panels alone. The trained parameters are {@code
+ * A linear layer with a low-rank adapter (Hu et al. 2022, "LoRA"): {@code y = f(x) + scale B (A x)}. If f has packed weights, in f32 or
+ * quantized (Dettmers et al. 2023, "QLoRA"), it is frozen and takes only the memory of its panels. The trained parameters are {@code
  * lora_A.weight} and {@code lora_B.weight}. A bias of f is {@code base_layer.bias}, as in PEFT.
  *
- * <p>The input has one axis or more. Sums are f32; the same bits for any number of threads. Thread-safe as {@link Layer} says.
+ * <p>The input has one axis or more. Sums are f32. Results have the same bits for any number of threads. Thread safety is as
+ * documented in {@link Layer}.
  */
 public final class LoraLinear extends ComposedLayer {
     private static final String BASE = "base_layer.";

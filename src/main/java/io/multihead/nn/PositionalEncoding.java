@@ -13,11 +13,12 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Adds a vector of its position to each token: {@code y[..., t, :] = x[..., t, :] + p[t, :]}, from position 0. The vectors are a table that is
- * trained, as BERT's and GPT-2's (Devlin et al. 2019), or sinusoids (Vaswani et al. 2017, section 3.5). Rotary positions belong to attention:
+ * Adds a vector of its position to each token: {@code y[..., t, :] = x[..., t, :] + p[t, :]}, from position 0. The vectors are a trained
+ * table, as in BERT and GPT-2 (Devlin et al. 2019), or sinusoids (Vaswani et al. 2017, section 3.5). Rotary positions belong to attention:
  * {@link io.multihead.nn.attention.MultiHeadConfig#withRope}.
  *
- * <p>Numbers pass through f32; the same bits for any number of threads. Thread-safe as {@link Layer} says; the table stays the caller's.
+ * <p>Numbers pass through f32. Results have the same bits for any number of threads. Thread safety is as documented in {@link Layer}. The
+ * caller owns the table.
  */
 public final class PositionalEncoding implements Layer {
     private static final String WEIGHT = "weight";
@@ -30,10 +31,11 @@ public final class PositionalEncoding implements Layer {
     }
 
     /**
-     * Returns a layer of this table.
+     * Returns a layer with this table.
      *
      * @param weight {@code [positions, dim]}, any floating type and strides
-     * @return the layer, which reads the table and does not own it; sequences have at most as many tokens as it has positions
+     * @return the layer, which reads the table and does not own it; a sequence has at most as many tokens as the table has
+     *     positions
      * @throws IllegalArgumentException if the shape or element type does not fit
      */
     public static PositionalEncoding of(Tensor weight) {
@@ -42,10 +44,11 @@ public final class PositionalEncoding implements Layer {
     }
 
     /**
-     * {@return a layer of a fresh f32 table of normal numbers with a standard deviation of 0.02, as BERT and GPT-2 begin with}
+     * {@return a layer with a new f32 table of normal numbers with a standard deviation of 0.02, the initialization of BERT
+     * and GPT-2}
      *
      * @param arena owns the table; must stay open while the layer is used
-     * @param positions most tokens of a sequence
+     * @param positions the largest number of tokens of a sequence
      * @param dim elements of a token
      * @param seed any number; the same one gives the same table
      * @throws IllegalArgumentException if a size is below 1

@@ -12,7 +12,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * {@code y = x + f(x)} (He et al. 2016) for a layer f that keeps the shape. Its parameters are the parameters of f. As thread-safe as f.
+ * {@code y = x + f(x)} (He et al. 2016) for a layer f that keeps the shape. Its parameters are the parameters of f. It is thread-safe if
+ * f is.
  */
 public final class Residual extends ComposedLayer {
     private Residual(Layer inner) {

@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
  * Normalization by the root mean square over the last axes (Zhang and Sennrich 2019, "Root mean square layer normalization"),
  * as PyTorch's {@code nn.RMSNorm}: {@code y = x / sqrt(mean(x^2) + epsilon) * weight}.
  *
- * <p>Sums are f32 and overflow as f32 does. The same bits for any number of threads; parameter gradients are summed in a fixed
- * order. Thread-safe as {@link Layer} says; the parameter stays the caller's.
+ * <p>Sums are f32 and overflow as f32 does. Results have the same bits for any number of threads; parameter gradients are
+ * summed in a fixed order. Thread safety is as documented in {@link Layer}. The caller owns the parameter.
  */
 public final class RmsNorm extends NormLayer {
     private RmsNorm(Shape normalized, double epsilon, @Nullable Tensor weight) {
@@ -20,12 +20,12 @@ public final class RmsNorm extends NormLayer {
     }
 
     /**
-     * Returns a layer of this parameter.
+     * Returns a layer with this parameter.
      *
      * @param normalized sizes of the last axes, which are normalized together
      * @param epsilon added to the mean square; at least 0
      * @param weight of shape {@code normalized}, any floating type and strides; null for 1
-     * @return the layer, which reads the tensor and owns none
+     * @return the layer, which reads the tensor and does not own it
      * @throws IllegalArgumentException if a shape, an element type or epsilon does not fit
      */
     public static RmsNorm of(Shape normalized, double epsilon, @Nullable Tensor weight) {
@@ -33,7 +33,7 @@ public final class RmsNorm extends NormLayer {
     }
 
     /**
-     * {@return a layer with a fresh f32 parameter, as PyTorch's: weight 1}
+     * {@return a layer with a new f32 parameter, as PyTorch's: weight 1}
      *
      * @param arena owns the parameter; must stay open while the layer is used
      * @param normalized sizes of the last axes, which are normalized together

@@ -20,10 +20,11 @@ import org.jspecify.annotations.Nullable;
  * over the depth. Recording keeps every layer's output. Inference keeps two outputs at a time, of a part of the input if the layers allow it ({@link
  * Layer#independentAxes}): about 4 MiB each, for any batch.
  *
- * <p>Layers share a parameter if the same tensor has the same name in both, such as a head that is the embedding's table: it is there
- * once, and its gradients add up.
+ * <p>Two layers share a parameter if the same tensor has the same name in both, for example an output head and an embedding with one table. The
+ * parameter exists once, and its gradients add up.
  *
- * <p>Each layer has its own seed of dropout, computed from the pass's seed and the layer's place. As thread-safe as its layers.
+ * <p>Each layer has its own seed of dropout, computed from the pass's seed and the index of the layer. A sequence is thread-safe if its layers
+ * are.
  */
 public final class Sequence implements Layer {
     private final List<Layer> layers;
@@ -34,7 +35,7 @@ public final class Sequence implements Layer {
     private final Map<String, Tensor> parameters;
 
     /**
-     * A layer, and the prefix of its parameters' names in the whole.
+     * A layer, and the prefix for the names of its parameters in the sequence.
      *
      * @param prefix such as {@code "linear1."}; may be empty
      * @param layer the layer
@@ -69,7 +70,7 @@ public final class Sequence implements Layer {
      * {@return layers one after the other, with prefixes}
      *
      * @param parts the layers in order
-     * @throws IllegalArgumentException if there is none, or two tensors have one name
+     * @throws IllegalArgumentException if there is none, or two tensors have the same name
      */
     public static Sequence of(Part... parts) {
         return of(List.of(Checks.noNulls(parts, "parts")));

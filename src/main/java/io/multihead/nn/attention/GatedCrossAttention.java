@@ -26,12 +26,12 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Gated cross-attention (Alayrac et al. 2022, "Flamingo", section 2.2 and appendix A.1.2): {@code y = x + tanh(attn_gate)
- * attention(norm(x), media)}, then {@code y + tanh(ff_gate) feedForward(norm(y))}. With gates of 0, as they start, the block is the identity, and a
- * frozen model around it computes the same as without it. In training, dropout comes before the gates.
+ * Gated cross-attention (Alayrac et al. 2022, "Flamingo", section 2.2 and appendix A.1.2): {@code y = x + tanh(attn_gate) attention(norm(x),
+ * media)}, then {@code y + tanh(ff_gate) feedForward(norm(y))}. The gates start at 0. Then the block is the identity, and a frozen model around it
+ * has the same results as without it. In training, dropout comes before the gates.
  *
  * <p>Parameters: {@code attn.*}, {@code attn_norm.*}, {@code attn_gate} {@code [1]}, {@code ff.linear1.*}, {@code ff.linear2.*},
- * {@code ff_norm.*}, {@code ff_gate} {@code [1]}. Thread-safe in inference. Not a {@link Layer}, as it has two inputs.
+ * {@code ff_norm.*}, {@code ff_gate} {@code [1]}. Thread-safe in inference. It is not a {@link Layer}, since it has two inputs.
  */
 public final class GatedCrossAttention {
     private final GatedParts parts;
@@ -44,7 +44,8 @@ public final class GatedCrossAttention {
      * {@return a block with given parameters}
      *
      * @param config of the block
-     * @param parameters gives the tensor of a name, or null where there is none, as {@link MultiHeadAttention#of} asks; shared, not copied
+     * @param parameters gives the tensor of a name, or null if there is none, as for {@link MultiHeadAttention#of}; tensors are shared,
+     *     not copied
      * @throws IllegalArgumentException if a parameter is missing, or a shape or element type does not fit
      */
     public static GatedCrossAttention of(Config config, Function<String, @Nullable Tensor> parameters) {
@@ -77,11 +78,11 @@ public final class GatedCrossAttention {
     }
 
     /**
-     * {@return a block with fresh f32 parameters: attention as {@link MultiHeadAttention#initialize}, linear layers uniform within
-     * {@code 1 / sqrt(inputs)}, normalizations 1 and 0, gates 0, so that the block begins as the identity}
+     * {@return a block with new f32 parameters: attention as in {@link MultiHeadAttention#initialize}, linear layers uniform
+     * within {@code 1 / sqrt(inputs)}, normalizations 1 and 0, gates 0, so that the block begins as the identity}
      *
      * @param arena owns the parameters; must stay open while the block is used
-     * @param config as {@link #of} takes it
+     * @param config the same as for {@link #of}
      * @param seed any number; the same one gives the same parameters
      */
     public static GatedCrossAttention initialize(Arena arena, Config config, long seed) {
@@ -103,12 +104,13 @@ public final class GatedCrossAttention {
         return TensorChecks.requireParameter(parameters.apply(name), name, Shape.of(1));
     }
 
-    /** {@return the parameters by name; an unmodifiable map of the very tensors that the block was given} */
+    /** {@return the parameters by name; an unmodifiable map of the same tensor objects that the block was
+     * given} */
     public Map<String, Tensor> parameters() {
         return parts.parameters();
     }
 
-    /** Makes {@link #forward} see parameters that an optimizer has changed. */
+    /** Makes {@link #forward} use parameters that an optimizer has changed. */
     public void parametersChanged() {
         parts.attention().parametersChanged();
         parts.attentionNorm().parametersChanged();
@@ -116,11 +118,11 @@ public final class GatedCrossAttention {
     }
 
     /**
-     * Computes the output and keeps nothing.
+     * Computes the output and keeps no values for backward.
      *
      * @param cpu threads and scratch memory
-     * @param inputs x {@code [batch, tokens, embedDim]} as query, the media {@code [batch, mediaTokens, mediaDim]} as key and value
-     *     in one ({@link MultiHeadInputs#of(Tensor, Tensor)}), and a mask; the media may be x itself
+     * @param inputs x {@code [batch, tokens, embedDim]} as query, the media {@code [batch, mediaTokens, mediaDim]} as both key and
+     *     value ({@link MultiHeadInputs#of(Tensor, Tensor)}), and a mask; the media may be x itself
      * @param y of x's shape, written; overlaps no input, mask or parameter
      * @throws IllegalArgumentException if a shape or element type does not fit, before anything is written
      */
@@ -177,8 +179,8 @@ public final class GatedCrossAttention {
      *
      * @param attention with the media's width as key and value input; its dropout applies to the attention weights
      * @param feedForward features between the two linear layers
-     * @param activation after the first of them
-     * @param dropout rate behind attention, activation and feed-forward network, in training
+     * @param activation the function after the first linear layer
+     * @param dropout dropout rate after attention, activation and feed-forward network, in training
      * @param epsilon of the normalizations
      */
     public record Config(
@@ -186,8 +188,8 @@ public final class GatedCrossAttention {
         /**
          * Checks the parts.
          *
-         * @throws IllegalArgumentException if a size is below 1, the rate no probability, epsilon negative or not finite, or the
-         *     attention's output not of its input's size
+         * @throws IllegalArgumentException if a size is below 1, the rate is not a probability, epsilon is negative or not
+         *     finite, or the attention's output and input differ in size
          */
         public Config {
             BlockChecks.require(attention, feedForward, activation, dropout, epsilon);
@@ -198,7 +200,7 @@ public final class GatedCrossAttention {
          *
          * @param embedDim features of a token
          * @param mediaDim features of a key and of a value
-         * @param heads how many heads
+         * @param heads number of heads
          * @param feedForward features between the two linear layers
          */
         public static Config of(long embedDim, long mediaDim, int heads, long feedForward) {

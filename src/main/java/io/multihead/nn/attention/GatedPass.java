@@ -50,7 +50,7 @@ public final class GatedPass implements Pass {
     }
 
     /**
-     * Computes the gradients of x and of the parameters, and not of the media unless it is x; see the other method.
+     * Computes the gradients of x and of the parameters, but not of the media unless it is x; see the other method.
      *
      * @throws IllegalArgumentException if a shape does not fit or tensors overlap, before anything is written
      */
@@ -60,11 +60,12 @@ public final class GatedPass implements Pass {
     }
 
     /**
-     * Computes gradients of some loss from its gradient with respect to the output. May be called several times.
+     * Computes the gradients of a loss from its gradient with respect to the output. May be called several times.
      *
      * @param outputGradient of the output's shape
-     * @param inputGradients the gradients of the call's inputs, written: of x as query, of the media as key, and null as value, because the
-     *     media is key and value in one; if the media is x itself, the query's takes both and the key's is null
+     * @param inputGradients the gradients of the call's inputs, written: the gradient of x as query, of the media as key, and null as
+     *     value, because the media is both key and value. If the media is x itself, the query's gradient contains both and the key's is
+     *     null
      * @param gradients by the names of {@link GatedCrossAttention#parameters}: the parameters' gradients are added to them;
      *     parameters without a tensor here are skipped
      * @throws IllegalArgumentException if a shape does not fit or tensors overlap, before anything is written

@@ -17,9 +17,9 @@ import org.jspecify.annotations.Nullable;
  * attention(query W_q,i, key W_k,i, value W_v,i)}, with every option of PyTorch's {@code nn.MultiheadAttention} and Keras's {@code
  * MultiHeadAttention}, and with query heads that share key and value heads (Ainslie et al. 2023).
  *
- * <p>The layer owns no parameter: it keeps the tensors it was given, and the first inference packs the weights into new memory. So the memory of the
- * parameters must stay alive, and after changing it callers call {@link #parametersChanged}. Inputs and
- * parameters may have any floating element type and any strides; arithmetic is f32.
+ * <p>The layer does not own its parameters: it keeps the tensors that it was given, and the first inference packs the weights into new memory. The
+ * memory of the parameters must stay alive, and a caller that changes it must call {@link #parametersChanged}. Inputs and parameters may have any
+ * floating element type and any strides; arithmetic is f32.
  *
  * <p>Thread-safe: one layer serves any number of threads.
  */
@@ -32,15 +32,15 @@ public final class MultiHeadAttention implements Layer {
     }
 
     /**
-     * {@return a layer with given parameters, asked for by PyTorch's names: {@code in_proj_weight}, or in its place {@code q_proj_weight},
-     * {@code k_proj_weight} and {@code v_proj_weight}; {@code out_proj.weight}; and where the configuration has them {@code in_proj_bias},
-     * {@code out_proj.bias}, {@code bias_k}, {@code bias_v}}. Weights are {@code [out, in]} as in PyTorch; the fused one holds the rows for
-     * query, key and value in this order.
+     * {@return a layer with given parameters, which it requests by PyTorch's names: {@code in_proj_weight}, or instead {@code
+     * q_proj_weight}, {@code k_proj_weight} and {@code v_proj_weight}; {@code out_proj.weight}; and, if the configuration has them, {@code
+     * in_proj_bias}, {@code out_proj.bias}, {@code bias_k}, {@code bias_v}}. Weights are {@code [out, in]} as in PyTorch; the fused one
+     * holds the rows for query, key and value in this order.
      *
      * @param config of the layer
-     * @param parameters gives the parameter of a name, or null where there is none, as {@code file::find} of a
-     *     {@link io.multihead.format.Safetensors} and {@code Map::get} do; also called for parameters that the configuration lacks, for which it must
-     *     return null. The layer shares its memory
+     * @param parameters gives the parameter of a name, or null if there is none, such as {@code file::find} of a {@link
+     *     io.multihead.format.Safetensors} and {@code Map::get}. It is also called for parameters that the configuration lacks, and must then return
+     *     null. The layer shares the memory of the tensors
      * @throws IllegalArgumentException if a parameter is missing, has another shape or is I8
      */
     public static MultiHeadAttention of(MultiHeadConfig config, Function<String, @Nullable Tensor> parameters) {
@@ -49,10 +49,10 @@ public final class MultiHeadAttention implements Layer {
     }
 
     /**
-     * {@return a layer with fresh f32 parameters, drawn from PyTorch's distributions: input projections Xavier-uniform (Glorot and Bengio
+     * {@return a layer with new f32 parameters, drawn from PyTorch's distributions: input projections Xavier-uniform (Glorot and Bengio
      * 2010; a fused weight as one matrix), key and value biases Xavier-normal, the output projection uniform within {@code 1 /
-     * sqrt(inputs)}, all other biases 0}. The numbers depend on the seed and the configuration alone: SplitMix64 (Steele et al. 2014), one
-     * parameter after the other in the order of {@link #parameters()}. They are not PyTorch's own numbers for that seed.
+     * sqrt(inputs)}, all other biases 0}. The numbers depend only on the seed and the configuration: SplitMix64 (Steele et al. 2014), one
+     * parameter after the other in the order of {@link #parameters()}. They differ from PyTorch's numbers for that seed.
      *
      * @param arena owns the parameters; must stay open while the layer is used
      * @param config of the layer
@@ -69,15 +69,15 @@ public final class MultiHeadAttention implements Layer {
     }
 
     /**
-     * {@return the parameters by PyTorch's names, in PyTorch's order: the very tensors that the layer was given; an unmodifiable map that
-     * shares the parameters' memory}
+     * {@return the parameters by PyTorch's names, in PyTorch's order: the same tensor objects that the layer was given; an unmodifiable
+     * map that shares the parameters' memory}
      */
     @Override
     public Map<String, Tensor> parameters() {
         return parameters.byName();
     }
 
-    /** {@return how many numbers the parameters hold} */
+    /** {@return the number of elements of all parameters} */
     public long parameterCount() {
         return parameters.byName().values().stream()
                 .mapToLong(tensor -> tensor.shape().elements())
@@ -85,7 +85,8 @@ public final class MultiHeadAttention implements Layer {
     }
 
     /**
-     * Returns 1, the batch, unless a mask or a score modifier treats its sequences differently or the axes are in another order.
+     * Returns 1, for the batch axis, unless a mask or a score modifier treats the sequences differently or the axes are in
+     * another order.
      *
      * @param input the shape of an input that the layer can take
      * @return 0 or 1
@@ -148,8 +149,9 @@ public final class MultiHeadAttention implements Layer {
     }
 
     /**
-     * Computes self-attention as in training, with the configuration's dropout; see the other method. Unlike that one it refuses a
-     * configuration with a score modifier at once: the layers around this one could go back half-way.
+     * Computes self-attention as in training, with the configuration's dropout; see the other method. Unlike the other method, it
+     * refuses a configuration with a score modifier immediately, since otherwise backward would fail only after the layers that
+     * follow this one.
      */
     @Override
     public MultiHeadPass record(Compute cpu, Tensor x, Tensor y, long seed) {
@@ -163,7 +165,7 @@ public final class MultiHeadAttention implements Layer {
      *
      * @param cpu threads and scratch memory, for backward too
      * @param inputs query, key, value and masks; must stay alive and unchanged until the pass is closed
-     * @param outputs written, and must stay alive until the pass is closed; attention weights are the weights before dropout
+     * @param outputs written, and must stay alive until the pass is closed; attention weights are returned without dropout
      * @param seed of dropout
      * @return the pass, for one caller at a time
      * @throws IllegalArgumentException if a shape or element type does not fit or an output overlaps something, before anything is written
@@ -180,15 +182,15 @@ public final class MultiHeadAttention implements Layer {
     }
 
     /**
-     * Returns the layer with some of its heads only: copies of the parameters without the rows and columns of the others, so that it
-     * is smaller and faster, not masked. Slopes, sinks and mask tensors of the configuration are reduced to these heads
-     * ({@link io.multihead.attention.AttentionOptions#selectHeads}).
+     * Returns the layer with some of its heads only: copies of the parameters without the rows and columns of the other heads. The
+     * new layer is smaller and faster than a layer with masked heads. Slopes, sinks and mask tensors of the configuration are
+     * reduced to these heads ({@link io.multihead.attention.AttentionOptions#selectHeads}).
      *
      * @param arena owns the copies
-     * @param heads which heads stay, each at most once, in the order wanted
-     * @return the smaller layer; its output differs from this one's with the other heads masked by rounding alone
-     * @throws IllegalArgumentException if no head stays, one does not exist or is repeated, heads share keys, or the configuration
-     *     has a modifier of scores, which would see other head indices
+     * @param heads the heads that stay, each at most once, in the order wanted
+     * @return the smaller layer; its output equals the output of this layer with the other heads masked, except for rounding
+     * @throws IllegalArgumentException if no head stays, a head does not exist or is repeated, heads share keys, or the
+     *     configuration has a modifier of scores, which would see other head indices
      */
     public MultiHeadAttention keepHeads(Arena arena, int... heads) {
         return new MultiHeadAttention(HeadExtraction.keep(parameters, Checks.notNull(arena, "arena"), heads));

@@ -14,9 +14,9 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The configuration of a {@link MultiHeadAttention}. {@link #of(long, int)} gives the defaults, {@code withX} changes one of them;
- * {@code docs/reference/layer-options.md} maps PyTorch's and Keras's names. Immutable and thread-safe; two with the same options are equal,
- * where masks and sinks are the same objects.
+ * The configuration of a {@link MultiHeadAttention}. {@link #of(long, int)} gives the defaults, {@code withX} changes one of them; {@code
+ * docs/reference/layer-options.md} maps PyTorch's and Keras's names. Immutable and thread-safe. Two configurations with the same options
+ * are equal if masks and sinks are the same objects.
  */
 public final class MultiHeadConfig {
     private final Options options;
@@ -79,7 +79,7 @@ public final class MultiHeadConfig {
             Checks.atLeast(keyInputDim, 1, "keyInputDim");
             Checks.atLeast(valueInputDim, 1, "valueInputDim");
             if (outputShape.rank() == 0 || outputShape.elements() == 0) {
-                throw Checks.fail("outputShape", outputShape.toString(), "expected at least one axis, none of size 0");
+                throw Checks.fail("outputShape", outputShape.toString(), "expected at least one axis; no size is 0");
             }
         }
     }
@@ -115,8 +115,8 @@ public final class MultiHeadConfig {
     }
 
     /**
-     * {@return a configuration whose heads divide the embedding between them: head dim {@code embedDim / heads}, as many
-     * heads for keys and values as for queries, with biases, without a mask}
+     * {@return a configuration whose heads divide the embedding between them: head dim {@code embedDim / heads}, the
+     * same number of heads for keys and values as for queries, with biases, without a mask}
      *
      * @param embedDim features of every input and of the output
      * @param heads how many heads
@@ -204,20 +204,20 @@ public final class MultiHeadConfig {
     }
 
     /**
-     * {@return this configuration with or without a learned key and value after the projected ones} Of the options, scale, soft-cap
-     * and dropout hold for its score too; masks, linear biases and modifiers do not.
+     * {@return this configuration with or without a learned key and value after the projected ones} Scale, soft-cap and dropout
+     * apply to its score, too; masks, linear biases and modifiers do not.
      *
-     * @param keyValueBias whether they are there
+     * @param keyValueBias whether the layer has them
      */
     public MultiHeadConfig withKeyValueBias(boolean keyValueBias) {
         return new MultiHeadConfig(options.with(new Extras(bias(), keyValueBias, zeroKey())));
     }
 
     /**
-     * {@return this configuration with or without a key and value of zeros after all others} Options apply to its score as to the score of {@link
-     * #withKeyValueBias}.
+     * {@return this configuration with or without a key and value of zeros after all others} Options apply to its score in the same way as in
+     * {@link #withKeyValueBias}.
      *
-     * @param zeroKey whether they are there
+     * @param zeroKey whether the layer has them
      */
     public MultiHeadConfig withZeroKey(boolean zeroKey) {
         return new MultiHeadConfig(options.with(new Extras(bias(), keyValueBias(), zeroKey)));
@@ -243,7 +243,7 @@ public final class MultiHeadConfig {
     /**
      * {@return this configuration with attention along some axes only; the other axes but the last become batch}
      *
-     * @param axes axes of the inputs, counted from 0; none for all between the first and the last
+     * @param axes axes of the inputs, counted from 0; no axes means all axes between the first and the last
      * @throws IllegalArgumentException if an axis is negative or repeated, or batch does not come first
      */
     public MultiHeadConfig withAttentionAxes(int... axes) {
@@ -254,7 +254,7 @@ public final class MultiHeadConfig {
 
     /**
      * {@return this configuration with rotary positions (Su et al. 2021): after projection, heads of queries and keys are rotated} The
-     * tokens of each sequence are at the positions 0, 1, 2 and so on, of queries and of keys. Extra keys are not rotated.
+     * queries and the keys of each sequence are at the positions 0, 1, 2 and so on. Extra keys are not rotated.
      *
      * @param rope rotates the first {@code rotaryDims} elements of a head; null for none, the default
      * @throws IllegalArgumentException if heads have fewer elements than are rotated
@@ -267,8 +267,8 @@ public final class MultiHeadConfig {
     }
 
     /**
-     * {@return this configuration with a root mean square norm of each head of queries and keys, before they are rotated, as Qwen 3 has it}
-     * The parameters are {@code q_norm.weight} and {@code k_norm.weight}, {@code [headDim]} each, which all heads share.
+     * {@return this configuration with a root mean square norm of each head of queries and keys, before they are rotated, as in Qwen 3} The
+     * parameters are {@code q_norm.weight} and {@code k_norm.weight}, {@code [headDim]} each, which all heads share.
      *
      * @param epsilon added to the mean square, at least 0
      */
@@ -278,7 +278,7 @@ public final class MultiHeadConfig {
     }
 
     /**
-     * {@return this configuration with another scale, a mask for every call, or changes of scores}
+     * {@return this configuration with another scale, a mask for every call, or score options}
      *
      * @param attention replaces the former options, including the rate of {@link #withDropout}; the seed of its dropout is not used, because a
      *     recorded call has its own
@@ -311,7 +311,7 @@ public final class MultiHeadConfig {
         return options.features.valueInputDim;
     }
 
-    /** {@return the axes that replace the features in the output; at least one axis, none of size 0} */
+    /** {@return the axes that replace the features in the output; at least one axis; no size is 0} */
     public Shape outputShape() {
         return options.features.outputShape;
     }
@@ -363,13 +363,13 @@ public final class MultiHeadConfig {
      * Returns the axes whose positions are the tokens that attend to each other, flattened in this order; all other axes but the
      * last are batch.
      *
-     * @return the axes; none, the default, stands for all axes between the first and the last
+     * @return the axes; an empty array, the default, means all axes between the first and the last
      */
     public List<Integer> attentionAxes() {
         return options.attentionAxes;
     }
 
-    /** {@return the scale, and the mask, dropout and changes of scores of every call} */
+    /** {@return the scale, and the mask, dropout and score options of every call} */
     public AttentionOptions options() {
         return options.attention;
     }
@@ -390,7 +390,7 @@ public final class MultiHeadConfig {
     }
 
     /**
-     * Returns how many numbers the layer's parameters hold: {@code 4 d^2} for {@link #of(long, int)} without biases,
+     * Returns the number of elements of all parameters: {@code 4 d^2} for {@link #of(long, int)} without biases,
      * {@code 4 d^2 + 4 d} with them.
      *
      * @return the sum over all parameters

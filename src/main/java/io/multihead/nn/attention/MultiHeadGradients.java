@@ -5,19 +5,19 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The tensors to which {@link MultiHeadPass} writes the gradients of the inputs of a call of {@link MultiHeadAttention}. The caller owns all memory;
- * element types are floating, strides free, no two tensors may overlap. A gradient that is null is not computed.
+ * Element types are floating, strides are arbitrary, and no two tensors may overlap. A gradient that is null is not computed.
  *
- * <p>Where one tensor was given as query and key, or as key and value, the first of them takes the whole gradient and the
- * other must be null.
+ * <p>If one tensor was given as query and key, or as key and value, the first of the two gradients receives the whole gradient and the other must be
+ * null.
  *
  * @param query of the query's shape
  * @param key of the key's shape
  * @param value of the value's shape
  * @param scoreBias of the shape of a bias of the mask: the scores' gradient, summed over the axes along which it is broadcast
- * @param headMask of the head mask's shape, or {@code [heads]} or {@code [batch, heads]} when the call had none, which stands for
- *     ones: {@code sum att_h o dAtt_h} for every head (or every head of every example), from which Michel et al. (2019, equation
- *     2) take a head's importance
- * @param sinks {@code [queryHeads]}: of the sinks of the configuration's options
+ * @param headMask of the head mask's shape, or {@code [heads]} or {@code [batch, heads]} if the call had none, which means ones:
+ *     {@code sum att_h o dAtt_h} for every head (or every head of every example), from which Michel et al. (2019, equation 2)
+ *     compute the importance of a head
+ * @param sinks {@code [queryHeads]}: gradient of the sinks of the configuration's options
  */
 public record MultiHeadGradients(
         @Nullable Tensor query,
@@ -40,7 +40,7 @@ public record MultiHeadGradients(
     }
 
     /**
-     * Allocates the gradients of cross-attention, where key and value were one tensor.
+     * Creates the gradients of cross-attention with one tensor as key and value.
      *
      * @param query of the query's shape
      * @param memory of the shape of the tensor that was key and value; null when not wanted
@@ -81,7 +81,8 @@ public record MultiHeadGradients(
     }
 
     /**
-     * {@return these gradients, and the gradient of the sinks of the configuration's options}
+     * {@return these gradients, and the gradient gradient of the sinks of the configuration's
+     * options}
      *
      * @param tensor {@code [queryHeads]}
      */

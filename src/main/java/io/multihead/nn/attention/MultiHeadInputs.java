@@ -11,15 +11,15 @@ import org.jspecify.annotations.Nullable;
  * The inputs of one call of {@link MultiHeadAttention}. Immutable; tensors are shared, not copied, and must stay unchanged during the call.
  *
  * <p>Query, key and value are {@code [batch, tokens, features]}, {@code [tokens, batch, features]} if the configuration is not batch-first, {@code
- * [tokens, features]} without a batch, or have more axes: then the configuration's attention axes are
- * flattened into tokens, and all others but the last into the batch. Element types are floating, strides free. Below, {@code queries} and {@code
- * keys} are the numbers of tokens after this flattening.
+ * [tokens, features]} without a batch, or have more axes. Then the configuration's attention axes are flattened into tokens, and all other axes
+ * except the last into the batch. Element types are floating, and strides are arbitrary. Below, {@code queries} and {@code keys} are the numbers
+ * of tokens after this flattening.
  *
  * <p>Sequences of different lengths are packed one after another in one batch, {@code [tokens, features]}, and divided by
  * {@link #withSequences(PackedSequences)}.
  *
  * @param query {@code [batch, queries, embedDim]}
- * @param key {@code [batch, keys, keyInputDim]}; the very tensor of the query for self-attention
+ * @param key {@code [batch, keys, keyInputDim]}; the same tensor object as the query for self-attention
  * @param value {@code [batch, keys, valueInputDim]}
  * @param mask over (batch, queryHeads, queries, keys)
  * @param headMask factors of the heads' outputs, {@code [heads]} or {@code [batch, heads]}, any floating type; null for ones
@@ -33,7 +33,7 @@ public record MultiHeadInputs(
         @Nullable Tensor headMask,
         @Nullable Sequences sequences) {
     /**
-     * Checks the parts that must be there, and the head mask's type.
+     * Checks that the required parts are present, and the head mask's type.
      *
      * @throws IllegalArgumentException if the head mask is I8
      */
@@ -50,12 +50,12 @@ public record MultiHeadInputs(
     /**
      * The boundaries of packed sequences.
      *
-     * @param queries which tokens of the query belong to one sequence
-     * @param keys which tokens of key and value belong to one sequence; as many sequences
+     * @param queries the boundaries of the sequences in the query
+     * @param keys the boundaries of the sequences in key and value; the same number of sequences
      */
     public record Sequences(PackedSequences queries, PackedSequences keys) {
         /**
-         * Checks that both are there and belong together.
+         * Checks that both are present and have the same number of sequences.
          *
          * @throws IllegalArgumentException if the numbers of sequences differ
          */
@@ -70,7 +70,7 @@ public record MultiHeadInputs(
     /**
      * {@return the inputs of self-attention without masks}
      *
-     * @param x query, key and value in one
+     * @param x the tensor that is query, key and value
      */
     public static MultiHeadInputs of(Tensor x) {
         return of(x, x, x);
@@ -80,7 +80,7 @@ public record MultiHeadInputs(
      * {@return the inputs of cross-attention without masks, of queries to one tensor of keys and values}
      *
      * @param query {@code [batch, queries, embedDim]}
-     * @param memory {@code [batch, keys, keyInputDim]}: key and value in one
+     * @param memory {@code [batch, keys, keyInputDim]}: the tensor that is key and value
      */
     public static MultiHeadInputs of(Tensor query, Tensor memory) {
         return of(query, memory, memory);
@@ -90,7 +90,8 @@ public record MultiHeadInputs(
      * {@return the inputs of attention of queries to keys and values, without masks}
      *
      * @param query {@code [batch, queries, embedDim]}
-     * @param key {@code [batch, keys, keyInputDim]}; the very tensor of the query for self-attention
+     * @param key {@code [batch, keys, keyInputDim]}; the same tensor object as the query for
+     *     self-attention
      * @param value {@code [batch, keys, valueInputDim]}
      */
     public static MultiHeadInputs of(Tensor query, Tensor key, Tensor value) {
@@ -110,7 +111,7 @@ public record MultiHeadInputs(
     }
 
     /**
-     * {@return these inputs with every head's output multiplied with a factor before the output projection (the xi of Michel et al. 2019,
+     * {@return these inputs with every head's output multiplied by a factor before the output projection (the xi of Michel et al. 2019,
      * equation 1): 0 silences a head}
      *
      * @param factors {@code [heads]} or {@code [batch, heads]}, any floating type
@@ -123,19 +124,20 @@ public record MultiHeadInputs(
     /**
      * {@return these inputs as packed sequences of self-attention; see the other method}
      *
-     * @param tokens which tokens of query, key and value belong to one sequence
+     * @param tokens the boundaries of the sequences in query, key and value
      */
     public MultiHeadInputs withSequences(PackedSequences tokens) {
         return withSequences(tokens, tokens);
     }
 
     /**
-     * {@return these inputs as packed sequences: queries of sequence s attend to the keys of sequence s alone, and masks are aligned to
-     * each sequence separately}. There is one batch then. Tensors of a mask have no axis of queries, and {@link PackedSequences#maxLength}
-     * keys or 1; so have the weights. A recorded call takes no tensors in its mask.
+     * {@return these inputs as packed sequences: queries of sequence s attend only to the keys of sequence s, and masks are aligned to
+     * each sequence separately}. The batch axis then has size 1. Tensors of a mask have no axis of queries, and {@link
+     * PackedSequences#maxLength} keys or 1. The weights have {@link PackedSequences#maxLength} keys, too. A recorded call does not allow
+     * tensors in its mask.
      *
-     * @param queries which tokens of the query belong to one sequence
-     * @param keys which tokens of key and value belong to one sequence; as many sequences
+     * @param queries the boundaries of the sequences in the query
+     * @param keys the boundaries of the sequences in key and value; the same number of sequences
      * @throws IllegalArgumentException if the numbers of sequences differ
      */
     public MultiHeadInputs withSequences(PackedSequences queries, PackedSequences keys) {

@@ -20,9 +20,9 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A recorded call of {@link MultiHeadAttention}. Keeps the projected heads, their attention and its log-sum-exp, all linear in
- * the number of tokens; and attention weights, if the outputs asked for any. For one thread at a time; inputs, outputs and parameters
- * must not change before it is closed.
+ * A recorded call of {@link MultiHeadAttention}. It keeps the projected heads, their attention and its log-sum-exp, all linear in the
+ * number of tokens, and the attention weights if they were requested. For one thread at a time; inputs, outputs and parameters must
+ * not change before it is closed.
  */
 public final class MultiHeadPass implements Pass {
     private final Compute cpu;
@@ -90,15 +90,16 @@ public final class MultiHeadPass implements Pass {
     }
 
     /**
-     * Computes gradients of some loss from its gradients with respect to the output and the attention weights that the call
-     * returned, averaged over heads or of every head. Each gradient of weights may be given if either kind was asked for.
+     * Computes the gradients of a loss from its gradients with respect to the output and the attention weights that the
+     * call returned, averaged over heads or of every head. Both gradients of weights may be given if either kind was
+     * requested.
      *
      * @param outputGradients of the shapes of the outputs; a null gradient of weights means 0
      * @param inputGradients the gradients of the call's inputs, written
      * @param gradients by the names of {@link MultiHeadAttention#parameters}: the parameters' gradients are added to them;
      *     parameters without a tensor here are skipped
-     * @throws IllegalArgumentException if a shape does not fit, tensors overlap, or the call returned no weights to have a
-     *     gradient, before anything is written
+     * @throws IllegalArgumentException if a shape does not fit, tensors overlap, or a gradient of weights is given and the
+     *     call returned no weights, before anything is written
      * @throws IllegalStateException if the pass is closed
      */
     public void backward(

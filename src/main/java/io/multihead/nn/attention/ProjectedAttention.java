@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  * outputs are {@code [batch, tokens, features]}. Its parameters are the layers' parameters, with Llama's names as prefixes ({@code q_proj.*},
  * {@code k_proj.*}, {@code v_proj.*}, {@code o_proj.*}).
  *
- * <p>As thread-safe as its layers.
+ * <p>It is thread-safe if its layers are.
  */
 public final class ProjectedAttention implements Layer {
     private static final String QUERY = "q_proj.";
@@ -66,7 +66,7 @@ public final class ProjectedAttention implements Layer {
      * @param value gives keyValueHeads x valueDim features
      * @param output takes queryHeads x valueDim features
      * @throws IllegalArgumentException if the configuration has unsupported options: biases of keys and values, a key of zeros, norms of
-     *     heads, other axes, scores without a derivative; or the layers' names are several tensors
+     *     heads, other axes, scores without a derivative; or a name of the layers stands for several tensors
      */
     public static ProjectedAttention of(MultiHeadConfig config, Layer query, Layer key, Layer value, Layer output) {
         Checks.notNull(config, "config");

@@ -27,13 +27,14 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Self-attention and a feed-forward network, each with a residual connection and layer normalization: the encoder layer of
- * Vaswani et al. (2017, section 3.1), as PyTorch's {@code nn.TransformerEncoderLayer} with its parameter names
- * ({@code self_attn.*}, {@code linear1.*}, {@code linear2.*}, {@code norm1.*}, {@code norm2.*}). With a causal mask it is the
- * layer of a decoder-only model. {@link Config#withRmsNorm} and {@link Config#withGate} make it one of Llama's kind, for training.
+ * Self-attention and a feed-forward network, each with a residual connection and layer normalization: the encoder layer of Vaswani
+ * et al. (2017, section 3.1), as PyTorch's {@code nn.TransformerEncoderLayer} with its parameter names ({@code self_attn.*},
+ * {@code linear1.*}, {@code linear2.*}, {@code norm1.*}, {@code norm2.*}). With a causal mask it is the layer of a decoder-only
+ * model. {@link Config#withRmsNorm} and {@link Config#withGate} give a block like Llama's, for training.
  *
- * <p>Post-norm is {@code norm(x + f(x))}, the paper's; pre-norm {@code x + f(norm(x))} (Xiong et al. 2020). Inputs and outputs are
- * {@code [batch, tokens, embedDim]}, or as the attention's configuration says. Thread-safe in inference.
+ * <p>Post-norm, as in the paper, is {@code norm(x + f(x))}; pre-norm is {@code x + f(norm(x))} (Xiong et al. 2020). Inputs and
+ * outputs are {@code [batch, tokens, embedDim]}, or in the form that the attention's configuration sets. Thread-safe in
+ * inference.
  */
 public final class TransformerBlock implements Layer {
     private final Config config;
@@ -103,8 +104,8 @@ public final class TransformerBlock implements Layer {
     }
 
     /**
-     * {@return a block with fresh f32 parameters from PyTorch's distributions: attention as {@link MultiHeadAttention#initialize}, linear
-     * layers uniform within {@code 1 / sqrt(inputs)} (with a gate without biases), norms 1 and 0}
+     * {@return a block with new f32 parameters from PyTorch's distributions: attention as in {@link MultiHeadAttention#initialize},
+     * linear layers uniform within {@code 1 / sqrt(inputs)} (without biases if there is a gate), norms 1 and 0}
      *
      * @param arena owns the parameters; must stay open while the block is used
      * @param config of the block
@@ -148,7 +149,7 @@ public final class TransformerBlock implements Layer {
     }
 
     /**
-     * Returns this block with every head's output multiplied with a factor, which counts as the parameter
+     * Returns this block with every head's output multiplied by a factor, which counts as the parameter
      * {@code self_attn.head_mask}: its gradient is available under this name.
      *
      * @param factors {@code [heads]} or {@code [batch, heads]}, any floating type; replaces the former ones
@@ -165,7 +166,7 @@ public final class TransformerBlock implements Layer {
      * {@link MultiHeadInputs#withSequences(PackedSequences)}. A block for the next batch is cheap: it shares parameters and packed
      * weights with this one.
      *
-     * @param sequences which tokens belong to one sequence; replaces the former ones
+     * @param sequences the boundaries of the sequences; replaces the former ones
      * @return a block for these sequences
      */
     public TransformerBlock withSequences(PackedSequences sequences) {
@@ -178,11 +179,11 @@ public final class TransformerBlock implements Layer {
     }
 
     /**
-     * Returns this block with some of its attention's heads only, and without masks and sequences; see {@link
+     * Returns this block with only some of its attention's heads, and without masks and sequences; see {@link
      * MultiHeadAttention#keepHeads}.
      *
      * @param arena owns the copies of the attention's parameters; all others are shared
-     * @param heads which heads stay
+     * @param heads the heads that stay
      * @return the smaller block
      */
     public TransformerBlock keepHeads(Arena arena, int... heads) {
@@ -244,8 +245,8 @@ public final class TransformerBlock implements Layer {
      * The kinds of layers of a block. Immutable.
      *
      * @param normFirst whether it is pre-norm
-     * @param rmsNorm whether its norms are RMS norms, as Llama's, and not layer norms
-     * @param gated whether its feed-forward network has a gate, as Llama's
+     * @param rmsNorm whether its norms are RMS norms, as in Llama, instead of layer norms
+     * @param gated whether its feed-forward network has a gate, as in Llama
      */
     public record Layers(boolean normFirst, boolean rmsNorm, boolean gated) {
         /** Post-norm, layer norms, no gate. */
@@ -255,7 +256,8 @@ public final class TransformerBlock implements Layer {
     /**
      * The configuration of a block. Immutable.
      *
-     * @param attention of self-attention; its dropout applies to the attention weights
+     * @param attention configuration of self-attention; its dropout applies to the attention
+     *     weights
      * @param feedForward features between the two linear layers
      * @param activation after the first of them
      * @param layers the kinds and places of the block's layers
@@ -272,7 +274,8 @@ public final class TransformerBlock implements Layer {
         /**
          * Checks the parts.
          *
-         * @throws IllegalArgumentException if a size is below 1, the rate no probability, or the attention's output not of its input's size
+         * @throws IllegalArgumentException if a size is below 1, the rate is not a probability, or the attention's output and input differ
+         *     in size
          */
         public Config {
             BlockChecks.require(attention, feedForward, activation, dropout, epsilon);
@@ -280,7 +283,8 @@ public final class TransformerBlock implements Layer {
         }
 
         /**
-         * {@return PyTorch's defaults but dropout: post-norm, ReLU, epsilon 1e-5, no dropout}
+         * {@return PyTorch's defaults except for dropout: post-norm, ReLU, epsilon 1e-5, no
+         * dropout}
          *
          * @param embedDim features of a token
          * @param heads how many heads
