@@ -4,8 +4,8 @@ import io.multihead.internal.base.Checks;
 import java.util.List;
 
 /**
- * Vectors of consecutive parts of one text, which an encoder reads as a whole. So the vector of a part depends on the other parts, too (Guenther et
- * al. 2024, "Late Chunking"). Thread-safe.
+ * Vectors of consecutive parts of one text, which an encoder reads as a whole. The vector of a part therefore depends on the other parts, too
+ * (Guenther et al. 2024, "Late Chunking"). Thread-safe.
  */
 public final class LateChunking {
     private LateChunking() {}
@@ -13,11 +13,11 @@ public final class LateChunking {
     /**
      * Computes the vectors of the parts of a text. The vector of a part is the mean of the states of its tokens, independent of the pooling
      * of the encoder. It passes through the encoder's dense layers, normalization and dimension, like vectors of texts. Tokens of the
-     * prompt and special tokens around the text are read and belong to no part; one that goes over a border belongs to the part that has
-     * its last character.
+     * prompt and special tokens around the text are read, but belong to no part. A token that crosses a border belongs to the part with its
+     * last character.
      *
      * @param encoder reads the text, with its prompt before it
-     * @param chunks the parts of a text in their order, which together are the text, with the spaces between them
+     * @param chunks the parts of a text in their order; concatenated, they are the whole text with its spaces
      * @return a new array of {@link SentenceEncoder#dimension} elements for each part
      * @throws IllegalArgumentException if a part has no token, the parts together have more tokens than {@link SentenceEncoder#maxTokens}, or the
      *     encoder has several poolings; none is computed then

@@ -8,7 +8,7 @@ import java.util.PriorityQueue;
 /**
  * One of the vectors that are nearest to a query.
  *
- * @param index its place among the vectors
+ * @param index its index in the list of vectors
  * @param similarity the cosine of the angle between it and the query, -1 to 1; 0 if one of the vectors is zero, NaN if one has a NaN or an infinity
  */
 public record Neighbor(int index, double similarity) {
@@ -18,13 +18,14 @@ public record Neighbor(int index, double similarity) {
             .thenComparingInt(Neighbor::index);
 
     /**
-     * Finds the nearest vectors by comparing with every one: exact, and fast enough for some ten thousand.
+     * Finds the nearest vectors by comparison with every vector. The result is exact. The time is acceptable up to some ten
+     * thousand vectors.
      *
      * @param query a vector
      * @param vectors as long as the query
-     * @param most how many to find
-     * @return the nearest first; of equally near ones the lower index first, and last those whose similarity is NaN; fewer than
-     *     {@code most} where there are no more
+     * @param most the number of vectors to find
+     * @return the nearest first. Of vectors with equal similarity, the lower index comes first. Vectors whose similarity is NaN
+     *     come last. There are fewer than {@code most} if there are fewer vectors
      * @throws IllegalArgumentException if a vector's length differs from the query's, or {@code most} is negative
      * @throws NullPointerException if the query, the list or one of its vectors is null; the message names it
      */

@@ -52,22 +52,22 @@ public final class Reranker implements AutoCloseable {
     }
 
     /**
-     * Loads a model from a folder of transformers or sentence-transformers: {@code config.json}, {@code model.safetensors} or the files that
-     * {@code model.safetensors.index.json} names, which are mapped, {@code tokenizer.json} or {@code vocab.txt}, and, where they exist,
-     * {@code tokenizer_config.json}, {@code modules.json}, {@code sentence_bert_config.json} and {@code config_sentence_transformers.json}. In
-     * another file system than the default, such as an archive, the weights are read into native memory instead.
+     * Loads a model from a folder of transformers or sentence-transformers: {@code config.json}, {@code model.safetensors} or the files that {@code
+     * model.safetensors.index.json} names, which are mapped, {@code tokenizer.json} or {@code vocab.txt}, and, if they exist, {@code
+     * tokenizer_config.json}, {@code modules.json}, {@code sentence_bert_config.json} and {@code config_sentence_transformers.json}. On a file system
+     * other than the default one, such as inside an archive, the weights are read into native memory instead.
      *
-     * <p>Or from a GGUF file of llama.cpp's architectures {@code bert} and {@code modern-bert} that has a cross-encoder's head. Like an ONNX file, it
-     * has no activation of outputs and no lengths.
+     * <p>The path may also be a GGUF file of llama.cpp's architectures {@code bert} and {@code modern-bert} with the head of a cross-encoder. Like an
+     * ONNX file, it has no activation of outputs and no lengths.
      *
      * <p>The activation of outputs is the one in {@code config_sentence_transformers.json} if there is a {@code modules.json}, or else in
      * {@code config.json} as {@code activation_fn} of {@code sentence_transformers} or, in older folders, as {@code
-     * sbert_ce_default_activation_function}; else {@link ScoreActivation#SIGMOID} of a single label and the output itself of several. Pairs
-     * have as many tokens as {@code tokenizer_config.json} says, or as the model has positions. Threads are used as by {@link
+     * sbert_ce_default_activation_function}; else {@link ScoreActivation#SIGMOID} for a single label and the identity for several labels.
+     * {@code tokenizer_config.json}, or else the model's number of positions, limits the tokens of a pair. Threads are used as in {@link
      * SentenceEncoder#load}.
      *
-     * @param cpu threads of this and every call; stays the caller's
-     * @param path the model's folder, or a GGUF file of llama.cpp's
+     * @param cpu threads of this and every later call; the caller owns it
+     * @param path the model's folder, or a GGUF file of llama.cpp
      * @return the reranker
      * @throws IOException if a file is missing or cannot be read
      * @throws IllegalArgumentException if a file is malformed, or has an unsupported model type, activation, module, or weight; the message names the
@@ -79,16 +79,16 @@ public final class Reranker implements AutoCloseable {
     }
 
     /**
-     * Does the same with matrices and the table of words rounded to a format: Q8_0 takes 0.27 of the memory of f32, bf16 and f16 half. Other tables,
-     * biases and norms are not rounded.
+     * Loads a model, with matrices and the table of words rounded to a format. Q8_0 takes 0.27 of the memory of f32; bf16 and f16 take half. Other
+     * tables, biases and norms are not rounded.
      *
-     * @param cpu threads of this and every call; stays the caller's
-     * @param path the model's folder, or a GGUF file of llama.cpp's
+     * @param cpu threads of this and every later call; the caller owns it
+     * @param path the model's folder, or a GGUF file of llama.cpp
      * @param format of the weights
      * @return the reranker
      * @throws IOException if a file is missing or cannot be read
-     * @throws IllegalArgumentException as the other method does, or if the rows of a weight are no whole blocks of the format, or not all of
-     *     its elements are finite; the message names the file and the weight
+     * @throws IllegalArgumentException as the other method does, or if the rows of a weight are not whole blocks of the format, or an
+     *     element is not finite; the message names the file and the weight
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static Reranker load(Compute cpu, Path path, WeightFormat format) throws IOException {
@@ -119,11 +119,11 @@ public final class Reranker implements AutoCloseable {
     }
 
     /**
-     * Loads a model from an ONNX file that PyTorch exported, and a {@code tokenizer.json}. Such files have no activation of outputs: it is the
-     * default of sentence-transformers, unless {@link #withActivation} sets another. They have no lengths: pairs may have as many tokens as the model
-     * has positions. Threads are used as by {@link SentenceEncoder#load}.
+     * Loads a model from an ONNX file that PyTorch exported, and a {@code tokenizer.json}. Such files have no activation of outputs: the default of
+     * sentence-transformers applies, unless {@link #withActivation} sets another one. They have no lengths: pairs may have as many tokens as the
+     * model has positions. Threads are used as in {@link SentenceEncoder#load}.
      *
-     * @param cpu threads of this and every call; stays the caller's
+     * @param cpu threads of this and every later call; the caller owns it
      * @param onnx the model in f32; read to its end on the calling thread, and not closed
      * @param tokenizerJson the tokenizer; read to its end on the calling thread before the model, and not closed
      * @return the reranker
@@ -137,16 +137,16 @@ public final class Reranker implements AutoCloseable {
     }
 
     /**
-     * Does the same with matrices and the table of words rounded to a format.
+     * Loads an ONNX model, with matrices and the table of words rounded to a format.
      *
-     * @param cpu threads of this and every call; stays the caller's
+     * @param cpu threads of this and every later call; the caller owns it
      * @param onnx the model in f32; read to its end on the calling thread, and not closed
      * @param tokenizerJson the tokenizer; read to its end on the calling thread before the model, and not closed
      * @param format of the weights
      * @return the reranker
      * @throws IOException if a stream cannot be read
-     * @throws IllegalArgumentException as the other method does, or if the rows of a weight are no whole blocks of the format; the message
-     *     names the weight
+     * @throws IllegalArgumentException as the other method does, or if the rows of a weight are not whole blocks of the format; the
+     *     message names the weight
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static Reranker ofOnnx(Compute cpu, InputStream onnx, InputStream tokenizerJson, WeightFormat format)
@@ -174,12 +174,12 @@ public final class Reranker implements AutoCloseable {
     /**
      * Maps a reranker that {@link #write} wrote: matrices and tables are read in place, and all processes that map the file share their memory.
      *
-     * @param cpu threads of every call; stays the caller's
+     * @param cpu threads of every call; the caller owns it
      * @param file the file, which must not be changed in place while it is mapped; {@link #write} replaces it
      * @return the reranker, with the bits, the activation and the length of the written one
      * @throws IOException if the file cannot be read
-     * @throws IllegalArgumentException if it is no such file, or was written by a version of the library with another layout; the message names the
-     *     file and the value
+     * @throws IllegalArgumentException if it is not such a file, or was written by a version of the library with another layout; the message names
+     *     the file and the value
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static Reranker map(Compute cpu, Path file) throws IOException {
@@ -190,13 +190,13 @@ public final class Reranker implements AutoCloseable {
 
     /**
      * Writes this reranker to one file that {@link #map} maps, as {@link SentenceEncoder#write} does: packed weights, tokenizer, activation and
-     * length. The file appears whole, in the place of an older one, or not at all.
+     * length. The complete file replaces an older one at once; after an error, the older file is unchanged.
      *
      * @param file where to write
      * @throws IOException if the file cannot be written
      * @throws IllegalArgumentException if the path has no file name, or the tokenizer is neither WordPiece nor of a folder with a {@code
      *     tokenizer.json}
-     * @throws IllegalStateException if the reranker is closed, or is closed meanwhile
+     * @throws IllegalStateException if the reranker is closed before or during the call
      */
     public void write(Path file) throws IOException {
         Checks.notNull(file, "file");
@@ -217,10 +217,10 @@ public final class Reranker implements AutoCloseable {
     /**
      * Returns this reranker for pairs of another length.
      *
-     * @param newMaxTokens tokens of a pair, {@code [CLS]} and both {@code [SEP]} included; 3 to the model's positions, and for RoBERTa, which
-     *     has three {@code [SEP]}, 4
+     * @param newMaxTokens tokens of a pair, {@code [CLS]} and both {@code [SEP]} included; 3 to the model's positions, for RoBERTa, which has
+     *     three {@code [SEP]}, at least 4
      * @return a view that shares the weights: closing either closes both
-     * @throws IllegalArgumentException if the model cannot take as many
+     * @throws IllegalArgumentException if the number is outside this range
      */
     public Reranker withMaxTokens(int newMaxTokens) {
         return with(loaded.activation(), newMaxTokens);
@@ -236,24 +236,25 @@ public final class Reranker implements AutoCloseable {
         return loaded.activation();
     }
 
-    /** {@return how many tokens of a pair count, {@code [CLS]} and all {@code [SEP]} included; at least 3} */
+    /** {@return the largest number of tokens of a pair, including {@code [CLS]} and all {@code [SEP]}; at
+     * least 3} */
     public int maxTokens() {
         return loaded.maxTokens();
     }
 
-    /** {@return how many numbers the model has for a pair; 1 for a model that scores} */
+    /** {@return the number of outputs for a pair; 1 for a model that scores} */
     public int labels() {
         return core.model.head().labels();
     }
 
-    /** {@return the tokenizer, which counts tokens too} */
+    /** {@return the tokenizer, which also counts tokens} */
     public EncoderTokenizer tokenizer() {
         return core.tokenizer;
     }
 
     /**
-     * {@return the bytes of weights that this process holds for itself: packed matrices and tables of a model from an ONNX file in native
-     * memory, and biases on the Java heap; a number of bytes that does not change}
+     * {@return the bytes of weights that only this process uses: packed matrices and tables of a model from an ONNX file in native
+     * memory, and biases on the Java heap; a constant number}
      */
     public long ownBytes() {
         return core.model.weights.bytes(false);
@@ -262,7 +263,7 @@ public final class Reranker implements AutoCloseable {
     /**
      * Returns the bytes of weights that are read from a mapped file, whose memory all processes share.
      *
-     * @return a number of bytes that does not change; 0 for a model from an ONNX file or an archive
+     * @return a constant number of bytes; 0 for a model from an ONNX file or an archive
      */
     public long mappedBytes() {
         return core.model.weights.bytes(true);
@@ -297,7 +298,8 @@ public final class Reranker implements AutoCloseable {
      *
      * @param query any text
      * @param passages any texts
-     * @param progress receives, after each batch, how many passages are done; an exception that it throws ends the call
+     * @param progress receives, after each batch, the number of scored passages; an exception that it throws ends the
+     *     call
      * @return a new array with a score for each passage, in their order
      * @throws IllegalStateException if the model has several labels, or the reranker or its Compute is closed
      */
@@ -310,11 +312,11 @@ public final class Reranker implements AutoCloseable {
     }
 
     /**
-     * Computes the numbers of all labels of pairs, as of a model that tells whether the passage follows from the query.
+     * Computes the outputs for all labels of pairs, for example of a model for natural language inference.
      *
      * @param query any text
      * @param passages any texts
-     * @return a new array for each passage, in their order, with a number for each label
+     * @return a new array for each passage, in their order, with an output for each label
      * @throws IllegalStateException if the reranker or its Compute is closed
      */
     public double[][] labelScores(String query, List<String> passages) {
@@ -358,9 +360,10 @@ public final class Reranker implements AutoCloseable {
      * Finds the passages with the highest scores.
      *
      * @param query any text
-     * @param passages any texts, all of which are scored
-     * @param topN how many to return, at least 1
-     * @return a new list of {@code topN} passages, or of all where there are fewer, the highest score first
+     * @param passages any texts; all of them are scored
+     * @param topN the number of passages to return, at least 1
+     * @return a new list of {@code topN} passages, or of all passages if there are fewer, the highest score
+     *     first
      * @throws IllegalStateException if the model has several labels, or the reranker or its Compute is closed
      */
     public List<RankedPassage> rank(String query, List<String> passages, int topN) {

@@ -25,9 +25,9 @@ import java.util.Map;
 import java.util.function.IntConsumer;
 
 /**
- * Sentence embeddings by a BERT model (Devlin et al. 2019; Reimers and Gurevych 2019, "Sentence-BERT"): a text's tokens pass through
- * the encoder, and their states become one vector. Static embeddings (sentence-transformers' StaticEmbedding) are the mean of the rows of a table for
- * a text's tokens, without {@code [CLS]} and {@code [SEP]}. All tokens count, unless a file has a length.
+ * Sentence embeddings by a BERT model (Devlin et al. 2019; Reimers and Gurevych 2019, "Sentence-BERT"): a text's tokens pass through the encoder, and
+ * their states become one vector. Static embeddings (sentence-transformers' StaticEmbedding) are the mean of the rows of a table for a text's tokens,
+ * without {@code [CLS]} and {@code [SEP]}. All tokens are read, unless a file sets a maximum length.
  *
  * <p>Texts are packed into batches of about 512 tokens without padding. A vector has the same bits alone and in any batch, for any
  * number of threads and at every lane width. Empty text is the sequence of {@code [CLS]} and {@code [SEP]}, as in
@@ -62,26 +62,26 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Loads a model from a folder as sentence-transformers writes it: {@code config.json}, {@code model.safetensors} or the files that
-     * {@code model.safetensors.index.json} names, which are mapped, {@code tokenizer.json} or {@code vocab.txt}, and, where they exist,
-     * {@code modules.json}, {@code 1_Pooling/config.json}, {@code 2_Dense} with its weights, {@code sentence_bert_config.json} and
-     * {@code config_sentence_transformers.json}. For static embeddings, {@code modules.json} and the StaticEmbedding module's
-     * {@code model.safetensors} and {@code tokenizer.json}, also as model2vec writes them. In another file system than the default, such as
-     * an archive, the weights are read into native memory instead.
+     * Loads a model from a folder as sentence-transformers writes it: {@code config.json}, {@code model.safetensors} or the files that {@code
+     * model.safetensors.index.json} names, which are mapped, {@code tokenizer.json} or {@code vocab.txt}, and, if they exist, {@code modules.json},
+     * {@code 1_Pooling/config.json}, {@code 2_Dense} with its weights, {@code sentence_bert_config.json} and {@code
+     * config_sentence_transformers.json}. For static embeddings, {@code modules.json} and the StaticEmbedding module's {@code model.safetensors}
+     * and {@code tokenizer.json}, also as model2vec writes them. On a file system other than the default one, such as inside an archive, the
+     * weights are read into native memory instead.
      *
-     * <p>Or from a GGUF file of llama.cpp's architectures {@code bert}, {@code nomic-bert} and {@code modern-bert}, whose weights stay in their
-     * format. Such a file says how tokens are pooled, and nothing of prompts and normalization: vectors have length 1, as llama.cpp's, there are no
+     * <p>The path may also be a GGUF file of llama.cpp's architectures {@code bert}, {@code nomic-bert} and {@code modern-bert}, whose weights stay
+     * in their format. Such a file has the pooling, but no prompts and no normalization: vectors have length 1, as in llama.cpp, there are no
      * prompts, and texts may have as many tokens as the model has positions.
      *
-     * <p>Settings that a file does not name have the defaults of transformers and sentence-transformers. Without {@code modules.json},
-     * pooling is the mean, vectors are not normalized, and lengths and prompts of the last two files do not count. Without a
-     * {@code max_seq_length}, texts are as long as {@code tokenizer_config.json} says, or else as the model has positions.
+     * <p>Settings that a file does not name have the defaults of transformers and sentence-transformers. Without {@code modules.json}, pooling is
+     * the mean, vectors are not normalized, and lengths and prompts of the last two files are ignored. Without a {@code max_seq_length}, {@code
+     * tokenizer_config.json}, or else the model's number of positions, limits the tokens of a text.
      *
-     * <p>The calling thread reads the weights, and a second thread of {@code cpu}, if there is one, the tokenizer; the first that is done computes
-     * with a small model, so that kernels are loaded. Until both are read, other calls with {@code cpu} compute on their own thread alone.
+     * <p>The calling thread reads the weights, and a second thread of {@code cpu}, if there is one, the tokenizer. The thread that finishes first
+     * computes with a small model to load the kernels. Until both are finished, other calls with {@code cpu} compute only on their own thread.
      *
-     * @param cpu threads of this and every call; stays the caller's
-     * @param path the model's folder, or a GGUF file of llama.cpp's
+     * @param cpu threads of this and every later call; the caller owns it
+     * @param path the model's folder, or a GGUF file of llama.cpp
      * @return the encoder
      * @throws IOException if a file is missing or cannot be read
      * @throws IllegalArgumentException if a file is malformed, or has an unsupported model type, activation, position type, pooling, module, or
@@ -96,8 +96,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
      * Does the same with matrices and the table of words rounded to a format: Q8_0 takes 0.27 of the memory of f32, bf16 and f16 half. Other tables,
      * biases and norms are not rounded.
      *
-     * @param cpu threads of this and every call; stays the caller's
-     * @param path the model's folder, or a GGUF file of llama.cpp's
+     * @param cpu threads of this and every later call; the caller owns it
+     * @param path the model's folder, or a GGUF file of llama.cpp
      * @param format of the weights
      * @return the encoder
      * @throws IOException if a file is missing or cannot be read
@@ -110,14 +110,15 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Does the same with options, such as low-rank adapters.
+     * Loads a folder or a GGUF file with options, such as low-rank adapters.
      *
-     * @param cpu threads of this and every call; stays the caller's
-     * @param path the model's folder, or a GGUF file of llama.cpp's
+     * @param cpu threads of this and every later call; the caller owns it
+     * @param path the model's folder, or a GGUF file of llama.cpp
      * @param options how
      * @return the encoder
      * @throws IOException if a file is missing or cannot be read
-     * @throws IllegalArgumentException as the other methods do, or if adapters are of another kind or model; the message names the setting
+     * @throws IllegalArgumentException as the other methods do, or if the adapters have another kind or are for another model; the message
+     *     names the setting
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static SentenceEncoder load(Compute cpu, Path path, EncoderLoadOptions options) throws IOException {
@@ -130,13 +131,13 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Maps an encoder that {@link #write} wrote: matrices and tables are read in place, pages when they are first used, and all processes
-     * that map the file share their memory. In another file system than the default, such as an archive, the file is read into native memory
-     * instead. Threads are used as by {@link #load}.
+     * Maps an encoder that {@link #write} wrote: matrices and tables are read in place, each page at its first use, and all processes
+     * that map the file share their memory. On a file system other than the default one, such as inside an archive, the file is read into
+     * native memory instead. Threads are used as in {@link #load}.
      *
-     * @param cpu threads of this and every call; stays the caller's
+     * @param cpu threads of this and every later call; the caller owns it
      * @param file the file, which must not be changed in place while it is mapped; {@link #write} replaces it
-     * @return the encoder, with the options that the written one had
+     * @return the encoder, with the options of the written one
      * @throws IOException if the file cannot be read
      * @throws IllegalArgumentException if it is no such file, or was written by a version of the library with another layout; the message names the
      *     file and the value
@@ -156,12 +157,12 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     /**
      * Loads a model from an ONNX file that PyTorch exported, as in langchain4j's model jars, and a {@code tokenizer.json}. Such files have
      * no pooling, prompts and length of texts: vectors are normalized, there are no prompts, and texts may have as many tokens as the model
-     * has positions. Threads are used as by {@link #load}.
+     * has positions. Threads are used as in {@link #load}.
      *
-     * @param cpu threads of this and every call; stays the caller's
+     * @param cpu threads of this and every later call; the caller owns it
      * @param onnx the model in f32; read to its end on the calling thread, and not closed
      * @param tokenizerJson the tokenizer; read to its end on the calling thread before the model, and not closed
-     * @param pooling how tokens become one vector
+     * @param pooling the function from the states of tokens to one vector
      * @return the encoder
      * @throws IOException if a stream cannot be read
      * @throws IllegalArgumentException if a file is malformed, or the graph is not a BERT encoder in f32; the message names the value
@@ -175,10 +176,10 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     /**
      * Does the same with matrices and the table of words rounded to a format.
      *
-     * @param cpu threads of this and every call; stays the caller's
+     * @param cpu threads of this and every later call; the caller owns it
      * @param onnx the model in f32; read to its end on the calling thread, and not closed
      * @param tokenizerJson the tokenizer; read to its end on the calling thread before the model, and not closed
-     * @param pooling how tokens become one vector
+     * @param pooling the function from the states of tokens to one vector
      * @param format of the weights
      * @return the encoder
      * @throws IOException if a stream cannot be read
@@ -198,13 +199,13 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Returns this encoder with another way from tokens to a vector, or with several whose vectors are put one after another.
+     * Returns this encoder with another pooling, or with several poolings whose vectors are concatenated.
      *
      * @param pooling the way
      * @param more others
      * @return a view that shares the weights: closing either closes both
-     * @throws IllegalArgumentException if the model has a dense layer after pooling, for vectors of another length, or is one of static
-     *     embeddings, and this is not the mean
+     * @throws IllegalArgumentException if the model has a dense layer after pooling and the length of the vectors differs, or if it has
+     *     static embeddings and the pooling is not the mean
      */
     public SentenceEncoder withPooling(Pooling pooling, Pooling... more) {
         List<Pooling> modes = new ArrayList<>(List.of(Checks.notNull(pooling, "pooling")));
@@ -233,12 +234,12 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
 
     /**
      * Returns this encoder with only the first elements of vectors, for models that were trained for this (Kusupati et al. 2022, "Matryoshka
-     * Representation Learning"). If vectors have length 1, truncated vectors have length 1, too. But {@code truncate_dim} of a folder truncates after
-     * its Normalize module, as in sentence-transformers, so the vectors are shorter than 1.
+     * Representation Learning"). If vectors have length 1, truncated vectors have length 1, too. {@code truncate_dim} of a folder truncates after its
+     * Normalize module, as in sentence-transformers, so these vectors are shorter than 1.
      *
      * @param dimension elements of a vector, from 1 to the model's
      * @return a view that shares the weights: closing either closes both
-     * @throws IllegalArgumentException if the model has fewer
+     * @throws IllegalArgumentException if the model's vectors have fewer elements
      */
     public SentenceEncoder withDimension(int dimension) {
         int whole = elements();
@@ -252,8 +253,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     /**
      * Returns this encoder for texts of another length.
      *
-     * @param maxTokens tokens of one text, or of one part of it, {@code [CLS]} and {@code [SEP]} included; 3 to the model's positions, or
-     *     any from 1 on for static embeddings
+     * @param maxTokens the largest number of tokens of a text, or of a part of it, including {@code [CLS]} and {@code [SEP]}; 3 to the
+     *     model's positions, or any number from 1 on for static embeddings
      * @return a view that shares the weights: closing either closes both
      * @throws IllegalArgumentException if the model cannot take as many
      */
@@ -262,7 +263,7 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Returns this encoder with another way with texts of more tokens than {@link #maxTokens}.
+     * Returns this encoder with another treatment of texts of more tokens than {@link #maxTokens}.
      *
      * @param longTexts the way
      * @return a view that shares the weights: closing either closes both
@@ -272,7 +273,7 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Returns this encoder with something put before each text, such as {@code "query: "}.
+     * Returns this encoder with a prompt before each text, such as {@code "query: "}.
      *
      * @param prompt the text, empty for nothing
      * @return a view that shares the weights: closing either closes both
@@ -320,7 +321,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Returns how many tokens of a text count, {@code [CLS]} and {@code [SEP]} included.
+     * Returns the largest number of tokens that are read of a text, including {@code [CLS]} and
+     * {@code [SEP]}.
      *
      * @return at least 3; {@link Integer#MAX_VALUE} without a limit
      */
@@ -330,8 +332,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * {@return the parts of the model, without pooling, for studies; a table without blocks for static embeddings} They share the weights of this
-     * encoder and cannot be used once it is closed.
+     * {@return the parts of the model, without pooling, for studies; a table without blocks for static embeddings}. They share the weights of
+     * this encoder and cannot be used once it is closed.
      */
     public Transformer transformer() {
         return core.model.transformer;
@@ -348,8 +350,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * {@return the bytes of weights that this process holds for itself: packed matrices in native memory, unless they are mapped, tables of
-     * a model from an ONNX file, and biases on the Java heap; a number of bytes that does not change}
+     * {@return the bytes of weights that only this process uses: packed matrices in native memory, unless they are mapped, tables of a
+     * model from an ONNX file, and biases on the Java heap; a constant number}
      */
     public long ownBytes() {
         return core.model.weights.bytes(false) + loaded.dense().bytes(false);
@@ -365,7 +367,7 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
      *
      * @param text any text
      * @return a new vector of {@link #dimension} elements
-     * @throws IllegalArgumentException if the text is too long and {@link LongTexts#FAIL} was chosen
+     * @throws IllegalArgumentException if the text is too long and {@link LongTexts#FAIL} is set
      * @throws IllegalStateException if the encoder or its Compute is closed
      */
     @Override
@@ -377,8 +379,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
      * Computes the vectors of texts.
      *
      * @param texts any texts
-     * @return a new vector for each, in their order
-     * @throws IllegalArgumentException if a text is too long and {@link LongTexts#FAIL} was chosen
+     * @return a new vector for each text, in their order
+     * @throws IllegalArgumentException if a text is too long and {@link LongTexts#FAIL} is set
      * @throws IllegalStateException if the encoder or its Compute is closed
      */
     @Override
@@ -390,9 +392,10 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
      * Computes the vectors of texts, and reports progress.
      *
      * @param texts any texts
-     * @param progress receives, after each batch, how many texts are done; an exception that it throws ends the call
-     * @return a new vector for each, in their order
-     * @throws IllegalArgumentException if a text is too long and {@link LongTexts#FAIL} was chosen
+     * @param progress receives, after each batch, the number of embedded texts; an exception that it throws ends the
+     *     call
+     * @return a new vector for each text, in their order
+     * @throws IllegalArgumentException if a text is too long and {@link LongTexts#FAIL} is set
      * @throws IllegalStateException if the encoder or its Compute is closed
      */
     public float[][] embed(List<String> texts, IntConsumer progress) {
@@ -415,14 +418,14 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Computes the vectors of texts that were tokenized before, with the bits of {@link #embed(List)}. The prompt is not put before
-     * them; sequences that are too long are treated as texts are.
+     * Computes the vectors of tokenized texts, with the bits of {@link #embed(List)}. No prompt is put before them. Sequences that are
+     * too long are treated like texts.
      *
      * @param ids for each text its ids as {@link EncoderTokenizer#encode(String)} returns them, {@link EncoderTokenizer#firstToken} and
      *     {@link EncoderTokenizer#lastToken} included; read during the call only
-     * @return a new vector for each, in their order
-     * @throws IllegalArgumentException if ids do not begin and end with these tokens or are not of the vocabulary, or there are too many
-     *     and {@link LongTexts#FAIL} was chosen
+     * @return a new vector for each text, in their order
+     * @throws IllegalArgumentException if ids do not begin and end with these tokens or are outside the vocabulary, or a sequence is too
+     *     long and {@link LongTexts#FAIL} is set
      * @throws IllegalStateException if the encoder or its Compute is closed
      */
     public float[][] embedTokens(List<int[]> ids) {
@@ -430,11 +433,11 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Computes vectors one batch ahead of their use, for engines that supply texts one by one. The iterator is for one
-     * thread at a time. After an error, also one of {@code texts}, texts that were already read are lost: the next calls fail with
-     * {@link IllegalStateException}.
+     * Computes vectors one batch ahead of their use, for engines that supply texts one by one. The iterator is for one thread at a
+     * time. After an error, also in {@code texts}, texts that were already read are lost, and the next calls fail with {@link
+     * IllegalStateException}.
      *
-     * @param texts any texts; asked for as many as a batch takes
+     * @param texts any texts; they are read one batch at a time
      * @return the embeddings of the texts, in their order
      */
     public Iterator<TextEmbedding> embed(Iterator<String> texts) {
@@ -446,14 +449,14 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Computes the attention weights of every head for one text, as in {@link #embed(String)}, for the study of heads. Memory is quadratic in the
+     * Computes the attention weights of every head for one text, as in {@link #embed(String)}, for studies of heads. Memory is quadratic in the
      * number of tokens: 288 bytes for each pair of tokens with the 72 heads of MiniLM.
      *
      * @param text any text; the prompt is put before it
      * @return tokens and weights
-     * @throws IllegalArgumentException if the text is too long and {@link LongTexts#TRUNCATE} was not chosen: the parts of a text that
-     *     is split do not attend to each other
-     * @throws IllegalStateException if the encoder or its Compute is closed, or the model has no heads, as static embeddings
+     * @throws IllegalArgumentException if the text is too long and {@link LongTexts#TRUNCATE} is not set: the parts of a divided text
+     *     do not attend to each other
+     * @throws IllegalStateException if the encoder or its Compute is closed, or the model has no heads, like static embeddings
      */
     public TextAttention attention(String text) {
         if (core.model.config.isStatic()) {
@@ -463,17 +466,17 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Writes this encoder to one file that {@link #map} maps: packed weights, tables, tokenizer, options and prompts. It is written to a
-     * temporary file beside it first, which then replaces it at once, so that a crash leaves either the old file or the new one.
+     * Writes this encoder to one file that {@link #map} maps: packed weights, tables, tokenizer, options and prompts. It writes a temporary file in
+     * the same folder, which then replaces {@code file} at once, so a crash leaves either the old file or the new one.
      *
      * <p>The file is the same for all processors and vector widths of little-endian machines. A later version of the library may use another layout
      * and refuse the file. Then write it again from the model.
      *
-     * @param file where to write: as many bytes as matrices in f32, tables as they are and the tokenizer need
+     * @param file the file to write; its size is the size of the matrices in f32, of the tables in their type, and of the tokenizer
      * @throws IOException if the file cannot be written
      * @throws IllegalArgumentException if the path has no file name, a prompt or a token has an unpaired surrogate, or the tokenizer is not
      *     WordPiece, and its folder has no {@code tokenizer.json}
-     * @throws IllegalStateException if the encoder is closed, or is closed meanwhile
+     * @throws IllegalStateException if the encoder is closed before or during the call
      */
     public void write(Path file) throws IOException {
         Checks.notNull(file, "file");

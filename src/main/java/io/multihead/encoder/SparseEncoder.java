@@ -14,12 +14,12 @@ import java.util.List;
 
 /**
  * Sparse embeddings by a masked language model (Formal et al. 2021, "SPLADE" and "SPLADE v2"): the weight of a word of the vocabulary is
- * {@code log(1 + relu(logit))} of the largest logit that it has at any token of the text. An index of words can store such vectors.
+ * {@code log(1 + relu(logit))} of its largest logit at any token of the text. An index of words can store such vectors.
  *
  * <p>Texts are packed into batches of about 512 tokens without padding. A vector has the same bits alone and in any batch, for any number of
  * threads and at every lane width. A warm call allocates its results.
  *
- * <p>Immutable and thread-safe; virtual threads may call it. {@link #close} frees the weights; the {@link Compute} stays the caller's.
+ * <p>Immutable and thread-safe; virtual threads may call it. {@link #close} frees the weights. The caller owns the {@link Compute}.
  */
 public final class SparseEncoder implements AutoCloseable {
     private final SparseFolder.Loaded loaded;
@@ -37,14 +37,14 @@ public final class SparseEncoder implements AutoCloseable {
     /**
      * Loads a model from a folder as sentence-transformers' SparseEncoder writes it ({@code modules.json} with an MLMTransformer, or a
      * Transformer whose task is {@code fill-mask}, and a SpladePooling module), or from a masked language model as transformers writes it, of
-     * BERT, RoBERTa or XLM-R. Settings that a file does not name have the defaults of both. Threads are used as by
-     * {@link SentenceEncoder#load}.
+     * BERT, RoBERTa or XLM-R. Settings that a file does not name have the defaults of these libraries. Threads are used as in {@link
+     * SentenceEncoder#load}.
      *
      * @param cpu threads of this and every call; stays the caller's
      * @param folder the model's folder
      * @return the encoder
      * @throws IOException if a file is missing or cannot be read
-     * @throws IllegalArgumentException if a file is malformed or has an unsupported setting, such as sums in place of maxima, prompts, or omitted
+     * @throws IllegalArgumentException if a file is malformed or has an unsupported setting, such as sums instead of maxima, prompts, or omitted
      *     tokens; the message names the file and the value
      * @throws IllegalStateException if {@code cpu} is closed
      */
@@ -112,7 +112,7 @@ public final class SparseEncoder implements AutoCloseable {
 
     /**
      * Writes this encoder to one file that {@link #map} maps, as {@link SentenceEncoder#write} does: packed weights, tokenizer, activation and
-     * length. The file appears whole, in the place of an older one, or not at all.
+     * length. The complete file replaces an older one at once; after an error, the older file is unchanged.
      *
      * @param file where to write
      * @throws IOException if the file cannot be written
@@ -129,7 +129,8 @@ public final class SparseEncoder implements AutoCloseable {
     /**
      * Returns this encoder for texts of another length.
      *
-     * @param changed tokens of a text, {@code [CLS]} and {@code [SEP]} included; 3 to the model's positions
+     * @param changed the largest number of tokens of a text, including {@code [CLS]} and {@code [SEP]}; 3
+     *     to the model's positions
      * @return a view that shares the weights: closing either closes both
      * @throws IllegalArgumentException if the model cannot take as many
      */
@@ -137,22 +138,23 @@ public final class SparseEncoder implements AutoCloseable {
         return new SparseEncoder(loaded, core.requireLength(changed, core.tokenizer.specialTokenCount() + 1), runs);
     }
 
-    /** {@return how many tokens of a text count, {@code [CLS]} and {@code [SEP]} included; the rest is ignored} */
+    /** {@return the largest number of tokens that are read of a text, including {@code [CLS]} and {@code [SEP]};
+     * the rest is ignored} */
     public int maxTokens() {
         return maxTokens;
     }
 
-    /** {@return the words that may have a weight: ids are below it} */
+    /** {@return the number of words that may have a weight: ids are below it} */
     public int vocabularySize() {
         return loaded.head().decoder().outputs();
     }
 
-    /** {@return the tokenizer, which has the words of ids} */
+    /** {@return the tokenizer, which returns the word of an id} */
     public EncoderTokenizer tokenizer() {
         return core.tokenizer;
     }
 
-    /** {@return the bytes of weights that this process holds for itself: packed matrices in native memory, and arrays} */
+    /** {@return the bytes of weights that only this process uses: packed matrices in native memory, and arrays} */
     public long ownBytes() {
         return core.model.weights.bytes(false) + loaded.head().weights().bytes(false);
     }
@@ -172,7 +174,7 @@ public final class SparseEncoder implements AutoCloseable {
      * Computes the vectors of texts.
      *
      * @param texts any texts
-     * @return their vectors, in their order
+     * @return the vectors in the order of the texts
      * @throws IllegalStateException if the encoder or its Compute is closed
      */
     public List<SparseVector> embed(List<String> texts) {

@@ -25,7 +25,7 @@ public final class SparseVector {
         return ids.clone();
     }
 
-    /** {@return for each of {@link #ids} its weight, above 0; a copy} */
+    /** {@return the weight of each of {@link #ids}, above 0; a copy} */
     public float[] weights() {
         return weights.clone();
     }
@@ -41,7 +41,7 @@ public final class SparseVector {
     }
 
     /**
-     * {@return the sum, over the tokens that both have, of the products of their weights: the score of a passage for a query}
+     * {@return the sum of the products of the weights of tokens that both vectors have: the score of a passage for a query}
      *
      * @param other a vector of the same model
      */
@@ -60,7 +60,7 @@ public final class SparseVector {
         return sum;
     }
 
-    /** {@return how many tokens have a weight} */
+    /** {@return the number of tokens that have a weight} */
     @Override
     public String toString() {
         return "SparseVector of " + ids.length + " tokens";

@@ -13,10 +13,10 @@ import java.util.List;
 /**
  * The attention weights of all heads of an encoder for one text.
  *
- * @param tokens as the vocabulary has them, {@code [CLS]} and {@code [SEP]} included
- * @param weights {@code [layers, heads, tokens, tokens]} of f32 on the Java heap: how much of each token's attention, the third axis,
- *     falls on each token, the last one; a row's sum is 1 up to rounding. {@code io.multihead.analysis.HeadStatistics} reads one
- *     layer of it, {@code weights.select(0, layer)}
+ * @param tokens the tokens as in the vocabulary, including {@code [CLS]} and {@code [SEP]}
+ * @param weights {@code [layers, heads, tokens, tokens]} of f32 on the Java heap: the attention weight of each token (the third axis)
+ *     for each token (the last axis). The sum of a row is 1 except for rounding. {@code io.multihead.analysis.HeadStatistics} reads
+ *     one layer of it, {@code weights.select(0, layer)}
  */
 public record TextAttention(List<String> tokens, Tensor weights) {
     /**

@@ -3,7 +3,7 @@ package io.multihead.encoder;
 /**
  * The vector of one text.
  *
- * @param vector its elements; belongs to the receiver
+ * @param vector its elements; the receiver owns the array
  * @param tokens tokens of the text and its prompt, without {@code [CLS]} and {@code [SEP]}
  * @param ignoredTokens the number of these tokens that were truncated, at the end
  */

@@ -18,8 +18,8 @@ import java.util.List;
 
 /**
  * Vectors of the tokens of texts, for late interaction (Khattab and Zaharia 2020, "ColBERT"): a BERT model's states are projected to fewer elements
- * and have length 1. A query is padded with mask tokens to a fixed length, each with a vector. Punctuation of documents has no vectors. A skip list
- * of the folder replaces punctuation, and may name {@code [CLS]}.
+ * and have length 1. A query is padded with mask tokens to a fixed length, and each of them has a vector. Punctuation of documents has no vectors.
+ * A skip list in the folder replaces the list of punctuation, and may contain {@code [CLS]}.
  *
  * <p>Texts are packed into batches of about 512 tokens without padding. A vector has the same bits alone and in any batch, for any number of
  * threads and at every lane width.
@@ -43,9 +43,9 @@ public final class TokenEncoder implements AutoCloseable {
     }
 
     /**
-     * Loads a model from a folder as PyLate writes it ({@code modules.json} with a Transformer and a Dense module, and settings in
-     * {@code config_sentence_transformers.json}), or as ColBERT's authors do ({@code HF_ColBERT}, and settings in {@code artifact.metadata}).
-     * Settings that a file does not name have PyLate's defaults. Threads are used as by {@link SentenceEncoder#load}.
+     * Loads a model from a folder as PyLate writes it ({@code modules.json} with a Transformer and a Dense module, and settings in {@code
+     * config_sentence_transformers.json}), or as ColBERT's authors write it ({@code HF_ColBERT}, and settings in {@code artifact.metadata}).
+     * Settings that a file does not name have PyLate's defaults. Threads are used as in {@link SentenceEncoder#load}.
      *
      * @param cpu threads of this and every call; stays the caller's
      * @param folder the model's folder
@@ -114,7 +114,7 @@ public final class TokenEncoder implements AutoCloseable {
 
     /**
      * Writes this encoder to one file that {@link #map} maps, as {@link SentenceEncoder#write} does: packed weights, tokenizer and settings. The
-     * file appears whole, in the place of an older one, or not at all.
+     * complete file replaces an older one at once; after an error, the older file is unchanged.
      *
      * @param file where to write
      * @throws IOException if the file cannot be written
@@ -134,13 +134,15 @@ public final class TokenEncoder implements AutoCloseable {
     }
 
     /**
-     * {@return the tokens of a query, including {@code [CLS]}, its prefix and {@code [SEP]}: the exact number if masks pad queries, else the most}
+     * {@return the tokens of a query, including {@code [CLS]}, its prefix and {@code [SEP]}: the exact number if masks pad queries, else the
+     * largest number}
      */
     public int queryTokens() {
         return queries.most();
     }
 
-    /** {@return the most tokens of a document, {@code [CLS]}, its prefix and {@code [SEP]} included; the rest is ignored} */
+    /** {@return the largest number of tokens that are read of a document, including {@code [CLS]}, its prefix and {@code
+     * [SEP]}; the rest is ignored} */
     public int documentTokens() {
         return documents.most();
     }
@@ -165,7 +167,7 @@ public final class TokenEncoder implements AutoCloseable {
      * Computes the vectors of documents.
      *
      * @param texts any texts
-     * @return their vectors, in their order; at least one of each
+     * @return the vectors in the order of the texts; at least one for each text
      * @throws IllegalStateException if the encoder or its Compute is closed
      */
     public TokenVectors embedDocuments(List<String> texts) {
@@ -176,7 +178,7 @@ public final class TokenEncoder implements AutoCloseable {
      * Computes the scores of documents for a query, by {@link MaxSim}.
      *
      * @param query any text
-     * @param documentVectors of this model
+     * @param documentVectors vectors of documents by this model
      * @return a score for each document, in their order
      * @throws IllegalArgumentException if the vectors have another dimension
      * @throws IllegalStateException if the encoder or its Compute is closed

@@ -38,7 +38,7 @@ public final class TokenVectors {
     }
 
     /**
-     * Returns the vectors of one text, as Lucene's {@code LateInteractionField} takes them.
+     * Returns the vectors of one text, as needed by Lucene's {@code LateInteractionField}.
      *
      * @param text from 0
      * @return a new array with a new vector for each token

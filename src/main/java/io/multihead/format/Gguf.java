@@ -23,15 +23,15 @@ import java.util.Set;
 /**
  * A GGUF file of version 2 or 3, little-endian: metadata by key, and tensors, some of them quantized.
  *
- * <p>{@link #map} reads nothing but the header; tensors and metadata are views of the mapped file, read-only, alive as long as the
- * arena. The header is checked completely: magic, version, every count and length, every tensor's sizes, alignment and end, that no
- * name is there twice and no two tensors overlap. A tensor of a type that this library does not compute with is refused only when it
- * is asked for; see {@link #type}.
+ * <p>{@link #map} reads only the header. Tensors and metadata are read-only views of the mapped file, and valid as long as the arena
+ * is open. The header is checked completely: magic, version, every count and length, every tensor's sizes, alignment and end, that
+ * all names are different, and that no two tensors overlap. A tensor of a type that this library does not compute with is refused
+ * only when it is requested; see {@link #type}.
  *
- * <p>Shapes are row-major, outermost size first, as everywhere in this library: GGUF lists sizes the other way round.
+ * <p>Shapes are row-major, outermost size first, as everywhere in this library: GGUF lists sizes in the reverse order.
  *
- * <p>Immutable and thread-safe as far as the arena allows. A file must not be changed while it is mapped: one that another process
- * shortens is an {@link InternalError} of the JVM where its lost part is read.
+ * <p>Immutable and thread-safe as far as the arena allows. A file must not be changed while it is mapped. If another process
+ * shortens it, reading the lost part throws an {@link InternalError} of the JVM.
  *
  * @see <a href="https://github.com/ggml-org/ggml/blob/master/docs/gguf.md">the format</a>
  */
@@ -52,11 +52,11 @@ public final class Gguf {
     }
 
     /**
-     * Maps a file, and the other files of a model that is split into {@code NAME-00001-of-0000N.gguf}. Files of another file system than the default,
-     * such as of an archive, are read into native memory instead.
+     * Maps a file, and the other files of a model that is split into {@code NAME-00001-of-0000N.gguf}. Files on a file system other than the default
+     * one, such as inside an archive, are read into native memory instead.
      *
      * @param arena owns the mapping or the memory; closing it ends every tensor and all metadata of this file
-     * @param file the file; of several, the first, which has the metadata
+     * @param file the file; for a split model, the first file, which has the metadata
      * @return the file
      * @throws IOException if the file cannot be read
      * @throws IllegalArgumentException if it is not a well-formed GGUF file, or the files do not belong together; the message names the
@@ -71,9 +71,9 @@ public final class Gguf {
     }
 
     /**
-     * Reads a file that is in memory already, alone: of a model that is split, one part.
+     * Reads one file that is in memory already. Of a split model, it reads only this part.
      *
-     * @param file the whole file, and nothing before it: offsets count from its first byte
+     * @param file the whole file; offsets count from the first byte of the segment
      * @return its metadata and tensors, views of that memory
      * @throws IllegalArgumentException if it is not a well-formed GGUF file; the message names the field
      */
@@ -111,7 +111,8 @@ public final class Gguf {
      * {@return the value of a key}
      *
      * @param key such as {@code general.architecture}
-     * @throws IllegalArgumentException if there is none; the message names the file and the key, as all below do
+     * @throws IllegalArgumentException if there is no such key; the messages of this method and of all methods
+     *     below name the file and the key
      */
     public GgufValue value(String key) {
         return find(key).orElseThrow(() -> fail(key, "a value"));
@@ -132,7 +133,7 @@ public final class Gguf {
      * {@return the text of a key}
      *
      * @param key such as {@code general.architecture}
-     * @throws IllegalArgumentException if there is none, or it is no string
+     * @throws IllegalArgumentException if there is no such key, or the value is not a string
      */
     public String string(String key) {
         return value(key).string();
@@ -142,7 +143,7 @@ public final class Gguf {
      * {@return the text of a key, if there is one}
      *
      * @param key such as {@code tokenizer.chat_template}
-     * @throws IllegalArgumentException if it is no string
+     * @throws IllegalArgumentException if the value is not a string
      */
     public Optional<String> findString(String key) {
         return find(key).map(GgufValue::string);
@@ -152,7 +153,8 @@ public final class Gguf {
      * {@return an integer of any of the eight types}
      *
      * @param key such as {@code llama.block_count}
-     * @throws IllegalArgumentException if there is none, it is no integer, or it is above 2<sup>63</sup> - 1
+     * @throws IllegalArgumentException if there is no such key, the value is not an integer, or it is above
+     *     2<sup>63</sup> - 1
      */
     public long integer(String key) {
         return value(key).integer();
@@ -162,7 +164,7 @@ public final class Gguf {
      * {@return an integer, if there is one}
      *
      * @param key such as {@code llama.attention.head_count_kv}
-     * @throws IllegalArgumentException if it is no integer, or above 2<sup>63</sup> - 1
+     * @throws IllegalArgumentException if the value is not an integer, or above 2<sup>63</sup> - 1
      */
     public OptionalLong findInteger(String key) {
         Optional<GgufValue> value = find(key);
@@ -173,7 +175,7 @@ public final class Gguf {
      * {@return an f32, widened exactly, or an f64}
      *
      * @param key such as {@code llama.attention.layer_norm_rms_epsilon}
-     * @throws IllegalArgumentException if there is none, or it is neither f32 nor f64
+     * @throws IllegalArgumentException if there is no such key, or the value is neither f32 nor f64
      */
     public double real(String key) {
         return value(key).real();
@@ -183,7 +185,7 @@ public final class Gguf {
      * {@return an f32 or f64, if there is one}
      *
      * @param key such as {@code llama.rope.freq_base}
-     * @throws IllegalArgumentException if it is neither
+     * @throws IllegalArgumentException if the value is neither
      */
     public OptionalDouble findReal(String key) {
         Optional<GgufValue> value = find(key);
@@ -201,7 +203,7 @@ public final class Gguf {
     }
 
     /**
-     * {@return a truth value, if there is one}
+     * {@return a boolean, if there is one}
      *
      * @param key such as {@code tokenizer.ggml.add_bos_token}
      * @throws IllegalArgumentException if it is none
@@ -211,10 +213,10 @@ public final class Gguf {
     }
 
     /**
-     * {@return the texts of an array, as of {@link GgufValue#strings}}
+     * {@return the strings of an array, as in {@link GgufValue#strings}}
      *
      * @param key such as {@code tokenizer.ggml.tokens}
-     * @throws IllegalArgumentException if there is no array of strings, or one of them is not UTF-8
+     * @throws IllegalArgumentException if there is no array of strings, or a string is not UTF-8
      */
     public List<String> strings(String key) {
         return value(key).strings();
@@ -224,7 +226,8 @@ public final class Gguf {
      * {@return the integers of an array, of any of the eight types, as a new array}
      *
      * @param key such as {@code tokenizer.ggml.token_type}
-     * @throws IllegalArgumentException if there is no array of integers, or one is above 2<sup>63</sup> - 1
+     * @throws IllegalArgumentException if there is no array of integers, or an integer is above
+     *     2<sup>63</sup> - 1
      */
     public long[] integers(String key) {
         return value(key).integers();
@@ -255,7 +258,8 @@ public final class Gguf {
     }
 
     /**
-     * {@return how a tensor is stored: ggml's name of the type, such as {@code Q4_K}, or {@code ggml type} and a number that has no name here}
+     * {@return how a tensor is stored: ggml's name of the type, such as {@code Q4_K}, or {@code ggml type} and a number if this library has no
+     * name for it}
      *
      * @param name such as {@code blk.0.attn_q.weight}
      * @throws IllegalArgumentException if there is no such tensor
@@ -265,7 +269,8 @@ public final class Gguf {
     }
 
     /**
-     * {@return the type of a tensor's blocks, with which {@link #blocks} has it; nothing if {@link #tensor} has it or nobody}
+     * {@return the type of a tensor's blocks, if {@link #blocks} returns this tensor; empty if {@link #tensor} returns it or
+     * its type is not supported}
      *
      * @param name such as {@code blk.0.attn_q.weight}
      * @throws IllegalArgumentException if there is no such tensor
@@ -290,7 +295,7 @@ public final class Gguf {
      *
      * @param name such as {@code blk.0.attn_norm.weight}
      * @return a tensor of F32, F16, BF16, I8 or F64
-     * @throws IllegalArgumentException if there is none of that name, or it has another type
+     * @throws IllegalArgumentException if there is no tensor of that name, or it has another type
      */
     public Tensor tensor(String name) {
         GgufSplit.Part part = part(name);
@@ -306,7 +311,8 @@ public final class Gguf {
      * {@return a quantized tensor, a view of the file's memory}
      *
      * @param name such as {@code blk.0.attn_q.weight}
-     * @throws IllegalArgumentException if there is none of that name, or its type is not a {@link BlockType}
+     * @throws IllegalArgumentException if there is no tensor of that name, or its type is not a {@link
+     *     BlockType}
      */
     public BlockTensor blocks(String name) {
         GgufSplit.Part part = part(name);

@@ -3,7 +3,7 @@ package io.multihead.format;
 import io.multihead.internal.base.Checks;
 
 /**
- * The types of GGUF's metadata. The number that a file has for a type is its {@link #ordinal}.
+ * The types of GGUF's metadata. The {@link #ordinal} of a type is its number in files.
  *
  * @see <a href="https://github.com/ggml-org/ggml/blob/master/docs/gguf.md">the format</a>
  */
@@ -24,9 +24,9 @@ public enum GgufType {
     F32(4),
     /** A byte of 0 or 1. */
     BOOL(1),
-    /** UTF-8 after its length in bytes, 64 bits. */
+    /** A length in bytes (64 bits), then UTF-8. */
     STRING(0),
-    /** Values of one type, which may be arrays, after that type and their number, 64 bits. */
+    /** A type and the number of values (64 bits), then values of this type, which may be arrays. */
     ARRAY(0),
     /** An unsigned integer of 64 bits. */
     U64(8),
@@ -51,12 +51,13 @@ public enum GgufType {
         };
     }
 
-    /** Bytes of a value; 0 where they differ. */
+    /** The bytes of a value; 0 if values differ in size. */
     int bytes() {
         return bytes;
     }
 
-    /** The fewest bytes of a value: an empty text has its length, an empty array its type and length too. */
+    /** The smallest number of bytes of a value: an empty string has its length, and an empty array has its
+     * type and length. */
     int leastBytes() {
         return this == STRING ? 8 : this == ARRAY ? 12 : bytes;
     }

@@ -7,8 +7,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * One value of GGUF's metadata: its type, and its bytes as the file has them. Nothing is converted before it is asked for, so that a
- * vocabulary of 256,000 tokens costs nothing but its place in the file.
+ * One value of GGUF's metadata: its type, and its bytes as the file has them. Nothing is converted until it is requested, so a vocabulary of
+ * 256,000 tokens takes only its space in the file.
  *
  * <p>Immutable and thread-safe; a value that was read from a mapped file lives as long as the arena of the mapping, and a value for a {@link
  * GgufWriter} as long as it is referenced.
@@ -54,7 +54,7 @@ public final class GgufValue {
      *
      * @param type one of the eight types of integers
      * @param value the number; a {@link GgufType#U64} is at most 2<sup>63</sup> - 1
-     * @throws IllegalArgumentException if the type is another, or does not hold the number
+     * @throws IllegalArgumentException if the type is not one of these, or does not hold the number
      */
     public static GgufValue ofInteger(GgufType type, long value) {
         requireFits(Checks.notNull(type, "type"), value, VALUE);
@@ -89,7 +89,7 @@ public final class GgufValue {
     /**
      * {@return a {@link GgufType#BOOL}}
      *
-     * @param value the truth value
+     * @param value the boolean
      */
     public static GgufValue ofBool(boolean value) {
         return new GgufValue(
@@ -115,7 +115,7 @@ public final class GgufValue {
      * {@return an array of strings}
      *
      * @param texts any texts
-     * @throws IllegalArgumentException if one has an unpaired surrogate
+     * @throws IllegalArgumentException if a string has an unpaired surrogate
      */
     public static GgufValue ofStrings(List<String> texts) {
         GgufEncoder to = new GgufEncoder()
@@ -133,7 +133,7 @@ public final class GgufValue {
      *
      * @param elements one of the eight types of integers
      * @param values the numbers; a {@link GgufType#U64} is at most 2<sup>63</sup> - 1
-     * @throws IllegalArgumentException if the type is another, or does not hold a number
+     * @throws IllegalArgumentException if the type is not one of these, or does not hold a number
      */
     public static GgufValue ofIntegers(GgufType elements, long... values) {
         Checks.notNull(elements, "elements");
@@ -160,11 +160,11 @@ public final class GgufValue {
     }
 
     /**
-     * {@return an array of values of one type, such as of truth values or of arrays}
+     * {@return an array of values of one type, for example of booleans or of arrays}
      *
      * @param elements the type
      * @param values the values
-     * @throws IllegalArgumentException if one is of another type
+     * @throws IllegalArgumentException if a value has another type
      */
     public static GgufValue ofValues(GgufType elements, List<GgufValue> values) {
         Checks.notNull(elements, "elements");
@@ -203,7 +203,7 @@ public final class GgufValue {
     /**
      * {@return the type of the elements of an array}
      *
-     * @throws IllegalArgumentException if this is no array
+     * @throws IllegalArgumentException if this is not an array
      */
     public GgufType elementType() {
         require(type == GgufType.ARRAY, "an array");
@@ -213,7 +213,7 @@ public final class GgufValue {
     /**
      * {@return the number of elements of an array}
      *
-     * @throws IllegalArgumentException if this is no array
+     * @throws IllegalArgumentException if this is not an array
      */
     public long length() {
         require(type == GgufType.ARRAY, "an array");
@@ -223,7 +223,7 @@ public final class GgufValue {
     /**
      * {@return the text of a {@link GgufType#STRING}}
      *
-     * @throws IllegalArgumentException if this is none, or it is not UTF-8
+     * @throws IllegalArgumentException if this is not a string, or it is not UTF-8
      */
     public String string() {
         require(type == GgufType.STRING, "a string");
@@ -262,11 +262,11 @@ public final class GgufValue {
     }
 
     /**
-     * Returns the texts of an array. All are checked at once; each becomes a string when it is asked for, and again when it is
-     * asked for again.
+     * Returns the strings of an array. All strings are checked immediately. Each access to an element of the list converts its
+     * bytes anew.
      *
      * @return an unmodifiable list on the memory of the file, with eight more bytes for each text
-     * @throws IllegalArgumentException if this is no array of strings, or one of them is not UTF-8
+     * @throws IllegalArgumentException if this is not an array of strings, or a string is not UTF-8
      */
     public List<String> strings() {
         requireElements("strings", type == GgufType.ARRAY && elementType() == GgufType.STRING);
@@ -276,7 +276,9 @@ public final class GgufValue {
     /**
      * {@return the integers of an array, of any of the eight types, as a new array}
      *
-     * @throws IllegalArgumentException if this is no array of integers, or one is above 2<sup>63</sup> - 1
+     * @throws IllegalArgumentException if this is not an array of integers, or an integer is above
+     *     2<sup>63</sup>
+     *     - 1
      */
     public long[] integers() {
         requireElements("integers", type == GgufType.ARRAY && elementType().isInteger());
@@ -317,10 +319,11 @@ public final class GgufValue {
     }
 
     /**
-     * Returns the elements of an array of any type, such as one of arrays. It makes an object for each.
+     * Returns the elements of an array of any type, such as an array of arrays. It creates an object
+     * for each element.
      *
      * @return an unmodifiable list of values on the same memory
-     * @throws IllegalArgumentException if this is no array
+     * @throws IllegalArgumentException if this is not an array
      */
     public List<GgufValue> values() {
         GgufType elements = elementType();
@@ -368,7 +371,8 @@ public final class GgufValue {
         require(right, "an array of " + elements);
     }
 
-    /** The type and the value: of a text its beginning, of an array the type of its elements and their number. */
+    /** The type and the value: for a string its beginning, for an array the type and the number of its
+     * elements. */
     @Override
     public String toString() {
         return type

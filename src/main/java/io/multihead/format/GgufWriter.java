@@ -21,9 +21,9 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes a GGUF file of version 3: metadata and tensors in the order in which they were added, each tensor on a multiple of
- * {@code general.alignment}, which is 32 unless it is put. Tensors may be made one by one while the file is written, so that it may be
- * larger than memory. Belongs to one thread.
+ * Writes a GGUF file of version 3: metadata and tensors in the order in which they were added, each tensor on a multiple of {@code
+ * general.alignment}, which is 32 unless it is set. Tensors may be made one by one while the file is written, so the file may be
+ * larger than memory. For one thread.
  *
  * @see <a href="https://github.com/ggml-org/ggml/blob/master/docs/gguf.md">the format</a>
  */
@@ -52,10 +52,10 @@ public final class GgufWriter {
      * Adds a value to the metadata.
      *
      * @param key such as {@code general.architecture}; at most 65,535 bytes of UTF-8
-     * @param value its value; one that was read from a file must live until this one has been written
+     * @param value its value; a value from a file must stay valid until this file has been written
      * @return this writer
-     * @throws IllegalArgumentException if the key is empty, too long, or there already; or an alignment is no U32, or no power of two from
-     *     8 to 2<sup>30</sup>
+     * @throws IllegalArgumentException if the key is empty, too long, or already present; or if an alignment is not a U32, or not a power
+     *     of two from 8 to 2<sup>30</sup>
      */
     public GgufWriter put(String key, GgufValue value) {
         String what = GgufValue.what(Checks.notNull(key, "key"));
@@ -74,7 +74,8 @@ public final class GgufWriter {
      * @param name such as {@code output_norm.weight}; at most 63 bytes of UTF-8
      * @param tensor 1 to 4 sizes of at least 1, of any element type and strides; read when the file is written
      * @return this writer
-     * @throws IllegalArgumentException if the name is empty, too long, or there already, or the sizes are others
+     * @throws IllegalArgumentException if the name is empty, too long, or already present, or the sizes do not
+     *     fit
      */
     public GgufWriter tensor(String name, Tensor tensor) {
         Checks.notNull(tensor, "tensor");
@@ -84,7 +85,7 @@ public final class GgufWriter {
     /**
      * Adds a tensor that is made when the file is written.
      *
-     * @param name as of {@link #tensor(String, Tensor)}
+     * @param name as for {@link #tensor(String, Tensor)}
      * @param tensor its element type and sizes, and the function that makes it, on the writing thread
      * @return this writer
      * @throws IllegalArgumentException as {@link #tensor(String, Tensor)} does
@@ -97,7 +98,7 @@ public final class GgufWriter {
     /**
      * Adds a quantized tensor.
      *
-     * @param name as of {@link #tensor(String, Tensor)}
+     * @param name as for {@link #tensor(String, Tensor)}
      * @param blocks 1 to 4 sizes of at least 1; read when the file is written
      * @return this writer
      * @throws IllegalArgumentException as {@link #tensor(String, Tensor)} does
@@ -108,14 +109,16 @@ public final class GgufWriter {
     }
 
     /**
-     * Adds a quantized tensor that is made when the file is written, such as by {@link BlockTensor#quantize}.
+     * Adds a quantized tensor that is made when the file is written, for example by {@link BlockTensor#quantize}.
      *
-     * @param name as of {@link #tensor(String, Tensor)}
+     * @param name as for {@link #tensor(String, Tensor)}
      * @param type of its blocks
      * @param shape its sizes; the last is a whole number of blocks
-     * @param contents makes it, on the thread that writes; the arena is shared, and closed when the tensor has been written
+     * @param contents makes the tensor, on the thread that writes; the arena is shared, and closed when the tensor has been
+     *     written
      * @return this writer
-     * @throws IllegalArgumentException as {@link #tensor(String, Tensor)} does, and if a row is no whole number of blocks
+     * @throws IllegalArgumentException as {@link #tensor(String, Tensor)} does, and if a row is not a whole number of
+     *     blocks
      */
     public GgufWriter blocks(String name, BlockType type, Shape shape, Function<Arena, BlockTensor> contents) {
         Checks.notNull(type, "type");
@@ -136,13 +139,13 @@ public final class GgufWriter {
     }
 
     /**
-     * Writes the file: to a temporary file beside it first, which then replaces it at once, so that a crash leaves either the old file or
-     * the new one.
+     * Writes the file: first a temporary file in the same folder, which then replaces it at once, so a crash leaves either the old file
+     * or the new one.
      *
      * @param file the file to write
      * @throws IOException if writing fails; the old file is then as it was
-     * @throws IllegalArgumentException if the path has no file name, or a tensor that was made is not of the announced type and sizes;
-     *     the old file is then as it was
+     * @throws IllegalArgumentException if the path has no file name, or a tensor does not have the announced type and sizes when it is
+     *     made; an existing file is then unchanged
      */
     public void write(Path file) throws IOException {
         NativeMemory.requireLittleEndian("GGUF");
@@ -162,9 +165,10 @@ public final class GgufWriter {
     }
 
     /**
-     * {@return the file in memory, as of one that has metadata and small tensors}
+     * {@return the file in memory, for files with metadata and small tensors}
      *
-     * @throws IllegalArgumentException if a tensor that was made is not of the announced type and sizes
+     * @throws IllegalArgumentException if a tensor does not have the announced type and sizes when it
+     *     is made
      */
     public byte[] toArray() {
         long alignment = alignment();

@@ -8,7 +8,7 @@ import java.lang.foreign.Arena;
 import java.util.function.Function;
 
 /**
- * A tensor of a file whose elements are computed when they are written, so that a file may be larger than memory.
+ * A tensor of a file whose elements are computed when they are written, so a file may be larger than memory.
  *
  * @param dtype its element type
  * @param shape its sizes

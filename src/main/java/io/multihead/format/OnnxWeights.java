@@ -25,8 +25,8 @@ import java.util.function.Supplier;
  * transposes the weight itself. Other weights keep their names.
  *
  * <p>The file is read as a stream; each tensor is a separate Java array, which the garbage collector frees with the last view, or, on request, native
- * memory. Memory grows with the bytes that were read, also if a malformed file claims larger lengths. Immutable; as
- * thread-safe as its memory is: arrays and shared arenas are, confined arenas belong to their thread.
+ * memory. Memory grows with the bytes that were read, even if a malformed file claims larger lengths. Immutable. Its tensors are thread-safe in
+ * arrays and shared arenas; confined arenas are for their thread.
  *
  * @see <a href="https://github.com/onnx/onnx/blob/main/onnx/onnx.proto">the format</a>
  */
@@ -49,7 +49,8 @@ public final class OnnxWeights {
      * @param in the whole file, read to its end and not closed
      * @return its weights
      * @throws IOException if the stream cannot be read
-     * @throws IllegalArgumentException if it is no well-formed ONNX file, keeps weights in other files, or two weights have one name
+     * @throws IllegalArgumentException if it is not a well-formed ONNX file, keeps weights in other files, or two weights have the
+     *     same name
      */
     public static OnnxWeights read(InputStream in) throws IOException {
         return read(OnnxGraph.read(new ProtoReader("onnx", Checks.notNull(in, "in")), null));
@@ -57,13 +58,12 @@ public final class OnnxWeights {
 
     /**
      * Reads a model whose matrices are packed or copied one after another: each weight that a {@code MatMul} reads gets memory of a separate arena,
-     * which can be closed as soon as that weight is no longer needed. The garbage collector would free an array
-     * much later. Other weights are arrays, and so are all of a stream that does not say how many bytes it has, and those
-     * whose node comes behind them in the file.
+     * which can be closed as soon as that weight is no longer needed. The garbage collector would free an array much later. Other weights are
+     * arrays. Weights are arrays, too, if the stream does not tell its size, or if the node that reads them comes later in the file.
      *
      * @param in the whole file, read to its end and not closed
-     * @param arenas makes a new arena, which the caller closes, after an exception too; {@link MemorySegment#scope} of a weight's memory is its
-     *     arena's
+     * @param arenas makes a new arena, which the caller closes, after an exception too; {@link MemorySegment#scope} of a weight's memory is the
+     *     scope of its arena
      * @return its weights
      * @throws IOException if the stream cannot be read
      * @throws IllegalArgumentException as {@link #read(InputStream)}
@@ -95,8 +95,8 @@ public final class OnnxWeights {
     }
 
     /**
-     * {@return the names of all f32 weights; an unmodifiable set in the file's order}. Integers, such as a table of positions, are no
-     * weights.
+     * {@return the names of all f32 weights; an unmodifiable set in the file's order}. Integers, such as a table of positions, are
+     * not weights.
      */
     public Set<String> names() {
         return Collections.unmodifiableSet(tensors.keySet());
@@ -106,8 +106,8 @@ public final class OnnxWeights {
      * Returns one weight.
      *
      * @param name its name
-     * @return a tensor of f32
-     * @throws IllegalArgumentException if there is none of that name, or it is not of f32
+     * @return a tensor in f32
+     * @throws IllegalArgumentException if there is no weight of that name, or it is not f32
      */
     public Tensor get(String name) {
         Tensor tensor = tensors.get(name);
@@ -133,7 +133,7 @@ public final class OnnxWeights {
      * Returns the scalar constant that a node reads, such as the epsilon that is added to a variance.
      *
      * @param node the node's name
-     * @return the constant, or empty if there is no such node or it reads no f32 scalar
+     * @return the constant, or empty if there is no such node or it does not read an f32 scalar
      */
     public OptionalDouble constant(String node) {
         return graph.constant(node);

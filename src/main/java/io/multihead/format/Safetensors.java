@@ -26,10 +26,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * A safetensors file: a little-endian 64-bit length, a JSON header of that length, and the tensors' bytes.
  *
- * <p>{@link #map} reads only the header; tensors are views of the mapped file, read-only, alive as long as the arena.
- * The header is checked completely: every tensor is within the file, its bytes match its shape, and tensors neither overlap
- * nor leave holes. A tensor of an unknown element type is refused only when it is requested. Its bytes are within the file, but cannot be compared
- * with its shape. Immutable and thread-safe as far as the arena allows.
+ * <p>{@link #map} reads only the header. Tensors are read-only views of the mapped file, and valid as long as the arena is open. The header is
+ * checked completely: every tensor is within the file, its bytes match its shape, and tensors neither overlap nor leave gaps. A tensor of an
+ * unknown element type is refused only when it is requested. Its bytes are known to be within the file, but are not compared with its shape.
+ * Immutable and thread-safe as far as the arena allows.
  *
  * @see <a href="https://huggingface.co/docs/safetensors">the format</a>
  */
@@ -53,7 +53,8 @@ public final class Safetensors {
     }
 
     /**
-     * Maps a file; one of another file system than the default, such as an archive's, is read into native memory instead.
+     * Maps a file. A file on a file system other than the default one, such as inside an archive, is read into native
+     * memory instead.
      *
      * @param arena owns the mapping or the memory; closing it ends every tensor of this file
      * @param file the file
@@ -105,8 +106,8 @@ public final class Safetensors {
     }
 
     /**
-     * Writes tensors to a file: to a temporary file beside it first, which then replaces it at once, so that a crash leaves
-     * either the old file or the new one.
+     * Writes tensors to a file: first to a temporary file in the same folder, which then replaces it at once, so a crash
+     * leaves either the old file or the new one.
      *
      * @param file the file to write
      * @param tensors by name; I8, F16, BF16, F32 or F64, any strides
@@ -129,14 +130,14 @@ public final class Safetensors {
     }
 
     /**
-     * Writes tensors as {@link #write} does, each computed when its turn comes: the file may be larger than memory.
+     * Writes tensors as {@link #write} does, and computes each when it is written. The file may be larger than memory.
      *
      * @param file the file to write
      * @param tensors by name; their contents are made one after the other, in the order of the map, on the calling thread
      * @param metadata free text by key
      * @throws IOException if writing fails; the old file is then as it was
-     * @throws IllegalArgumentException if the path has no file name, a tensor is named {@code __metadata__} or is not of the announced
-     *     element type and shape, or a text has an unpaired surrogate; the old file is then as it was
+     * @throws IllegalArgumentException if the path has no file name, a tensor is named {@code __metadata__} or does not have the
+     *     announced element type and shape, or a text has an unpaired surrogate; an existing file is then unchanged
      */
     public static void writeLazy(Path file, Map<String, LazyTensor> tensors, Map<String, String> metadata)
             throws IOException {
@@ -152,7 +153,7 @@ public final class Safetensors {
      * Returns whether there is a tensor of this name.
      *
      * @param name its name
-     * @return whether {@link #get} would find it
+     * @return whether the file has the tensor
      */
     public boolean contains(String name) {
         return entries.containsKey(Checks.notNull(name, "name"));
@@ -164,11 +165,12 @@ public final class Safetensors {
     }
 
     /**
-     * Returns one tensor, if there is one of that name, as layers need for optional parameters.
+     * Returns one tensor, or null if there is no tensor of that name, as needed for optional
+     * parameters of layers.
      *
      * @param name its name
      * @return the tensor, or null
-     * @throws IllegalArgumentException if its element type is not one that tensors have
+     * @throws IllegalArgumentException if its element type is not supported
      */
     public @Nullable Tensor find(String name) {
         return contains(name) ? get(name) : null;
@@ -179,7 +181,7 @@ public final class Safetensors {
      *
      * @param name its name
      * @return the tensor; BOOL and U8 appear as {@link DType#I8}
-     * @throws IllegalArgumentException if there is none of that name, or its element type is not one that tensors have
+     * @throws IllegalArgumentException if there is no tensor of that name, or its element type is not supported
      */
     public Tensor get(String name) {
         Entry entry = entry(name);
@@ -200,11 +202,11 @@ public final class Safetensors {
     }
 
     /**
-     * Returns how the file calls a tensor's element type, also one that tensors do not have.
+     * Returns the file's name for a tensor's element type, even if the type is not supported.
      *
      * @param name its name
      * @return such as {@code F32} or {@code I64}
-     * @throws IllegalArgumentException if there is none of that name
+     * @throws IllegalArgumentException if there is no tensor of that name
      */
     public String elementType(String name) {
         return entry(name).dtype();
@@ -214,7 +216,7 @@ public final class Safetensors {
      * {@return a tensor's shape, for any element type}
      *
      * @param name its name
-     * @throws IllegalArgumentException if there is none of that name
+     * @throws IllegalArgumentException if there is no tensor of that name
      */
     public Shape shape(String name) {
         return entry(name).shape();
@@ -225,7 +227,8 @@ public final class Safetensors {
      *
      * @param name its name
      * @return the elements, row-major, as a new array
-     * @throws IllegalArgumentException if there is none of that name, it is neither I64 nor I32, or an array cannot hold it
+     * @throws IllegalArgumentException if there is no tensor of that name, it is neither I64 nor I32, or an array cannot
+     *     hold it
      */
     public long[] longs(String name) {
         Entry entry = entry(name);

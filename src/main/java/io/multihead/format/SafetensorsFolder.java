@@ -19,8 +19,8 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * The weights of a model's folder as transformers writes them: {@code model.safetensors}, or the parts that
- * {@code model.safetensors.index.json} names. Files are mapped as by {@link Safetensors#map}, and tensors are views of them.
+ * The weights of a model's folder as transformers writes them: {@code model.safetensors}, or the parts that {@code
+ * model.safetensors.index.json} names. Files are mapped as in {@link Safetensors#map}, and tensors are views of them.
  *
  * <p>Immutable and thread-safe as far as the arena allows.
  */
@@ -44,9 +44,9 @@ public final class SafetensorsFolder {
      * @param arena owns the mappings
      * @param folder the folder
      * @return the weights
-     * @throws IOException if there is neither file, or one cannot be read
-     * @throws IllegalArgumentException if a file is malformed, the index names a file that is not beside it, a file lacks a tensor of the index, or
-     *     two files have a tensor of the same name; the message names the file
+     * @throws IOException if both files are missing, or a file cannot be read
+     * @throws IllegalArgumentException if a file is malformed, the index names a file that is not in the folder, a file lacks a tensor of the
+     *     index, or two files have a tensor of the same name; the message names the file
      */
     public static SafetensorsFolder map(Arena arena, Path folder) throws IOException {
         Path single = Checks.notNull(folder, "folder").resolve(FILE);
@@ -117,14 +117,14 @@ public final class SafetensorsFolder {
      *
      * @param name its name
      * @return a read-only view of its file
-     * @throws IllegalArgumentException if there is none, or it has an element type that is not supported
+     * @throws IllegalArgumentException if there is no such tensor, or its element type is not supported
      */
     public Tensor get(String name) {
         return file(name).get(name);
     }
 
     /**
-     * Returns how a tensor's file calls its element type.
+     * Returns the file's name for a tensor's element type.
      *
      * @param name its name
      * @return the type, as {@link Safetensors#elementType} returns it
@@ -149,7 +149,7 @@ public final class SafetensorsFolder {
      *
      * @param name its name
      * @return the elements, as {@link Safetensors#longs} returns them
-     * @throws IllegalArgumentException if there is none, or it has another element type
+     * @throws IllegalArgumentException if there is no such tensor, or it has another element type
      */
     public long[] longs(String name) {
         return file(name).longs(name);

@@ -16,11 +16,11 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Byte-level byte-pair encoding (Sennrich et al. 2016; Radford et al. 2019), as GPT-2, Llama 3, Qwen, SmolLM, DeepSeek and Mistral's
- * Tekken have it, with the ids of llama.cpp and of HuggingFace's {@code tokenizers}.
+ * Byte-level byte-pair encoding (Sennrich et al. 2016; Radford et al. 2019), the tokenizer of GPT-2, Llama 3, Qwen, SmolLM, DeepSeek and
+ * Mistral's Tekken, with the ids of llama.cpp and of HuggingFace's {@code tokenizers}.
  *
- * <p>Text is divided into words ({@link WordPattern}); the bytes of a word's UTF-8 merge in pairs, the pair that is first in the list of
- * merges first. Bytes that no token has, of which SmolLM2, StarCoder and others have some, are left out.
+ * <p>Text is divided into words ({@link WordPattern}); the bytes of a word's UTF-8 merge in pairs, in the order of the list of merges.
+ * Bytes without a token, which occur in SmolLM2, StarCoder and others, are omitted.
  *
  * <p>Immutable and thread-safe.
  */
@@ -91,9 +91,9 @@ public final class BytePairTokenizer extends WordTokenizer {
     /**
      * {@return a tokenizer of a vocabulary and its merges}
      *
-     * @param vocabulary tokens with types; normal tokens are written in the characters that GPT-2 has for bytes
-     * @param merges two tokens with a space between, the first to merge first
-     * @param words how text is divided into words
+     * @param vocabulary tokens with types; normal tokens are written with GPT-2's characters for bytes
+     * @param merges pairs of tokens with a space between them, in the order in which they merge
+     * @param words the rule that divides text into words
      * @param wholeWords whether a word that is a token becomes this token without merges ({@code ignore_merges}), as in Llama 3
      * @param special the ids of special tokens
      * @throws IllegalArgumentException if a token of a merge is not in the vocabulary

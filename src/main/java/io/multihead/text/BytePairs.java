@@ -22,8 +22,8 @@ import java.util.regex.Pattern;
 
 /**
  * A vocabulary of byte-level BPE, learned from a text (Sennrich et al. 2016; Radford et al. 2019). It begins with the bytes. Then repeatedly the most
- * frequent pair of adjacent pieces within a word becomes a new piece. Words are divided as by GPT-2. The token {@value #END} ends a text. For texts
- * of some megabytes and vocabularies of some thousands: each piece costs a pass over the distinct words.
+ * frequent pair of adjacent pieces within a word becomes a new piece. Text is divided into words as in GPT-2. The token {@value #END} ends a text.
+ * For texts of some megabytes and vocabularies of some thousands: each piece costs a pass over the distinct words.
  *
  * <p>Immutable and thread-safe.
  */
@@ -53,8 +53,9 @@ public final class BytePairs {
      * Learns pieces from a text.
      *
      * @param text any text
-     * @param vocabulary tokens to end with, at least 257: one for each byte, and the end; fewer if no pair is there twice
-     * @return the pieces, the same ones for the same text
+     * @param vocabulary the number of tokens, at least 257: one for each byte, and the end. The result has fewer if no
+     *     pair occurs twice
+     * @return the pieces, always the same for the same text
      * @throws IllegalArgumentException if the vocabulary is below 257
      */
     public static BytePairs learn(String text, int vocabulary) {
@@ -157,9 +158,9 @@ public final class BytePairs {
     }
 
     /**
-     * Puts the tokenizer into the metadata of a GGUF file, as converters of GPT-2 do.
+     * Writes the tokenizer to the metadata of a GGUF file, like converters of GPT-2.
      *
-     * @param to the file in the making
+     * @param to the writer of the file
      * @return the same
      */
     public GgufWriter putTo(GgufWriter to) {
@@ -178,7 +179,7 @@ public final class BytePairs {
     /**
      * Writes {@code tokenizer.json} and {@code tokenizer_config.json}, which {@link Tokenizers#load} and transformers read.
      *
-     * @param folder made if it is not there
+     * @param folder created if it does not exist
      * @throws IOException if writing fails
      */
     public void writeTo(Path folder) throws IOException {

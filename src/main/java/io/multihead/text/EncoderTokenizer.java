@@ -3,20 +3,20 @@ package io.multihead.text;
 import java.util.OptionalInt;
 
 /**
- * Text as the token ids of an encoder such as BERT, with where in the text each token comes from. The encoder reads each text between a
- * first and a last token, or for static embeddings the text alone.
+ * Converts text to the token ids of an encoder such as BERT, with the offsets of each token in the text. The encoder reads each text between a first
+ * and a last token; static embeddings read only the text.
  *
- * <p>{@link #encode} and {@link #count} are of the text alone, as in {@link Tokenizer}. {@link #encodeWithSpecialTokens(String)} returns the input of
+ * <p>{@link #encode} and {@link #count} treat only the text, as in {@link Tokenizer}. {@link #encodeWithSpecialTokens(String)} returns the input of
  * the encoder.
  *
- * <p>Implementations are immutable and thread-safe. {@link #append(String, TokenBuffer)} allocates nothing once the buffer has grown and
- * the scripts in use, or words of byte pairs, were seen, but for text with characters from U+0300 on where it is composed (NFC);
- * {@link #encodeWithSpecialTokens(String)} allocates its result.
+ * <p>Implementations are immutable and thread-safe. {@link #append(String, TokenBuffer)} allocates nothing after the buffer has grown and the
+ * scripts in use, or words of byte pairs, were seen, except for text with characters from U+0300 on if it is composed (NFC). {@link
+ * #encodeWithSpecialTokens(String)} allocates its result.
  */
 public interface EncoderTokenizer {
     /**
-     * Returns this tokenizer with special tokens in texts as special tokens, which is how the reference treats them, or as plain
-     * text, for texts that must not reach the model's special tokens.
+     * Returns this tokenizer with special tokens in texts read as special tokens, as in the reference, or as plain text, for
+     * texts that must not contain special tokens.
      *
      * @param recognized whether the name of a special token in a text becomes that token
      * @return a tokenizer that shares everything with this one
@@ -34,7 +34,7 @@ public interface EncoderTokenizer {
     int ownVocabularySize();
 
     /**
-     * Returns a token as the vocabulary has it.
+     * Returns a token as written in the vocabulary.
      *
      * @param id from 0 to {@code vocabularySize() - 1}
      * @return its text
@@ -42,7 +42,7 @@ public interface EncoderTokenizer {
      */
     String token(int id);
 
-    /** {@return how many tokens are put around every text: {@link #firstToken} and {@link #lastToken}, or none; 2 or 0} */
+    /** {@return the number of tokens that are put around every text: 2 for {@link #firstToken} and {@link #lastToken}, or 0} */
     int specialTokenCount();
 
     /** {@return the id of the token that begins every text, such as {@code [CLS]}, or {@link SpecialIds#NONE} without tokens around texts} */
@@ -52,14 +52,14 @@ public interface EncoderTokenizer {
     int lastToken();
 
     /**
-     * {@return how many tokens the tokenizer's file would truncate a text to, those around it included; a number of tokens, or empty where
-     * the file says nothing}. Tokenizers of this package truncate only where {@link #encodeWithSpecialTokens(String, int)} says so.
+     * {@return the number of tokens, including the tokens around a text, to which the tokenizer's file truncates; empty if the file has no
+     * such setting}. Tokenizers of this package truncate only in {@link #encodeWithSpecialTokens(String, int)}.
      */
     OptionalInt truncation();
 
     /**
-     * {@return how many times {@link #lastToken} stands between the two texts of a pair, which also ends with it: 1 for BERT, 2 for RoBERTa
-     * and its relatives; at least 1, or 0 if the tokenizer's file has another template for pairs}
+     * {@return the number of {@link #lastToken}s between the two texts of a pair, which also ends with this token: 1 for BERT, 2 for
+     * RoBERTa and similar models, or 0 if the tokenizer's file has another template for pairs}
      */
     int separators();
 
@@ -72,16 +72,18 @@ public interface EncoderTokenizer {
     /**
      * Returns a text's ids between {@link #firstToken} and {@link #lastToken}.
      *
-     * @param text any text; empty text gives the tokens around it alone
+     * @param text any text; an empty text gives only the tokens around it
      * @return a new array of at least {@link #specialTokenCount} ids
      */
     int[] encodeWithSpecialTokens(String text);
 
     /**
-     * Returns a text's ids between {@link #firstToken} and {@link #lastToken}, the end of the text cut off where there are too many.
+     * Returns a text's ids between {@link #firstToken} and {@link #lastToken}, with the end of the text truncated if there are too
+     * many.
      *
      * @param text any text
-     * @param mostTokens the most ids to return, those around a text included; at least 2
+     * @param mostTokens the largest number of ids to return, including the ids around the text; at
+     *     least 2
      * @return a new array of at least {@link #specialTokenCount} ids
      */
     int[] encodeWithSpecialTokens(String text, int mostTokens);
@@ -95,7 +97,7 @@ public interface EncoderTokenizer {
     int[] encode(String text);
 
     /**
-     * Returns how many ids {@link #encode} would return.
+     * Returns the number of ids that {@link #encode} would return.
      *
      * @param text any text
      * @return at least 0
@@ -103,13 +105,13 @@ public interface EncoderTokenizer {
     int count(String text);
 
     /**
-     * Appends tokens by their ids, as {@link #encodeWithSpecialTokens(String)} returns them, without {@link #firstToken} and {@link
-     * #lastToken}, with which they begin and end where there are tokens around texts.
+     * Appends tokens by the ids that {@link #encodeWithSpecialTokens(String)} returns, without the {@link #firstToken} and {@link
+     * #lastToken} around them.
      *
      * @param ids the ids of one text
-     * @param to where the tokens go; a token's offsets are its index in {@code ids} and one past it
-     * @throws IllegalArgumentException if the ids do not begin and end with these tokens, or one is not of the vocabulary; nothing has
-     *     been appended then
+     * @param to receives the tokens; a token's offsets are its index in {@code ids} and one past it
+     * @throws IllegalArgumentException if the ids do not begin and end with these tokens, or an id is outside the vocabulary; nothing
+     *     has been appended then
      */
     void append(int[] ids, TokenBuffer to);
 
@@ -117,7 +119,7 @@ public interface EncoderTokenizer {
      * Appends a text's tokens, without {@link #firstToken} and {@link #lastToken}.
      *
      * @param text any text
-     * @param to where the tokens go, with offsets into this text
+     * @param to receives the tokens, with offsets into this text
      */
     void append(String text, TokenBuffer to);
 }

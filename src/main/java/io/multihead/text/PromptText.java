@@ -5,8 +5,8 @@ import java.util.BitSet;
 import java.util.Objects;
 
 /**
- * A text whose characters are template or content. Template is the program's own text, such as {@code <|im_start|>user}. Content is text of users,
- * tools and models. {@link Tokenizer#encode(PromptText)} makes control tokens only of template characters.
+ * A text whose characters are marked as template or content. Template is text of the program, such as {@code <|im_start|>user}. Content is text of
+ * users, tools and models. {@link Tokenizer#encode(PromptText)} makes control tokens only from template characters.
  *
  * <pre>{@code
  * PromptText prompt = PromptText.template("<|im_start|>user\n")
@@ -14,7 +14,8 @@ import java.util.Objects;
  *         .plus(PromptText.template("<|im_end|>\n<|im_start|>assistant\n"));
  * }</pre>
  *
- * <p>Indices count {@code char}s. Two are equal if their characters are, and who wrote each. Immutable and thread-safe.
+ * <p>Indices count {@code char}s. Two objects are equal if their characters and the marks of the characters are equal.
+ * Immutable and thread-safe.
  */
 public final class PromptText {
     private static final PromptText EMPTY = new PromptText("", new BitSet());
@@ -31,7 +32,7 @@ public final class PromptText {
     /**
      * {@return a text of a template, in which control tokens are found}
      *
-     * @param text any text of the program's own
+     * @param text any text of the program
      */
     public static PromptText template(String text) {
         return Checks.notNull(text, "text").isEmpty() ? EMPTY : new PromptText(text, new BitSet());
@@ -54,7 +55,7 @@ public final class PromptText {
     /**
      * {@return this text and another one after it}
      *
-     * @param more the other one
+     * @param more the text to append
      */
     public PromptText plus(PromptText more) {
         return Checks.notNull(more, "more").text.isEmpty()
@@ -112,7 +113,7 @@ public final class PromptText {
         return text.hashCode();
     }
 
-    /** Puts texts together. Not thread-safe. */
+    /** Concatenates texts. Not thread-safe. */
     public static final class Builder {
         private final StringBuilder text = new StringBuilder();
         private final BitSet content = new BitSet();
@@ -121,7 +122,7 @@ public final class PromptText {
         public Builder() {}
 
         /**
-         * {@return this builder, after a text was added}
+         * {@return this builder, after adding a text}
          *
          * @param more the text
          */
@@ -137,10 +138,10 @@ public final class PromptText {
         }
 
         /**
-         * {@return this builder, after a text was added}
+         * {@return this builder, after adding a text}
          *
          * @param more the text
-         * @param isContent whether it is content, and not a template's
+         * @param isContent whether it is content; otherwise it is template
          */
         public Builder append(String more, boolean isContent) {
             int at = text.length();
@@ -154,7 +155,7 @@ public final class PromptText {
             return text.length();
         }
 
-        /** {@return the text; the builder may go on} */
+        /** {@return the text; the builder may be used further} */
         public PromptText build() {
             return text.isEmpty() ? EMPTY : new PromptText(text.toString(), (BitSet) content.clone());
         }

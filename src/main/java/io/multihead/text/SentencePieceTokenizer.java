@@ -8,17 +8,17 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Byte-pair encoding by the scores of SentencePiece (Kudo and Richardson 2018), as Llama 1 and 2, Mistral 7B, TinyLlama and Gemma have
- * it, with the ids of llama.cpp and of SentencePiece.
+ * Byte-pair encoding by the scores of SentencePiece (Kudo and Richardson 2018), the tokenizer of Llama 1 and 2, Mistral 7B, TinyLlama and Gemma,
+ * with the ids of llama.cpp and of SentencePiece.
  *
- * <p>Spaces become U+2581. Code points merge in pairs while a pair is a token: the pair of the highest score first, the leftmost of
- * equals. A code point without a token becomes the tokens of its bytes. If the vocabulary has no byte tokens, each run of such code points becomes
- * one unknown token. Control tokens, the unknown token and byte tokens are never merged from characters. U+2581 in a text is a space.
+ * <p>Spaces become U+2581. Code points merge in pairs while a pair is a token: the pair with the highest score first, and among equal scores the
+ * leftmost. A code point without a token becomes the tokens of its bytes. If the vocabulary has no byte tokens, each run of such code points
+ * becomes one unknown token. Control tokens, the unknown token and byte tokens are never merged from characters. U+2581 in a text is a space.
  *
  * <p>Immutable and thread-safe.
  */
 public final class SentencePieceTokenizer extends WordTokenizer {
-    /** Where a space is put before text. */
+    /** The places the places where a space is put before text. */
     public enum SpacePrefix {
         /** Nowhere. */
         NONE,
@@ -69,8 +69,8 @@ public final class SentencePieceTokenizer extends WordTokenizer {
      *
      * @param vocabulary tokens with types and scores
      * @param special the ids of special tokens
-     * @param prefix where a space is put before text
-     * @throws IllegalArgumentException if the vocabulary has no scores, some but not all byte tokens, or neither byte tokens nor an
+     * @param prefix the places where a space is put before text
+     * @throws IllegalArgumentException if the vocabulary has no scores, only some of the byte tokens, or neither byte tokens nor an
      *     unknown token
      */
     public static SentencePieceTokenizer of(Vocabulary vocabulary, SpecialIds special, SpacePrefix prefix) {

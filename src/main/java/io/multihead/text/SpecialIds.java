@@ -11,8 +11,9 @@ import java.util.Set;
  * @param end ends a text (EOS)
  * @param unknown stands for text without a token
  * @param padding fills rows of a batch
- * @param stopTokens all tokens that end a generated text, among them the ends of text, of turn and of message
- * @param added which of {@code begin} and {@code end} the model's file puts around every text
+ * @param stopTokens all tokens that end a generated text: the ends of text, of turn and of message
+ * @param added the tokens, of {@code begin} and {@code end}, that the model's file puts around
+ *     every text
  */
 public record SpecialIds(
         int begin, int end, int unknown, int padding, Set<Integer> stopTokens, AddedSpecialTokens added) {
@@ -23,7 +24,7 @@ public record SpecialIds(
     public static final SpecialIds ABSENT =
             new SpecialIds(NONE, NONE, NONE, NONE, Set.of(), AddedSpecialTokens.NEITHER);
 
-    /** Which tokens are put around every text. */
+    /** The tokens that are put around every text. */
     public enum AddedSpecialTokens {
         /** None. */
         NEITHER,

@@ -3,18 +3,19 @@ package io.multihead.text;
 import io.multihead.internal.text.unicode.BertSteps;
 
 /**
- * Normalization of text before it is split into words, as HuggingFace's {@code BertNormalizer} does it, in this order.
+ * Normalization of text before it is split into words, with the steps of HuggingFace's {@code BertNormalizer}, in this
+ * order.
  *
- * @param cleanText whether control characters are removed and every kind of white space counts as a space
+ * @param cleanText whether control characters are removed and every kind of white space becomes a space
  * @param separateChinese whether each CJK ideograph is a separate word
  * @param stripAccents whether text is decomposed (NFD) and loses its non-spacing marks
  * @param lowercase whether letters become lower case, code point by code point
  */
 public record TextNormalization(boolean cleanText, boolean separateChinese, boolean stripAccents, boolean lowercase) {
-    /** All steps, as uncased BERT models use them. */
+    /** All steps, for uncased BERT models. */
     public static final TextNormalization UNCASED = new TextNormalization(true, true, true, true);
 
-    /** Cleaning and ideographs, but neither accents nor case, as cased BERT models use them. */
+    /** Cleaning and ideographs, but neither accents nor case, for cased BERT models. */
     public static final TextNormalization CASED = new TextNormalization(true, true, false, false);
 
     /** Returns these steps as tables of characters know them. */

@@ -8,7 +8,7 @@ import java.nio.charset.CodingErrorAction;
 import java.nio.charset.StandardCharsets;
 
 /**
- * The text of ids that arrive one by one. A code point whose bytes are in several tokens is returned with the last of these tokens. So no returned
+ * The text of ids that arrive one by one. A code point whose bytes are in several tokens is returned with the last of these tokens, so no returned
  * text ends within a code point. Bytes that are not UTF-8 become U+FFFD. Control tokens and the unknown token add nothing.
  *
  * <p>The parts concatenated are the result of {@link Tokenizer#decode} for the same ids, with one difference: a leading space is kept, because the
@@ -29,7 +29,7 @@ public final class TextStream {
     /**
      * Begins a text.
      *
-     * @param tokenizer whose ids these are
+     * @param tokenizer the tokenizer of the ids
      */
     public TextStream(Tokenizer tokenizer) {
         this.tokenizer = Checks.notNull(tokenizer, "tokenizer");
@@ -39,7 +39,7 @@ public final class TextStream {
      * Adds a token.
      *
      * @param id from 0 to {@code vocabularySize() - 1}
-     * @return the text that is complete by it; often empty
+     * @return the text that this id completes; often empty
      */
     public String append(int id) {
         boolean control = tokenizer.isControl(id);
@@ -58,9 +58,9 @@ public final class TextStream {
     }
 
     /**
-     * Ends the text, after which another one may begin.
+     * Ends the text. Then another text may begin.
      *
-     * @return U+FFFD where the last code point is incomplete, else nothing
+     * @return U+FFFD if the last code point is incomplete, else an empty string
      */
     public String end() {
         CharBuffer text = CharBuffer.allocate(LONGEST_REST);

@@ -5,8 +5,8 @@ import io.multihead.internal.text.wordpiece.WordPieceModel;
 import java.util.Arrays;
 
 /**
- * Tokens of one text or several, one after another: ids, and where in the text each comes from. Grows as needed and is reused after
- * {@link #clear}, so that a warm tokenizer allocates nothing for texts of up to 65,536 tokens. Not thread-safe.
+ * Tokens of one text or several, one after another: their ids and their offsets in the text. The buffer grows as needed and is
+ * reused after {@link #clear}, so a warm tokenizer allocates nothing for texts of up to 65,536 tokens. Not thread-safe.
  */
 public final class TokenBuffer {
     /** Code points of the word that is being read, and where each begins and ends in the text. */
@@ -44,8 +44,8 @@ public final class TokenBuffer {
     }
 
     /**
-     * Returns where a token begins: the index in the text of the first {@code char} that it comes from, characters that
-     * normalization changed included.
+     * Returns where a token begins: the index in the text of its first {@code char}, even if normalization changed this
+     * character.
      *
      * @param index from 0 to {@code size() - 1}
      * @return an index of the text that was tokenized
@@ -58,7 +58,7 @@ public final class TokenBuffer {
      * Returns where a token ends.
      *
      * @param index from 0 to {@code size() - 1}
-     * @return one past the index in the text of the last {@code char} that it comes from
+     * @return one past the index in the text of its last {@code char}
      */
     public int end(int index) {
         return ends[checked(index)];
@@ -79,7 +79,7 @@ public final class TokenBuffer {
         return Arrays.copyOf(ids, size);
     }
 
-    /** Removes all tokens and keeps the memory of up to 65,536. */
+    /** Removes all tokens, and keeps the memory for up to 65,536. */
     public void clear() {
         size = 0;
         if (ids.length > MOST_KEPT) {

@@ -10,9 +10,9 @@ public enum TokenType {
     NORMAL,
     /** Stands for text without a token. */
     UNKNOWN,
-    /** A mark such as the end of a text; no text becomes one unless its caller says so. */
+    /** A mark such as the end of a text. Text becomes such a token only if the caller allows it. */
     CONTROL,
-    /** A part of a text that is found before anything else is divided. */
+    /** A part of a text that is found before the rest of the text is divided. */
     USER_DEFINED,
     /** A token that was never trained. */
     UNUSED,
@@ -34,7 +34,7 @@ public enum TokenType {
     }
 
     /**
-     * {@return the type that a file's number means}
+     * {@return the type with a number of a file}
      *
      * @param number 1 to 6
      * @throws IllegalArgumentException if there is no such type

@@ -5,17 +5,17 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /**
- * Text as token ids of a language model, and back.
+ * Converts text to the token ids of a language model, and ids to text.
  *
- * <p>{@link #encode(String)} and {@link #count} are of the text alone, as in {@link EncoderTokenizer}; {@link #withSpecialTokens}
- * adds the first and last tokens that the model's file puts around a text.
+ * <p>{@link #encode(String)} and {@link #count} treat only the text, as in {@link EncoderTokenizer}; {@link #withSpecialTokens} adds
+ * the first and last tokens that the model's file puts around a text.
  *
- * <p>A text of a user never becomes a control token: {@link #encode(String)} reads {@code <|im_start|>} as the characters that it has.
- * {@link #encode(PromptText)} makes the token of it where the program itself wrote it, such as the marks of a chat template.
- * Tokens that a vocabulary calls user-defined, such as runs of line feeds, are parts of text and are found by both.
+ * <p>A user's text never becomes a control token: {@link #encode(String)} reads {@code <|im_start|>} as plain characters. {@link
+ * #encode(PromptText)} makes a control token of it only in text of the program, such as the marks of a chat template. Tokens with the type
+ * user-defined, such as runs of line feeds, are parts of text, and both methods find them.
  *
- * <p>An unpaired surrogate is read as U+FFFD, because UTF-8 has none. The time for a text is proportional to its length times the logarithm of its
- * longest word, for any content.
+ * <p>An unpaired surrogate is read as U+FFFD, because UTF-8 has no surrogates. The time for a text is proportional to its length times the
+ * logarithm of its longest word, whatever it contains.
  *
  * <p>Implementations are immutable and thread-safe.
  */
@@ -30,11 +30,11 @@ public interface Tokenizer {
      */
     int ownVocabularySize();
 
-    /** {@return the ids of tokens with a meaning of their own} */
+    /** {@return the ids of special tokens} */
     SpecialIds specialIds();
 
     /**
-     * Returns a token as its file writes it.
+     * Returns a token as written in its file.
      *
      * @param id from 0 to {@code vocabularySize() - 1}
      * @return its text
@@ -49,7 +49,7 @@ public interface Tokenizer {
     TokenType type(int id);
 
     /**
-     * Returns the id of the token that a file writes so, control tokens included.
+     * Returns the id of a token by its text in the file, including control tokens.
      *
      * @param token the token's text
      * @return the id, or {@link SpecialIds#NONE}
@@ -65,8 +65,8 @@ public interface Tokenizer {
     int[] encode(String text);
 
     /**
-     * Returns the ids of a prompt, without the tokens that {@link #withSpecialTokens} adds: control tokens are found in
-     * the characters of a template, and in content nothing is one.
+     * Returns the ids of a prompt, without the tokens that {@link #withSpecialTokens} adds: control tokens are found
+     * only in template characters, never in content.
      *
      * @param prompt the prompt
      * @return a new array
@@ -74,7 +74,8 @@ public interface Tokenizer {
     int[] encode(PromptText prompt);
 
     /**
-     * Returns the bytes of UTF-8 that a token adds to a text; of a control token, its name. One token may have a part of a code point.
+     * Returns the bytes of UTF-8 that a token adds to a text; for a control token, the bytes of its name. A token may have only a part
+     * of a code point.
      *
      * @param id from 0 to {@code vocabularySize() - 1}
      * @return a new array
@@ -83,14 +84,14 @@ public interface Tokenizer {
 
     /**
      * {@return the text of ids without control and unknown tokens}. The spaces that {@link #encode(String)} puts before a text and after a
-     * token that it finds in it are removed. Bytes that are no UTF-8 become U+FFFD.
+     * token that it finds in it are removed. Bytes that are not UTF-8 become U+FFFD.
      *
-     * @param ids ids of one text from its beginning; {@link TextStream} decodes ids that continue a text
+     * @param ids the ids of one text from its beginning; {@link TextStream} decodes ids that continue a text
      */
     String decode(int... ids);
 
     /**
-     * Returns ids with the tokens that the model's file puts around every text, where they are not there yet.
+     * Adds the tokens that the model's file puts around every text, unless the ids already have them.
      *
      * @param ids the ids of a text
      * @return a new array
@@ -122,10 +123,10 @@ public interface Tokenizer {
     }
 
     /**
-     * Returns whether decoded text leaves a token out.
+     * Returns whether decoded text omits a token.
      *
      * @param id from 0 to {@code vocabularySize() - 1}
-     * @return whether it is a control token or the unknown one
+     * @return whether it is a control token or the unknown token
      */
     default boolean isControl(int id) {
         TokenType type = type(id);
@@ -133,7 +134,7 @@ public interface Tokenizer {
     }
 
     /**
-     * Returns how many ids {@link #encode(String)} would return.
+     * Returns the number of ids that {@link #encode(String)} would return.
      *
      * @param text any text
      * @return at least 0
@@ -146,7 +147,7 @@ public interface Tokenizer {
      * Returns the texts of ids one by one, for messages and studies.
      *
      * @param ids any ids
-     * @return the text that each token adds; parts of code points as U+FFFD
+     * @return the text that each token adds; a part of a code point becomes U+FFFD
      */
     default String[] pieces(int... ids) {
         return Arrays.stream(Checks.notNull(ids, "ids"))

@@ -39,7 +39,7 @@ public final class Tokenizers {
     /**
      * {@return the tokenizer of a language model's GGUF file, by the keys {@code tokenizer.ggml.*}}
      *
-     * @param file which may be unmapped afterwards
+     * @param file the file, which may be unmapped after the call
      * @throws IllegalArgumentException if a key is missing, has another type or an unknown value; the message names it
      */
     public static Tokenizer of(Gguf file) {
@@ -50,10 +50,10 @@ public final class Tokenizers {
      * {@return the tokenizer of an encoder's GGUF file, by the keys {@code tokenizer.ggml.*}: WordPiece ({@code bert}), byte pairs
      * ({@code gpt2}) or Unigram ({@code t5})}
      *
-     * <p>Text is in lower case without accents unless {@code normalizer.lowercase} and {@code normalizer.strip_accents} have another setting. Files
+     * <p>Text is in lower case without accents unless {@code normalizer.lowercase} and {@code normalizer.strip_accents} set something else. Files
      * of ModernBERT ({@code modern-bert}) compose characters (NFC), as its {@code tokenizer.json} does.
      *
-     * @param file which may be unmapped afterwards
+     * @param file the file, which may be unmapped after the call
      * @throws IllegalArgumentException if a key is missing, has another type or an unknown value; the message names it
      */
     public static EncoderTokenizer ofEncoder(Gguf file) {
@@ -73,8 +73,8 @@ public final class Tokenizers {
     /**
      * {@return the tokenizer of an encoder's {@code tokenizer.json} whose model is WordPiece, Unigram or BPE over bytes}
      *
-     * <p>Padding that a file asks for, which is on the right, is left out, and its truncation is reported
-     * ({@link EncoderTokenizer#truncation}).
+     * <p>Padding of the file, which is on the right, is not applied. Its truncation is reported ({@link
+     * EncoderTokenizer#truncation}).
      *
      * @param utf8 the whole file
      * @throws IllegalArgumentException if the file is malformed or has an unsupported setting; the message names it
@@ -100,11 +100,11 @@ public final class Tokenizers {
     }
 
     /**
-     * {@return the tokenizer of a {@code tokenizer.json} as static embeddings read it: without special tokens around a text, also if the file has a
-     * template for them; its model is WordPiece, Unigram or BPE over bytes}
+     * {@return the tokenizer of a {@code tokenizer.json} for static embeddings: it puts no special tokens around a text, even if the file has a
+     * template for them. Its model is WordPiece, Unigram or BPE over bytes}
      *
      * @param utf8 the whole file
-     * @param leavesUnknownOut whether unknown tokens, except Unigram's, are removed from texts and from ids, as by model2vec's {@code
+     * @param leavesUnknownOut whether unknown tokens, except Unigram's, are removed from texts and from ids, as in model2vec's {@code
      *     StaticModel.tokenize}
      * @throws IllegalArgumentException if the file is malformed or has an unsupported setting; the message names it
      */
@@ -116,7 +116,8 @@ public final class Tokenizers {
      * {@return the tokenizer of SentencePiece's {@code tokenizer.model} whose model is BPE or Unigram, which adds no tokens to a text}
      *
      * @param file the whole file, a protocol buffer
-     * @throws IllegalArgumentException if the file is malformed, has another model, or is BPE that normalizes text; the message names it
+     * @throws IllegalArgumentException if the file is malformed, has another model, or is a BPE model that normalizes text; the message
+     *     names it
      */
     public static Tokenizer ofSentencePieceModel(byte[] file) {
         return SentencePieceModel.parse(Checks.notNull(file, "file"), AddedSpecialTokens.NEITHER, Set.of());
@@ -124,8 +125,8 @@ public final class Tokenizers {
 
     /**
      * Reads the tokenizer of a model's folder: {@code tokenizer.json}, with the tokens that {@code tokenizer_config.json} names and the
-     * ends that {@code generation_config.json} has, or else {@code config.json}, where these exist. Where there is no
-     * {@code tokenizer.json}, {@code tokenizer.model}, with the first token before every text unless {@code add_bos_token} is false.
+     * end tokens of {@code generation_config.json}, or else of {@code config.json}, if these files exist. Without a {@code
+     * tokenizer.json}, it reads {@code tokenizer.model}, with the first token before every text unless {@code add_bos_token} is false.
      *
      * @param folder the folder
      * @return the tokenizer
@@ -146,10 +147,10 @@ public final class Tokenizers {
     }
 
     /**
-     * Reads the tokenizer of an encoder's folder, such as of BERT, XLM-R, RoBERTa or ModernBERT: {@code tokenizer.json} of a model
+     * Reads the tokenizer of an encoder's folder, for example of BERT, XLM-R, RoBERTa or ModernBERT: a {@code tokenizer.json} whose model is
      * WordPiece, Unigram or BPE over bytes, or XLM-R's {@code sentencepiece.bpe.model} with the ids of fairseq, or {@code vocab.txt}.
      *
-     * <p>WordPiece is read as by transformers, with the settings of {@code tokenizer_config.json} and other files. Unless a file names the class
+     * <p>WordPiece is read as in transformers, with the settings of {@code tokenizer_config.json} and other files. Unless a file names the class
      * {@code PreTrainedTokenizerFast}, {@code tokenizer_config.json} determines the normalization. Its default is lower case without accents, even if
      * a {@code tokenizer.json} has another one. {@code [PAD]} and {@code [MASK]} are found in texts; if the vocabulary lacks them, their ids follow
      * it. Tokens that this tokenizer would not find in texts, and settings that versions of transformers read differently, are errors.

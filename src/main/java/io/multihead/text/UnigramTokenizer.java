@@ -6,15 +6,15 @@ import io.multihead.internal.text.unigram.UnigramNormalizer;
 import io.multihead.internal.text.unigram.UnigramPieces;
 
 /**
- * The Unigram model of SentencePiece (Kudo 2018; Kudo and Richardson 2018), as XLM-R, multilingual E5, BGE-M3, ALBERT and T5 have it, with the
- * ids of HuggingFace's {@code tokenizers} for a {@code tokenizer.json} and of SentencePiece for its own files.
+ * The Unigram model of SentencePiece (Kudo 2018; Kudo and Richardson 2018), the tokenizer of XLM-R, multilingual E5, BGE-M3, ALBERT and T5, with
+ * the ids of HuggingFace's {@code tokenizers} for a {@code tokenizer.json} and of SentencePiece for its own files.
  *
- * <p>Text is normalized by the file's map of characters, spaces become U+2581, and each word becomes the pieces whose scores have the
- * largest sum. Each run of code points without a piece becomes one unknown token, or the tokens of its bytes if the file has this setting. {@link
- * #encode(String)} never makes control tokens, the unknown token's name or byte tokens of characters; of a
- * {@link PromptText} without content, {@link #encode(PromptText)} makes all that the crate makes.
+ * <p>Text is normalized by the file's map of characters, spaces become U+2581, and each word becomes the pieces whose scores have the largest
+ * sum. Each run of code points without a piece becomes one unknown token, or the tokens of its bytes if the file has this setting. {@link
+ * #encode(String)} never makes control tokens, the unknown token or byte tokens from their names in the text. For a {@link PromptText} without
+ * content, {@link #encode(PromptText)} finds all tokens that HuggingFace's library finds.
  *
- * <p>The time for a text is linear. Immutable and thread-safe. {@link #encode(String)} allocates its result.
+ * <p>The time is linear in the length of the text. Immutable and thread-safe. {@link #encode(String)} allocates its result.
  */
 public final class UnigramTokenizer extends PieceTokenizer {
     /** Where normalized text is divided before pieces are looked for. */

@@ -7,7 +7,7 @@ import java.util.Collections;
 import java.util.List;
 
 /**
- * The tokens of a vocabulary in the order of their ids, as files have them: texts, types and, for SentencePiece, scores. Immutable and
+ * The tokens of a vocabulary in the order of their ids, as in files: texts, types and, for SentencePiece, scores. Immutable and
  * thread-safe.
  */
 public final class Vocabulary {
@@ -46,7 +46,8 @@ public final class Vocabulary {
     }
 
     /**
-     * {@return this vocabulary with scores: of two pairs that could merge, the one whose token has the higher score does}
+     * {@return this vocabulary with scores: of two pairs that could merge, the pair whose token has the higher score
+     * merges first}
      *
      * @param scores one per token; copied
      * @throws IllegalArgumentException if the lengths differ or a score is NaN

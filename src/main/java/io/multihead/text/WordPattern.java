@@ -13,8 +13,9 @@ import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
 /**
- * How byte-level tokenizers divide text into words before pairs merge, by the names that GGUF gives these rules; llama.cpp has one rule
- * under many names. Each is the model's regular expression, read in one pass. Categories of code points come from the running JDK.
+ * The rules by which byte-level tokenizers divide text into words before pairs merge, with the names that GGUF gives these rules. In
+ * llama.cpp, one rule may have many names. Each rule implements the model's regular expression in one pass. Categories of code points
+ * come from the running JDK.
  */
 public enum WordPattern {
     /** GPT-2. */
@@ -40,7 +41,7 @@ public enum WordPattern {
             "jina-de",
             "jina-v2-es",
             "jina-v2-de"),
-    /** SmolLM and SmolLM2: as GPT-2, with each digit alone. */
+    /** SmolLM and SmolLM2: like GPT-2, with each digit as a word. */
     SMOLLM(
             () -> new Gpt2Words(true),
             "",
@@ -65,9 +66,10 @@ public enum WordPattern {
             "midm-2.0",
             "lfm2",
             "jina-v5-nano"),
-    /** The same where merges make every word, and no token is put before a text. */
+    /** The same rule, for a vocabulary in which merges make every word, and no token is put before
+     * a text. */
     SMAUG_BPE(() -> new Llama3Words(3), "", "smaug-bpe", "dbrx", "glm4", "chatglm-bpe"),
-    /** Qwen 2, 2.5 and 3: as Llama 3, with each digit alone. */
+    /** Qwen 2, 2.5 and 3: like Llama 3, with each digit as a word. */
     QWEN_2(
             () -> new Llama3Words(1),
             llama("\\p{N}"),
@@ -80,7 +82,7 @@ public enum WordPattern {
             "hunyuan",
             "solar-open",
             "grok-2"),
-    /** Qwen 3.5: as Qwen 2, with marks as letters. */
+    /** Qwen 3.5: like Qwen 2, with marks as letters. */
     QWEN_35(
             () -> new Llama3Words(1, true),
             "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*"
@@ -88,9 +90,9 @@ public enum WordPattern {
             "qwen35"),
     /** DeepSeek LLM. */
     DEEPSEEK_LLM(DeepSeekWords::new, "", "deepseek-llm"),
-    /** Mistral's Tekken: words end before upper case letters, each digit alone. */
+    /** Mistral's Tekken: words end before upper case letters, and each digit is a word. */
     TEKKEN(() -> new CasedWords(false, 1), cased("", "\\p{N}"), "tekken"),
-    /** GPT-4o and Llama 4: as Tekken, with contractions and up to three digits. */
+    /** GPT-4o and Llama 4: like Tekken, with contractions and up to three digits. */
     GPT_4O(
             () -> new CasedWords(true, 3),
             cased("(?i:'s|'t|'re|'ve|'m|'ll|'d)?", "\\p{N}{1,3}"),

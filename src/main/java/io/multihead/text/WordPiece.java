@@ -13,16 +13,16 @@ import java.util.OptionalInt;
  * The WordPiece tokenizer of BERT models (Schuster and Nakajima 2012; Devlin et al. 2019), with the results of HuggingFace's
  * {@code tokenizers}.
  *
- * <p>In this order: special tokens such as {@code [MASK]} are found in the unchanged text; the rest is normalized ({@link
- * TextNormalization}); words end at white space, and each punctuation character (Unicode category P, or an ASCII symbol) is a separate
- * word; a word becomes the longest piece of the vocabulary that it begins with, then the longest that continues it, and so on. A word of
- * more than 100 code points, or with a part that the vocabulary lacks, becomes the unknown token. Unpaired surrogates are ignored.
+ * <p>In this order: special tokens such as {@code [MASK]} are found in the unchanged text; the rest is normalized ({@link TextNormalization});
+ * words end at white space, and each punctuation character (Unicode category P, or an ASCII symbol) is a separate word; a word becomes the
+ * longest piece of the vocabulary that it begins with, then the longest piece that continues it, and so on. A word of more than 100 code points,
+ * or with a part that the vocabulary lacks, becomes the unknown token. Unpaired surrogates are ignored.
  *
- * <p>Character properties come from the running JDK. Code points that a newer version of Unicode added may differ from a tokenizer that was built
- * with an older version.
+ * <p>Character properties come from the running JDK. Code points of a newer version of Unicode may be treated differently by a tokenizer that was
+ * built with an older version.
  *
- * <p>Immutable and thread-safe. {@link #append} allocates nothing once the buffer has grown and the scripts in use were seen;
- * {@link #encode(String)} allocates its result.
+ * <p>Immutable and thread-safe. {@link #append} allocates nothing after the buffer has grown and the scripts in use were seen; {@link
+ * #encode(String)} allocates its result.
  */
 public final class WordPiece extends EndedTokenizer {
     private final WordPieceModel model;
@@ -65,7 +65,7 @@ public final class WordPiece extends EndedTokenizer {
      *
      * @param tokens one token per id, from id 0; pieces that continue a word start with {@code ##}
      * @param normalization of the text
-     * @throws IllegalArgumentException if a token repeats, or one of {@code [UNK]}, {@code [CLS]} and {@code [SEP]} is missing
+     * @throws IllegalArgumentException if a token repeats, or {@code [UNK]}, {@code [CLS]} or {@code [SEP]} is missing
      */
     public static WordPiece ofVocabulary(List<String> tokens, TextNormalization normalization) {
         Checks.notNull(tokens, "tokens");
@@ -74,9 +74,9 @@ public final class WordPiece extends EndedTokenizer {
     }
 
     /**
-     * Returns a {@code tokenizer.json} of this tokenizer, which {@link Tokenizers#ofEncoderJson(byte[])} reads, or without special tokens
-     * around texts {@link Tokenizers#ofStaticJson}, as do HuggingFace's libraries. Whether special tokens are found in texts is not part of
-     * such a file.
+     * Returns a {@code tokenizer.json} of this tokenizer, which {@link Tokenizers#ofEncoderJson(byte[])} reads, or, without special tokens
+     * around texts, {@link Tokenizers#ofStaticJson}. HuggingFace's libraries read it, too. The file does not store whether special tokens
+     * are found in texts.
      *
      * @return UTF-8
      * @throws IllegalArgumentException if a token has an unpaired surrogate
