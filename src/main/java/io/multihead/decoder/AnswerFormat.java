@@ -58,13 +58,14 @@ public final class AnswerFormat {
         return new AnswerFormat(grammars, calls, all, Thoughts.end(promptEnd), promptTokens);
     }
 
-    /** {@return the format of calls; empty if there are no tools and the model's template writes no known calls} */
+    /** {@return the format of calls; empty if there are no tools and the format of calls in the model's template is
+     * unknown} */
     public Optional<ToolCallFormat> calls() {
         return calls;
     }
 
     /**
-     * {@return options whose texts keep the marks by which {@link #parse} reads the answer}
+     * {@return options whose texts keep the marks that {@link #parse} needs}
      *
      * @param options any options
      */
@@ -75,9 +76,9 @@ public final class AnswerFormat {
     /**
      * {@return options with which the answer consists of one or more calls}. Each call names one of the tools and is valid by its schema.
      * An answer that {@link GenerationOptions#maxTokens()} truncates is incomplete. The answer has no thought before its calls, unless the
-     * prompt began one.
+     * prompt began a thought.
      *
-     * @param options any options; their constraint holds, too
+     * @param options any options; their constraint applies, too
      * @throws IllegalArgumentException if there are no tools, or a schema has a keyword that grammars do not support; the message has its
      *     place
      */
@@ -87,10 +88,10 @@ public final class AnswerFormat {
     }
 
     /**
-     * {@return options with which the answer is any text}. After the mark of a call it consists of one or more calls, each of which names
-     * one of the tools and is valid by its schema. Thoughts are not restricted.
+     * {@return options with which the answer is any text until the mark of a call}. After this mark it consists of one or more calls.
+     * Each call names one of the tools and is valid by its schema. Thoughts are not restricted.
      *
-     * @param options any options; their constraint holds, too
+     * @param options any options; their constraint applies, too
      * @throws IllegalArgumentException if there are no tools, a schema has a keyword that grammars do not support, or calls have no mark,
      *     as in {@link ToolCallFormat#LLAMA_3} and {@link ToolCallFormat#HARMONY}
      */
@@ -100,10 +101,10 @@ public final class AnswerFormat {
     }
 
     /**
-     * {@return options with which the answer is JSON by a schema, or calls where there are tools}. A thought that the prompt began comes
-     * before.
+     * {@return options with which the answer is JSON by a schema, or calls if there are tools}. A thought that the prompt began comes
+     * first.
      *
-     * @param options any options; their constraint holds, too
+     * @param options any options; their constraint applies, too
      * @param schema a JSON schema, as {@link Grammar#ofJsonSchema} takes it
      * @throws IllegalArgumentException if a schema has a keyword that grammars do not support; the message has its place
      */
@@ -136,8 +137,8 @@ public final class AnswerFormat {
     /**
      * Reads a whole answer.
      *
-     * @param text of a generation with {@link #options} or {@link #requiring}
-     * @return its parts; a broken call is a part of the content
+     * @param text the text of a generation with {@link #options} or {@link #requiring}
+     * @return the parts of the answer; a malformed call is a part of the content
      */
     public ModelAnswer parse(String text) {
         AnswerParser parser = parser(AnswerListener.NONE);

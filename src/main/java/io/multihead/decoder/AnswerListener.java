@@ -1,8 +1,8 @@
 package io.multihead.decoder;
 
 /**
- * Receives the parts of an answer as an {@link AnswerParser} finds them. Parts of one kind that follow each other may come as one or as
- * several; together they do not depend on the pieces that the parser was given.
+ * Receives the parts of an answer as an {@link AnswerParser} finds them. Consecutive parts of one kind may be reported in one call or
+ * in several. Their concatenation does not depend on the pieces that the parser was given.
  */
 public interface AnswerListener {
     /** Does nothing. */
@@ -41,10 +41,11 @@ public interface AnswerListener {
     default void onCall(int index, ToolCall call) {}
 
     /**
-     * Receives a broken call: text that began like a call and is truncated or malformed. Parts of it may have been reported before.
+     * Receives an invalid call: text that began like a call and is truncated or malformed. Parts of it may have been reported
+     * already.
      *
      * @param text the model's text from the mark of the call on
-     * @param problem why it is no call
+     * @param problem the reason why it is not a call
      */
     default void onBrokenCall(String text, String problem) {}
 }

@@ -15,7 +15,7 @@ import java.util.function.IntFunction;
  * result does not depend on the pieces. Text that may be the beginning of a mark, such as {@code <tool_call>}, waits for the next
  * characters.
  *
- * <p>Made by {@link AnswerFormat#parser}. For one answer; not thread-safe.
+ * <p>{@link AnswerFormat#parser} creates a parser for one answer. Not thread-safe.
  */
 public final class AnswerParser {
     private final AnswerListener listener;
@@ -84,7 +84,7 @@ public final class AnswerParser {
     /**
      * Ends the answer, and reports the waiting text to the listener.
      *
-     * @return the parts of the answer; a broken call is a part of its content
+     * @return the parts of the answer; an invalid call is a part of its content
      * @throws IllegalStateException if the answer was ended
      */
     public ModelAnswer end() {

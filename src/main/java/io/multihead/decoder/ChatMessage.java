@@ -6,12 +6,12 @@ import java.util.List;
 /**
  * One message of a chat. Its texts never become control tokens.
  *
- * @param role who wrote it
- * @param content the text; of a tool, its result
+ * @param role the writer of the message
+ * @param content the text; for a tool, its result
  * @param toolCalls the calls in a message of the model
  * @param callId the id of the call that a tool answers; empty for none
  * @param toolName the name of the tool that answers; empty for none
- * @param reasoning the model's thoughts before its answer, if they are not a part of the content; empty for none
+ * @param reasoning the model's thoughts before its answer, if the content does not contain them; empty for none
  */
 public record ChatMessage(
         Role role, String content, List<ToolCall> toolCalls, String callId, String toolName, String reasoning) {
@@ -27,7 +27,7 @@ public record ChatMessage(
         TOOL
     }
 
-    /** Checks that everything is there, and belongs to the role. */
+    /** Checks that nothing is missing, and that the parts fit the role. */
     public ChatMessage {
         Checks.notNull(role, "role");
         Checks.notNull(content, "content");
@@ -44,9 +44,9 @@ public record ChatMessage(
     }
 
     /**
-     * Makes a message of text alone.
+     * Makes a message with only a text.
      *
-     * @param role who wrote it
+     * @param role the writer of the message
      * @param content the text
      */
     public ChatMessage(Role role, String content) {
@@ -102,7 +102,7 @@ public record ChatMessage(
     }
 
     /**
-     * {@return this message of the model with its thoughts, which some templates leave out}
+     * {@return this message of the model with its thoughts, which some templates omit}
      *
      * @param newReasoning the thought, without the marks around it
      */

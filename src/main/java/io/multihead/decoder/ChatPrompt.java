@@ -11,10 +11,10 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * A chat that the model is to go on with, as a {@link ChatTemplate} takes it. Immutable.
+ * A chat for a {@link ChatTemplate}, which the model continues. Immutable.
  *
- * @param messages in their order, at least one
- * @param tools that the model may call
+ * @param messages the messages in their order, at least one
+ * @param tools the tools that the model may call
  * @param variables of the template, by name: options such as {@code enable_thinking}. Values are strings, {@link io.multihead.text.PromptText},
  *     booleans, numbers, and lists and maps of these
  * @param time for the template; if it is absent, the time of the system's clock and time zone when the prompt is rendered
@@ -51,9 +51,9 @@ public record ChatPrompt(
     }
 
     /**
-     * {@return a chat of messages alone}
+     * {@return a chat with only messages}
      *
-     * @param messages in their order, at least one
+     * @param messages the messages in their order, at least one
      */
     public static ChatPrompt of(List<ChatMessage> messages) {
         return new ChatPrompt(messages, List.of(), Map.of(), Optional.empty());
@@ -62,7 +62,7 @@ public record ChatPrompt(
     /**
      * {@return this chat with tools}
      *
-     * @param newTools that the model may call
+     * @param newTools the tools that the model may call
      */
     public ChatPrompt withTools(List<ToolDefinition> newTools) {
         return new ChatPrompt(messages, newTools, variables, time);

@@ -21,8 +21,8 @@ import java.util.function.Supplier;
  * The format of a chat for a model: a Jinja program from a file ({@link #of(String)}), a Java function ({@link #of(Function, List)}), or a
  * constant for a family. The template may write control tokens. Messages, calls, tools and variables never become control tokens.
  *
- * <p>A chat is written as the template writes it, in any order of messages that it takes. An exception of the template becomes an {@link
- * IllegalArgumentException} with its message. A chat is refused if the template would omit its tools, calls or results of tools.
+ * <p>The template determines the prompt of a chat, and the orders of messages that it accepts. An exception of the template becomes an
+ * {@link IllegalArgumentException} with its message. A chat is refused if the template would omit its tools, calls or results of tools.
  *
  * <p>Immutable and thread-safe.
  */
@@ -31,12 +31,12 @@ public final class ChatTemplate {
     public static final ChatTemplate LLAMA_3 = llama("LLAMA_3", FamilyTemplates.LLAMA_3);
 
     /**
-     * Llama 3.1 to 3.3, with the dates that the template of 3.1 has where none is given: knowledge of December 2023, 26 July 2024 today, or the
-     * variable {@code date_string}.
+     * Llama 3.1 to 3.3, with the default dates of 3.1: knowledge of December 2023, and the current date of 26 July 2024. The variable {@code
+     * date_string} sets the current date.
      */
     public static final ChatTemplate LLAMA_3_1 = llama("LLAMA_3_1", FamilyTemplates.LLAMA_3_1);
 
-    /** ChatML without a default message of the system. */
+    /** ChatML without a default system message. */
     public static final ChatTemplate CHATML = chatml("CHATML", FamilyTemplates.CHATML);
 
     /** Qwen 2.5. */
@@ -48,7 +48,7 @@ public final class ChatTemplate {
      */
     public static final ChatTemplate QWEN_3 = chatml("QWEN_3", FamilyTemplates.QWEN_3);
 
-    /** Qwen 3 with an empty thought, after which it answers at once. */
+    /** Qwen 3 with an empty thought, so the model answers at once. */
     public static final ChatTemplate QWEN_3_WITHOUT_THINKING =
             QWEN_3.withVariable("enable_thinking", false).named("QWEN_3_WITHOUT_THINKING");
 
@@ -57,7 +57,7 @@ public final class ChatTemplate {
                     "default_system", "You are a helpful AI assistant named SmolLM, trained by Hugging Face")
             .named("SMOLLM_2");
 
-    /** Gemma 2 and 3; a message of the system becomes the beginning of the user's first one. */
+    /** Gemma 2 and 3; a system message becomes the beginning of the first user message. */
     public static final ChatTemplate GEMMA =
             family("GEMMA", FamilyTemplates.GEMMA, "<bos>", "<start_of_turn>", "<end_of_turn>");
 
@@ -100,7 +100,7 @@ public final class ChatTemplate {
         return new ChatTemplate(newName, writer, controlTokens, variables);
     }
 
-    /** {@return the families that are constants here, by name in small letters} */
+    /** {@return the families with a constant in this class, by name in lower case} */
     public static Map<String, ChatTemplate> families() {
         Map<String, ChatTemplate> families = new LinkedHashMap<>();
         for (ChatTemplate each : List.of(
@@ -111,9 +111,9 @@ public final class ChatTemplate {
     }
 
     /**
-     * Reads a template as files hold it, a program in Jinja. It has the variables that transformers gives: {@code messages}, {@code tools},
-     * {@code add_generation_prompt}, which is true, the names of the model's own tokens such as {@code bos_token}, and the variables of the
-     * {@link ChatPrompt}.
+     * Reads a template of a file, a program in Jinja. It has the variables of transformers: {@code messages}, {@code tools}, {@code
+     * add_generation_prompt}, which is true, the names of the model's own tokens such as {@code bos_token}, and the variables of the {@link
+     * ChatPrompt}.
      *
      * @param jinja {@code tokenizer.chat_template}
      * @return the template
@@ -127,8 +127,8 @@ public final class ChatTemplate {
     /**
      * {@return a template that a program writes in Java}
      *
-     * @param writer makes the prompt of a chat; thread-safe
-     * @param controlTokens that it writes, which a model's vocabulary must have
+     * @param writer makes the prompt of a chat; must be thread-safe
+     * @param controlTokens the control tokens that it writes, which a model's vocabulary must have
      */
     public static ChatTemplate of(Function<ChatPrompt, PromptText> writer, List<String> controlTokens) {
         return new ChatTemplate(
@@ -139,7 +139,7 @@ public final class ChatTemplate {
     }
 
     /**
-     * {@return this template with a variable where a {@link ChatPrompt} has none of its name}
+     * {@return this template with a default for a variable that a {@link ChatPrompt} does not set}
      *
      * @param variable its name, such as {@code enable_thinking}
      * @param value a string, a {@link PromptText}, a boolean, a number, or a list or map of these
@@ -173,13 +173,13 @@ public final class ChatTemplate {
     }
 
     /**
-     * Writes a chat up to the start of the model's answer. {@link Session#appendChat(ChatPrompt)} does so with the variables that name the
-     * model's own tokens, such as {@code bos_token}. {@link LanguageModel#chatTemplate} has these variables, too, if it is the template of
-     * the file.
+     * Writes a chat up to the start of the model's answer. {@link Session#appendChat(ChatPrompt)} adds the variables that name the model's
+     * own tokens, such as {@code bos_token}. {@link LanguageModel#chatTemplate} has these variables, too, if it is the template of the
+     * file.
      *
      * @param prompt the chat
      * @return the prompt
-     * @throws IllegalArgumentException if the template raises an exception, or cannot write the chat, or leaves tools, calls or results out
+     * @throws IllegalArgumentException if the template raises an exception, or cannot write the chat, or omits tools, calls or results
      */
     public PromptText render(ChatPrompt prompt) {
         PromptText written = writer.apply(Checks.notNull(prompt, "prompt").withDefaults(variables));
@@ -240,7 +240,7 @@ public final class ChatTemplate {
         }
     }
 
-    /** {@return the name of a family, or where the template is from} */
+    /** {@return the name of a family, or the origin of the template} */
     @Override
     public String toString() {
         return name;

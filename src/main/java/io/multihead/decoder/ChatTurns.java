@@ -8,8 +8,8 @@ import java.util.List;
 import java.util.SequencedCollection;
 
 /**
- * Chats whose messages come in any order, as a memory leaves them that keeps the newest messages, or a call that failed: many templates take
- * questions and answers in turns alone.
+ * Chats whose messages have any order, for example after a memory dropped the oldest messages, or after a failed call. Many templates accept
+ * only alternating questions and answers.
  */
 public final class ChatTurns {
     private static final String BLANK_LINE = "\n\n";
@@ -20,10 +20,10 @@ public final class ChatTurns {
      * Appends a chat unchanged if the model's template accepts it. If the template refuses it, the chat is appended {@linkplain #of in
      * turns}. If the template refuses that, too, the system message becomes the start of the first question.
      *
-     * @param session where the chat is appended
-     * @param messages the chat, whole, as for {@link Session#appendChat(List)}
+     * @param session the session to which the chat is appended
+     * @param messages the whole chat, as for {@link Session#appendChat(List)}
      * @return the session
-     * @throws IllegalArgumentException as {@link Session#appendChat(List)} does for the last of these forms
+     * @throws IllegalArgumentException as {@link Session#appendChat(List)} does for the last form
      * @throws IllegalStateException if the session is closed
      */
     public static Session append(Session session, List<ChatMessage> messages) {
@@ -33,10 +33,10 @@ public final class ChatTurns {
     /**
      * Appends a chat with tools, variables of the template, or a time, as {@link #append(Session, List)} does.
      *
-     * @param session where the chat is appended
-     * @param prompt the chat, whole, as for {@link Session#appendChat(ChatPrompt)}
+     * @param session the session to which the chat is appended
+     * @param prompt the whole chat, as for {@link Session#appendChat(ChatPrompt)}
      * @return the session
-     * @throws IllegalArgumentException as {@link Session#appendChat(ChatPrompt)} does for the last of the forms
+     * @throws IllegalArgumentException as {@link Session#appendChat(ChatPrompt)} does for the last form
      * @throws IllegalStateException if the session is closed
      */
     public static Session append(Session session, ChatPrompt prompt) {
@@ -59,12 +59,12 @@ public final class ChatTurns {
     }
 
     /**
-     * Returns a chat in turns. Messages of the system become one, the first, with blank lines between them. Answers before the first question
-     * and answers without text and calls are left out; of several questions or answers in a row one is made, with blank lines between
-     * them. Calls of tools and their results do not change.
+     * Returns a chat in turns. System messages are joined into one first message, with blank lines between them. Answers before the first
+     * question and answers without text and calls are omitted. Several questions or answers in a row are joined into one, with blank lines
+     * between them. Calls of tools and their results do not change.
      *
      * @param messages the chat
-     * @return the chat in turns, which ends as the given one does
+     * @return the chat in turns, which ends like the given chat
      */
     public static List<ChatMessage> of(List<ChatMessage> messages) {
         List<ChatMessage> system = new ArrayList<>();

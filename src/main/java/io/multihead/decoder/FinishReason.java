@@ -4,14 +4,14 @@ package io.multihead.decoder;
 public enum FinishReason {
     /** The model chose an end token. */
     END_TOKEN,
-    /** The text had one of the stop sequences, which is cut off. */
+    /** The text had one of the stop sequences, which is removed. */
     STOP_SEQUENCE,
-    /** The text has as many tokens as the options allow. */
+    /** The text has the largest number of tokens that the options allow. */
     MAX_TOKENS,
-    /** The session has as many tokens as its context holds, and the options do not let it slide. */
+    /** The context of the session is full, and the options do not let it slide. */
     CONTEXT_FULL,
-    /** The listener asked for no more. */
+    /** The listener ended the text. */
     CANCELLED,
-    /** The call has taken as much time as the options allow. */
+    /** The call has taken the time that the options allow. */
     TIMEOUT
 }

@@ -4,15 +4,15 @@ import io.multihead.internal.base.Checks;
 import java.util.List;
 
 /**
- * A text that was generated. Immutable.
+ * A generated text. Immutable.
  *
  * @param text the text, without an end token and without a stop sequence
  * @param tokens its tokens, including tokens of a stop sequence and an end token
- * @param finish why it ended
- * @param promptTokens tokens that the session had before it
+ * @param finish the reason for its end
+ * @param promptTokens the number of tokens of the session before the text
  */
 public record GeneratedText(String text, List<GeneratedToken> tokens, FinishReason finish, int promptTokens) {
-    /** Checks that all parts are there, and copies the list. */
+    /** Checks that nothing is missing, and copies the list. */
     public GeneratedText {
         Checks.notNull(text, "text");
         tokens = Checks.noNulls(tokens, "tokens");

@@ -6,16 +6,16 @@ import java.time.Duration;
 import java.util.List;
 
 /**
- * How a text is generated. Immutable.
+ * Options of the generation of a text. Immutable.
  *
- * @param sampling how tokens are chosen
- * @param limits when the text ends, unless the model ends it
- * @param mostProbable the number of the model's most probable tokens that each token carries, besides its own log-probability, which takes
- *     a pass over the logits; {@link #NO_PROBABILITIES} for neither
- * @param draftTokens most tokens that are guessed from the text so far and verified in one step (prompt lookup, Saxena 2023), at most
- *     {@link #MAX_DRAFT_TOKENS}; 0 for none. The text is the same
- * @param constraint which tokens may be chosen, of which each text has its own filter: JSON by a schema, a grammar, or rules of the
- *     caller; {@link TokenConstraint#NONE} for all
+ * @param sampling the method of choosing tokens
+ * @param limits the limits of the text, unless the model ends it first
+ * @param mostProbable the number of the model's most probable tokens that each token carries, in addition to its own log-probability. This
+ *     needs a pass over the logits. {@link #NO_PROBABILITIES} for neither
+ * @param draftTokens the largest number of draft tokens, which are guessed from the previous text and verified in one step (prompt lookup,
+ *     Saxena 2023), at most {@link #MAX_DRAFT_TOKENS}; 0 for none. The text does not depend on it
+ * @param constraint the restriction of tokens, from which each text gets its own filter: JSON by a schema, a grammar, or rules of the
+ *     caller; {@link TokenConstraint#NONE} for none
  * @param controlTokens whether the text has the names of control tokens, such as {@code [TOOL_CALLS]}, except end tokens, for an {@link
  *     AnswerParser}
  */
@@ -26,10 +26,10 @@ public record GenerationOptions(
         int draftTokens,
         TokenConstraint constraint,
         boolean controlTokens) {
-    /** Most draft tokens: the tokens of a step less the token before them. */
+    /** The largest number of draft tokens: the tokens of a step except the token before them. */
     public static final int MAX_DRAFT_TOKENS = 255;
 
-    /** Tokens come without logarithms of probability. */
+    /** Tokens have no log-probabilities. */
     public static final int NO_PROBABILITIES = -1;
 
     /** Greedy, at most 256 tokens. */
@@ -39,7 +39,7 @@ public record GenerationOptions(
     /**
      * Checks the number.
      *
-     * @throws IllegalArgumentException if it is outside of its range
+     * @throws IllegalArgumentException if it is out of its range
      */
     public GenerationOptions {
         Checks.notNull(sampling, "sampling");
@@ -49,12 +49,12 @@ public record GenerationOptions(
         Checks.index(draftTokens, MAX_DRAFT_TOKENS + 1L, "draftTokens");
     }
 
-    /** {@return most tokens of the text} */
+    /** {@return the largest number of tokens of the text} */
     public int maxTokens() {
         return limits.maxTokens();
     }
 
-    /** {@return most time of the call; {@link TextLimits#NO_TIMEOUT} for no limit} */
+    /** {@return the longest time of the call; {@link TextLimits#NO_TIMEOUT} for no limit} */
     public Duration timeout() {
         return limits.timeout();
     }
@@ -70,9 +70,9 @@ public record GenerationOptions(
     }
 
     /**
-     * {@return these options with another way to choose tokens}
+     * {@return these options with another method of choosing tokens}
      *
-     * @param newSampling how tokens are chosen
+     * @param newSampling the method of choosing tokens
      */
     public GenerationOptions withSampling(Sampling newSampling) {
         return new GenerationOptions(newSampling, limits, mostProbable, draftTokens, constraint, controlTokens);
@@ -81,7 +81,7 @@ public record GenerationOptions(
     /**
      * {@return these options with other limits}
      *
-     * @param newLimits when the text ends
+     * @param newLimits the limits of the text
      */
     public GenerationOptions withLimits(TextLimits newLimits) {
         return new GenerationOptions(sampling, newLimits, mostProbable, draftTokens, constraint, controlTokens);
@@ -90,7 +90,7 @@ public record GenerationOptions(
     /**
      * {@return these options with another limit}
      *
-     * @param newMaxTokens most tokens of the text
+     * @param newMaxTokens the largest number of tokens of the text
      */
     public GenerationOptions withMaxTokens(int newMaxTokens) {
         return withLimits(new TextLimits(newMaxTokens, timeout(), stopSequences(), whenFull()));
@@ -100,7 +100,8 @@ public record GenerationOptions(
      * {@return these options with a limit of time}. A text that reaches it ends with {@link FinishReason#TIMEOUT}, and has the tokens
      * generated until then.
      *
-     * @param newTimeout most time of the call that generates, its prompt and the time that it waits for memory included, more than zero
+     * @param newTimeout the longest time of the call that generates, including its prompt and the time that it waits for memory; more
+     *     than zero
      */
     public GenerationOptions withTimeout(Duration newTimeout) {
         return withLimits(new TextLimits(maxTokens(), newTimeout, stopSequences(), whenFull()));
@@ -117,7 +118,7 @@ public record GenerationOptions(
     }
 
     /**
-     * {@return these options with or without logarithms of probability}
+     * {@return these options with or without log-probabilities}
      *
      * @param wanted whether tokens have them
      */
@@ -125,7 +126,7 @@ public record GenerationOptions(
         return withMostProbable(wanted ? Math.max(0, mostProbable) : NO_PROBABILITIES);
     }
 
-    /** {@return whether tokens have their logarithms of probability} */
+    /** {@return whether tokens have their log-probabilities} */
     public boolean logProbabilities() {
         return mostProbable >= 0;
     }
@@ -133,14 +134,15 @@ public record GenerationOptions(
     /**
      * {@return these options with the most probable tokens, too}
      *
-     * @param tokens the number that each token carries, besides its own log-probability; {@link #NO_PROBABILITIES} for neither
+     * @param tokens the number that each token carries, in addition to its own log-probability; {@link #NO_PROBABILITIES} for
+     *     neither
      */
     public GenerationOptions withMostProbable(int tokens) {
         return new GenerationOptions(sampling, limits, tokens, draftTokens, constraint, controlTokens);
     }
 
     /**
-     * {@return these options with another way when the context is full}
+     * {@return these options with another behavior when the context is full}
      *
      * @param newWhenFull the way
      */
@@ -149,9 +151,9 @@ public record GenerationOptions(
     }
 
     /**
-     * {@return these options with speculation by prompt lookup}
+     * {@return these options with draft tokens by prompt lookup}
      *
-     * @param newDraftTokens most tokens that are guessed at once; 0 for none
+     * @param newDraftTokens the largest number of draft tokens of a step; 0 for none
      */
     public GenerationOptions withDraftTokens(int newDraftTokens) {
         return new GenerationOptions(sampling, limits, mostProbable, newDraftTokens, constraint, controlTokens);
@@ -160,7 +162,7 @@ public record GenerationOptions(
     /**
      * {@return these options with a constraint}
      *
-     * @param newConstraint which tokens may be chosen
+     * @param newConstraint the restriction of tokens
      */
     public GenerationOptions withConstraint(TokenConstraint newConstraint) {
         return new GenerationOptions(sampling, limits, mostProbable, draftTokens, newConstraint, controlTokens);

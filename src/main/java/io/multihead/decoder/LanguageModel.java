@@ -31,9 +31,9 @@ import org.jspecify.annotations.Nullable;
  * }
  * }</pre>
  *
- * <p>Weights keep the format that they have in the file, and are packed once; activations are f32. So the tokens of a text are the same
+ * <p>Weights keep the format that they have in the file, and are packed once; activations are f32. The tokens of a text are the same
  * alone and in any batch, on any number of threads, prefilled at once or token by token, and at every lane width. Immutable and
- * thread-safe. {@link #close} frees weights, after its sessions were closed; the {@link Compute} stays the caller's.
+ * thread-safe. {@link #close} frees the weights; close the sessions first. The caller owns the {@link Compute}.
  */
 public final class LanguageModel implements AutoCloseable {
     private static final String EXPECTED =
@@ -60,8 +60,8 @@ public final class LanguageModel implements AutoCloseable {
      * Loads a model.
      *
      * @param cpu threads of this and every call; stays the caller's
-     * @param path a GGUF file, or the first part of a split one; or a folder of Hugging Face's: {@code config.json}, tokenizer, and
-     *     {@code model.safetensors} or its parts
+     * @param path a GGUF file, or the first part of a split one; or a folder of Hugging Face: {@code config.json}, tokenizer, and {@code
+     *     model.safetensors} or its parts
      * @return the model
      * @throws IOException if a file is missing or cannot be read
      * @throws IllegalArgumentException if a file is malformed, or has an unsupported architecture, activation, scaling of positions, type
@@ -75,8 +75,8 @@ public final class LanguageModel implements AutoCloseable {
      * Loads a model with options.
      *
      * @param cpu threads of this and every call; stays the caller's
-     * @param path a GGUF file, or the first part of a split one; or a folder of Hugging Face's: {@code config.json}, tokenizer, and
-     *     {@code model.safetensors} or its parts
+     * @param path a GGUF file, or the first part of a split one; or a folder of Hugging Face: {@code config.json}, tokenizer, and {@code
+     *     model.safetensors} or its parts
      * @param options how
      * @return the model
      * @throws IOException if a file is missing or cannot be read
@@ -103,12 +103,13 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
-     * Maps a model that {@link #write} wrote: nothing is packed, pages are read when they are first used, and all processes that map the file
-     * share their memory. In another file system than the default, such as an archive, the file is read into native memory instead.
+     * Maps a model that {@link #write} wrote: nothing is packed, each page is read at its first use, and all processes that map the file
+     * share their memory. On a file system other than the default one, such as inside an archive, the file is read into native memory
+     * instead.
      *
      * @param cpu threads of every call; stays the caller's
      * @param file the file, which must not be changed in place while it is mapped; {@link #write} replaces it
-     * @return a model with the bits of the written one, and its sessions
+     * @return a model whose results, and whose sessions, have the same bits as the written model's
      * @throws IOException if the file cannot be read
      * @throws IllegalArgumentException if it is no such file, or was written by a version of the library with another layout; the message
      *     names the file and the value
@@ -125,28 +126,31 @@ public final class LanguageModel implements AutoCloseable {
 
     /**
      * Writes this model to one file that {@link #map} maps: packed weights, tokenizer, templates and settings. A template of {@link
-     * #withChatTemplate} is not written. The file appears whole, in place of an older one, or not at all.
+     * #withChatTemplate} is not written. The complete file replaces an older one at once; after an error, the older file is
+     * unchanged.
      *
      * <p>The file is the same for all processors and vector widths of little-endian machines. A later version of the library may use
      * another layout and refuse the file. Then write it again from the model.
      *
-     * @param file where to write: about as many bytes as the model's files have
+     * @param file the file to write; it has about the size of the model's files
      * @throws IOException if the file cannot be written
      * @throws IllegalArgumentException if the path has no file name
-     * @throws IllegalStateException if the model is made of parts, or is closed, or is closed meanwhile
+     * @throws IllegalStateException if the model is made of parts, or is closed before or during the
+     *     call
      */
     public void write(Path file) throws IOException {
         write(file, LoadListener.NONE);
     }
 
     /**
-     * Does the same, and reports the progress.
+     * Writes this model, and reports the progress.
      *
      * @param file where to write
      * @param listener receives the numbers of written tensors and of all tensors
      * @throws IOException if the file cannot be written
      * @throws IllegalArgumentException if the path has no file name
-     * @throws IllegalStateException if the model is made of parts, or is closed, or is closed meanwhile
+     * @throws IllegalStateException if the model is made of parts, or is closed before or during the
+     *     call
      */
     public void write(Path file, LoadListener listener) throws IOException {
         Checks.notNull(file, "file");
@@ -162,16 +166,16 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
-     * Returns a model of the program's parts, which may be its own implementations. It has sessions, batches, chats and embeddings like a
-     * model of a file. Its sessions cannot be saved, because no file identifies their model.
+     * Returns a model made of parts of the program, which may be its own implementations. It has sessions, batches, chats and embeddings
+     * like a model from a file. Its sessions cannot be saved, because no file identifies their model.
      *
      * @param cpu threads of every call; stays the caller's
-     * @param model the stack; its weights stay the caller's, and must be open as long as this model is
-     * @param tokenizer whose tokens are rows of its embeddings
-     * @param contextTokens most tokens of a text that it was trained for
-     * @return the model, which {@link #withChatTemplate} gives a chat's template
-     * @throws IllegalArgumentException if the tokenizer has more tokens than the embeddings have rows, or there are fewer positions than
-     *     tokens of a text
+     * @param model the stack; the caller owns its weights, which must stay open as long as this model is open
+     * @param tokenizer the tokenizer, whose tokens are rows of the embeddings
+     * @param contextTokens the largest number of tokens of a text in training
+     * @return the model; {@link #withChatTemplate} adds a chat template
+     * @throws IllegalArgumentException if the tokenizer has more tokens than the embeddings have rows, or the stack has fewer positions
+     *     than {@code contextTokens}
      */
     public static LanguageModel of(Compute cpu, Transformer model, Tokenizer tokenizer, int contextTokens) {
         Checks.notNull(cpu, "cpu");
@@ -186,7 +190,7 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
-     * Returns this model with a chat template of the program's choice.
+     * Returns this model with another chat template.
      *
      * @param chosen the template
      * @return a model that shares the weights; closing one closes both
@@ -198,12 +202,12 @@ public final class LanguageModel implements AutoCloseable {
     /**
      * Allocates the memory of sessions.
      *
-     * @param options how much they may keep
+     * @param options the memory that they may keep
      * @return the sessions
      * @throws IllegalArgumentException if the model has fewer positions than a session would have tokens, or there are more tokens in all
      *     than a cache can count
-     * @throws IllegalStateException if the model is closed, or is one for embeddings, whose files have no output head, or a reranker, whose
-     *     head scores yes and no alone
+     * @throws IllegalStateException if the model is closed, is an embedding model, whose files have no output head, or is a reranker, whose
+     *     head scores only yes and no
      */
     public Sessions sessions(SessionOptions options) {
         if (loaded.embedder().ranks()) {
@@ -248,7 +252,8 @@ public final class LanguageModel implements AutoCloseable {
         }
     }
 
-    /** {@return the tokens of {@link #tokenizer} as constraints read them}. Made at the first call, and kept. */
+    /** {@return the tokens of {@link #tokenizer} in the form for constraints}. It is made at the first call, and
+     * kept. */
     public synchronized TokenVocabulary tokenVocabulary() {
         TokenVocabulary made = tokens;
         if (made == null) {
@@ -271,12 +276,12 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
-     * Returns an embedder of texts with the settings of the model's file, or else with the state of the last token, with vectors of
+     * Returns an embedder of texts with the settings of the model's file, or else with the state of the last token and vectors of
      * length 1.
      *
-     * @return the embedder, which ends with this model
-     * @throws IllegalStateException if the file has no vectors of texts ({@code pooling_type} 0, or 4 of a
-     *     reranker)
+     * @return the embedder, which is valid until this model is closed
+     * @throws IllegalStateException if the model has no vectors of texts ({@code pooling_type} 0, or 4 for
+     *     a reranker)
      */
     public TextEmbedder embedder() {
         if (loaded.embedder().pooling() == null) {
@@ -288,14 +293,14 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
-     * Returns a reranker of passages, for models that were trained as Qwen3-Reranker was: any other gives numbers that mean nothing. A GGUF file
-     * may have a head of yes and no alone ({@code cls.output.weight}), as the converter of llama.cpp writes it.
+     * Returns a reranker of passages, for models that were trained like Qwen3-Reranker. The scores of other models have no meaning. A GGUF file
+     * may have a head for only yes and no ({@code cls.output.weight}), as the converter of llama.cpp writes it.
      *
-     * @param options how much its prompts may keep: {@link SessionOptions#contextTokens} bounds one of them
+     * @param options the memory that its prompts may keep; {@link SessionOptions#contextTokens} limits each prompt
      * @return the reranker, to be closed before this model
      * @throws IllegalArgumentException if the tokenizer has no tokens {@code yes} and {@code no}, or no tokens that begin and end messages;
-     *     or as of {@link #sessions}
-     * @throws IllegalStateException if the model is closed, or is one for embeddings, whose files have no output head
+     *     or as for {@link #sessions}
+     * @throws IllegalStateException if the model is closed, or is an embedding model, whose files have no output head
      */
     public TextReranker reranker(SessionOptions options) {
         TextReranker.requireTokens(tokenizer());
@@ -305,11 +310,11 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
-     * {@return the template of chats: the one of {@link #withChatTemplate}, or else the file's}. Of several named templates it is the one
-     * named {@code default}, and for chats with tools the one named {@code tool_use}.
+     * {@return the template of chats: the one of {@link #withChatTemplate}, or else the file's}. If a file has several named templates,
+     * it is the template named {@code default}, and for chats with tools the template named {@code tool_use}.
      *
-     * @throws IllegalArgumentException if the file has no template, no default, or one with an unsupported construct. Such a model takes
-     *     prompts as tokens: {@code session.append(tokenizer().encode(PromptText.template(prompt)))}
+     * @throws IllegalArgumentException if the file has no template, several without a default, or a template with an unsupported
+     *     construct. Such a model accepts prompts as tokens: {@code session.append(tokenizer().encode(PromptText.template(prompt)))}
      */
     public ChatTemplate chatTemplate() {
         return template.orElseGet(() -> loaded.templates().template().withTokensOf(tokenizer()));
@@ -321,7 +326,7 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
-     * Returns the stack of the model. {@link #of} makes another model of its parts, such as of a stack without some heads.
+     * Returns the stack of the model. {@link #of} makes another model from its parts, for example without some heads.
      *
      * @return the stack, whose weights this model frees when it is closed; its rotary positions fit contexts of {@link #contextTokens}
      *     tokens
@@ -330,12 +335,13 @@ public final class LanguageModel implements AutoCloseable {
         return loaded.model();
     }
 
-    /** {@return the number of tokens that the model may choose: the tokens of the tokenizer; the model's tables may have more rows} */
+    /** {@return the number of tokens that the model may choose: the tokens of the tokenizer; the tables of the model may have more
+     * rows} */
     public int vocabularySize() {
         return loaded.vocabularySize();
     }
 
-    /** {@return most tokens of a text that the model was trained for} */
+    /** {@return the largest number of tokens of a text in the model's training} */
     public int contextTokens() {
         return loaded.facts().context();
     }
@@ -344,13 +350,13 @@ public final class LanguageModel implements AutoCloseable {
      * Returns the bytes that one token of a session takes.
      *
      * @param format how keys and values are stored
-     * @return bytes of keys and values in all layers
+     * @return the bytes of keys and values in all layers
      */
     public long bytesPerToken(CacheFormat format) {
         return loaded.model().bytesPerToken(format);
     }
 
-    /** {@return the bytes of weights that are this process's own; 0 of a model made of parts} */
+    /** {@return the bytes of weights that only this process uses; 0 for a model made of parts} */
     public long ownBytes() {
         return loaded.facts().ownBytes();
     }
@@ -368,7 +374,7 @@ public final class LanguageModel implements AutoCloseable {
         return loaded.facts().description();
     }
 
-    /** Frees the weights. Sessions must be closed before. */
+    /** Frees the weights. Close all sessions first. */
     @Override
     public void close() {
         loaded.loading().close(); // which models with other templates share

@@ -9,8 +9,8 @@ public interface LoadListener {
     /**
      * Is called on the thread that loads, after each layer.
      *
-     * @param done layers and tables that are loaded
-     * @param all layers and tables of the model
+     * @param done number of loaded layers and tables
+     * @param all number of layers and tables of the model
      */
     void onPart(int done, int all);
 }

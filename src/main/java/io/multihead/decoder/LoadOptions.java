@@ -5,7 +5,7 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How a model is loaded. Immutable and thread-safe, if the listener is.
+ * Options of loading a model. Immutable, and thread-safe if the listener is.
  *
  * @param listener receives the progress
  * @param eightBitInputs whether products with weights of 4 bits round their inputs to 8 bits
@@ -15,7 +15,7 @@ public record LoadOptions(
         LoadListener listener,
         boolean eightBitInputs,
         @Nullable Path adapter) {
-    /** No listener and no rounding. */
+    /** No listener, no rounding of inputs and no adapters. */
     public static final LoadOptions DEFAULT = new LoadOptions(LoadListener.NONE, false, null);
 
     /** Checks the listener. */
@@ -33,12 +33,12 @@ public record LoadOptions(
     }
 
     /**
-     * {@return these options with inputs of 4-bit weights in 8 bits, or not}
+     * {@return these options with or without 8-bit inputs of products with 4-bit weights}
      *
-     * <p>Products with weights in Q4_0, Q4_1 and Q4_K then sum integers, as in llama.cpp. This is faster in a model of 1B weights, and
-     * slower in one of 135M. Other tokens may be chosen, since each product is off by about half a percent of its spread
-     * ({@link io.multihead.gemm.PackedWeights#withEightBitInputs}). Products with other weights do not change, and the tokens of a session are the
-     * same in any batch, on any threads.
+     * <p>Products with weights in Q4_0, Q4_1 and Q4_K then sum integers, as in llama.cpp. This is faster in a model of 1B weights, and slower in
+     * one of 135M. The model may choose other tokens, since the error of each product is about half a percent of its standard deviation ({@link
+     * io.multihead.gemm.PackedWeights#withEightBitInputs}). Products with other weights do not change, and the tokens of a session are the same in
+     * any batch and on any threads.
      *
      * @param rounded whether to round
      */
@@ -49,12 +49,12 @@ public record LoadOptions(
     /**
      * {@return these options with low-rank adapters that PEFT or {@code io.multihead.train.LoraAdapter} wrote}
      *
-     * <p>They are merged into the matrices of a folder's model: {@code W + alpha / rank B A}, or by the root of the rank where
-     * {@code use_rslora} is set, summed in f32 and rounded once to the type that W is stored in. Patterns of ranks and alphas are obeyed, and
-     * modules that are saved whole beside adapters take the place of the model's own. DoRA, biases and other kinds of adapters are refused by
-     * name; so is a GGUF file.
+     * <p>They are merged into the matrices of a folder's model: {@code W + alpha / rank B A}, with the square root of the rank if {@code
+     * use_rslora} is set. The sum is in f32 and rounded once to the storage type of W. {@code rank_pattern} and {@code alpha_pattern} are
+     * supported. Modules that are saved whole replace the model's own. DoRA, biases, other kinds of adapters, and adapters of a GGUF file are
+     * refused by name.
      *
-     * @param folder with {@code adapter_config.json} and {@code adapter_model.safetensors}, or null for none
+     * @param folder a folder with {@code adapter_config.json} and {@code adapter_model.safetensors}, or null for none
      */
     public LoadOptions withAdapter(@Nullable Path folder) {
         return new LoadOptions(listener, eightBitInputs, folder);

@@ -4,11 +4,11 @@ import io.multihead.internal.base.Checks;
 import java.util.List;
 
 /**
- * The parts of a text that a model answered with, as {@link ToolCallFormat#parse} finds them. Immutable.
+ * The parts of a model's answer, as {@link ToolCallFormat#parse} returns them. Immutable.
  *
- * @param reasoning the thoughts before it, without {@code <think>} and surrounding white space; empty for none
+ * @param reasoning the thoughts before the answer, without {@code <think>} and surrounding white space; empty for none
  * @param content the text for the user, without white space around it
- * @param toolCalls the calls of tools that it asks for, in their order
+ * @param toolCalls the calls of tools in the answer, in their order
  */
 public record ModelAnswer(String reasoning, String content, List<ToolCall> toolCalls) {
     /** Checks that all parts are there, and copies the list. */

@@ -3,13 +3,16 @@ package io.multihead.decoder;
 import io.multihead.internal.base.Checks;
 
 /**
- * Penalties on the logits of tokens that the session's text already has. The first two count all of its tokens, prompt included. The
- * penalties of generated tokens, as OpenAI defines them, count the tokens generated since the last call that appended something. Immutable.
+ * Penalties on the logits of tokens that are already in the session's text. The first two count all tokens of the text, including the
+ * prompt. The penalties of generated tokens, as OpenAI defines them, count the tokens that were generated since the last append.
+ * Immutable.
  *
- * @param repetition divides a positive logit and multiplies another one (Keskar et al. 2019, CTRL, section 4.1); 1 changes none
- * @param presence is subtracted once, however often a token occurs; 0 changes none
- * @param generatedPresence is subtracted once from a token that was generated, however often; 0 changes none
- * @param generatedFrequency is subtracted as often as a token was generated; 0 changes none
+ * @param repetition divides a positive logit and multiplies a negative one (Keskar et al. 2019, CTRL, section 4.1); 1 for no
+ *     penalty
+ * @param presence is subtracted once, however often a token occurs; 0 for no penalty
+ * @param generatedPresence is subtracted once from the logit of a generated token, however often it was generated; 0 for no
+ *     penalty
+ * @param generatedFrequency is subtracted once for each time that a token was generated; 0 for no penalty
  */
 public record Penalties(double repetition, double presence, double generatedPresence, double generatedFrequency) {
     /** No penalties. */
@@ -30,9 +33,9 @@ public record Penalties(double repetition, double presence, double generatedPres
     }
 
     /**
-     * Makes penalties that count all tokens alike, prompt included.
+     * Makes penalties that count all tokens, including the prompt.
      *
-     * @param repetition divides a positive logit and multiplies another one
+     * @param repetition divides a positive logit and multiplies a negative one
      * @param presence is subtracted once, however often a token occurs
      */
     public Penalties(double repetition, double presence) {

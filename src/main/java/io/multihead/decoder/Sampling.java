@@ -3,30 +3,30 @@ package io.multihead.decoder;
 import io.multihead.internal.base.Checks;
 
 /**
- * The choice of the next token from a row of logits. The steps are the steps of Hugging Face's {@code generate}, in its order: penalties,
- * temperature, top-k, top-p (Holtzman et al. 2020, section 3.1), min-p (Nguyen et al. 2024); then one number is drawn. Tokens of equal
- * probability are in order of their ids.
+ * The choice of the next token from a row of logits. The steps and their order are the same as in Hugging Face's {@code generate}:
+ * penalties, temperature, top-k, top-p (Holtzman et al. 2020, section 3.1), min-p (Nguyen et al. 2024). Then one random number is drawn.
+ * Tokens of equal probability are in the order of their ids.
  *
- * <p>The random number of a token is a function of the seed and of the token's index in the text. So a text does not depend on other texts,
- * or on the batches in which its session was computed. Immutable.
+ * <p>The random number of a token is a function of the seed and of the token's index in the text. Therefore a text does not depend on other
+ * texts, or on the batches in which its session was computed. Immutable.
  *
- * @param temperature divides the logits, at least 1e-6; 0 takes the token of the largest logit, and of several the one of the smallest id
- * @param topK keeps so many of the most probable tokens; 0 keeps all
- * @param topP keeps the most probable tokens whose share of the tokens that top-k kept reaches this; 1 keeps all
- * @param minP drops tokens less probable than this times the most probable one; 0 keeps all
- * @param penalties of tokens that the text already has
- * @param seed of the random numbers
+ * @param temperature divides the logits, at least 1e-6; 0 takes the token with the largest logit, and among equal logits the smallest id
+ * @param topK keeps this number of the most probable tokens; 0 keeps all
+ * @param topP keeps the most probable tokens whose share of the probability of the tokens after top-k reaches this; 1 keeps all
+ * @param minP drops tokens whose probability is less than this factor times the largest probability; 0 keeps all
+ * @param penalties penalties of tokens that are already in the text
+ * @param seed seed of the random numbers
  */
 public record Sampling(double temperature, int topK, double topP, double minP, Penalties penalties, long seed) {
     private static final double LEAST_TEMPERATURE = 1e-6;
 
-    /** The token of the largest logit. */
+    /** The token with the largest logit. */
     public static final Sampling GREEDY = new Sampling(0, 0, 1, 0, Penalties.NONE, 0);
 
     /**
      * Checks the numbers.
      *
-     * @throws IllegalArgumentException if one is outside of its range
+     * @throws IllegalArgumentException if a value is out of its range
      */
     public Sampling {
         Checks.finiteAtLeast(temperature, 0, "temperature");
@@ -49,7 +49,7 @@ public record Sampling(double temperature, int topK, double topP, double minP, P
      * {@return sampling from the whole distribution at a temperature}
      *
      * @param temperature divides the logits
-     * @param seed of the random numbers
+     * @param seed seed of the random numbers
      */
     public static Sampling of(double temperature, long seed) {
         return GREEDY.withTemperature(temperature).withSeed(seed);
@@ -67,7 +67,7 @@ public record Sampling(double temperature, int topK, double topP, double minP, P
     /**
      * {@return this with another top-k}
      *
-     * @param newTopK keeps so many tokens; 0 keeps all
+     * @param newTopK keeps this number of tokens; 0 keeps all
      */
     public Sampling withTopK(int newTopK) {
         return new Sampling(temperature, newTopK, topP, minP, penalties, seed);
@@ -94,7 +94,7 @@ public record Sampling(double temperature, int topK, double topP, double minP, P
     /**
      * {@return this with other penalties}
      *
-     * @param newPenalties of tokens that the text already has
+     * @param newPenalties penalties of tokens that are already in the text
      */
     public Sampling withPenalties(Penalties newPenalties) {
         return new Sampling(temperature, topK, topP, minP, newPenalties, seed);
@@ -103,7 +103,7 @@ public record Sampling(double temperature, int topK, double topP, double minP, P
     /**
      * {@return this with another seed}
      *
-     * @param newSeed of the numbers that are drawn
+     * @param newSeed seed of the random numbers
      */
     public Sampling withSeed(long newSeed) {
         return new Sampling(temperature, topK, topP, minP, penalties, newSeed);

@@ -7,20 +7,20 @@ import java.util.List;
 import java.util.concurrent.CancellationException;
 
 /**
- * A text that can be continued: its given and generated tokens, with their keys and values. Steps of sessions that generate at the same
- * time are computed as one batch. The tokens of a session depend neither on other sessions nor on the division of its own tokens into
- * calls.
+ * A text that can be continued: its appended and generated tokens, with their keys and values. Steps of sessions that generate at the
+ * same time are computed as one batch. The tokens of a session depend neither on other sessions nor on the division of its own tokens
+ * into calls.
  *
- * <p>{@link #append} stores tokens; they are computed when they are needed, in {@link #generate}.
+ * <p>{@link #append} stores tokens. They are computed when they are needed, for example in {@link #generate}.
  *
- * <p>A session is for one thread at a time. A call during another thread's call fails with an {@link IllegalStateException}, without an
- * effect on the other call. {@link #close} is for any thread at any time: a running call ends with an {@link IllegalStateException}, at the
- * latest after its running step. A listener may call {@link #nextLogits}, {@link #save}, {@link #fork} and {@link #close} of its session; calls that
- * would change the session fail.
+ * <p>A session is for one thread at a time. A call during another thread's call fails with an {@link IllegalStateException}, without an effect on
+ * the other call. Any thread may call {@link #close} at any time: a running call then ends with an {@link IllegalStateException}, at the latest
+ * after the current step. A listener may call {@link #nextLogits}, {@link #save}, {@link #fork} and {@link #close} of its session; calls that would
+ * change the session fail.
  *
- * <p>A call that computes ends within a step if its thread is interrupted: with a {@link CancellationException}, and the thread stays
- * interrupted. Tokens that were generated until then belong to the session, which the next call continues. If the sessions need more memory
- * than they have, a call waits ({@link SessionOptions#maxWait}).
+ * <p>If its thread is interrupted, a call that computes ends within a step with a {@link CancellationException}, and the thread stays interrupted.
+ * Tokens that were generated until then belong to the session, and the next call continues it. If the sessions need more memory than they have, a
+ * call waits ({@link SessionOptions#maxWait}).
  */
 public final class Session implements AutoCloseable {
     final SessionState state;
@@ -36,40 +36,43 @@ public final class Session implements AutoCloseable {
     }
 
     /**
-     * Appends a text, in which nothing is a control token. The first text of a session gets the token that the model's file puts before
-     * every text.
+     * Appends a text, in which nothing is a control token. The first text of a session begins with the token that the model's file puts
+     * before every text.
      *
      * @param text any text
      * @return this session
      * @throws IllegalArgumentException if the session's context has no room for all tokens of the text; none is appended then
-     * @throws IllegalStateException if the session is closed, in use by another thread, or generates and calls this listener
+     * @throws IllegalStateException if the session is closed, in use by another thread, or the call comes from the listener
+     *     of its generation
      */
     public Session append(String text) {
         return append("text", prompts.encode(text, length() == 0));
     }
 
     /**
-     * Appends a chat as the model's template writes it, up to where the model answers.
+     * Appends a chat in the format of the model's template, up to the start of the model's answer.
      *
-     * @param messages the whole chat, also its earlier turns; it is appended after the tokens of the session. So use a new session for each
-     *     turn, which reuses the tokens of the earlier turns
+     * @param messages the whole chat with its earlier turns. It is appended after the tokens of the session, so use a new session for each
+     *     turn. A new session reuses the computed tokens of the earlier turns
      * @return this session
-     * @throws IllegalArgumentException if the model has no template that can be read, the template refuses the messages or writes nothing, or the
+     * @throws IllegalArgumentException if the model has no supported template, the template refuses the messages or writes nothing, or the
      *     session's context has no room for all of their tokens; none is appended then
-     * @throws IllegalStateException if the session is closed, in use by another thread, or generates and calls this listener
+     * @throws IllegalStateException if the session is closed, in use by another thread, or the call comes from the listener of its
+     *     generation
      */
     public Session appendChat(List<ChatMessage> messages) {
         return appendChat(ChatPrompt.of(messages));
     }
 
     /**
-     * Appends a chat with tools, variables of the template, or a time, as the model's template writes it, up to where the model answers.
+     * Appends a chat with tools, variables of the template, or a time, in the format of the model's template, up to the start of the model's
+     * answer.
      *
-     * @param prompt the chat, whole, as for {@link #appendChat(List)}
+     * @param prompt the whole chat, as for {@link #appendChat(List)}
      * @return this session
-     * @throws IllegalArgumentException if the model has no template that can be read, the template refuses the chat, writes nothing, or leaves its tools, calls
-     *     or results out, or the session's context has no room for all of its tokens; none is appended then
-     * @throws IllegalStateException if the session is closed, in use by another thread, or generates and calls this listener
+     * @throws IllegalArgumentException if the model has no supported template, the template refuses the chat, writes nothing, or omits its tools,
+     *     calls or results, or the session's context has no room for all of its tokens; none is appended then
+     * @throws IllegalStateException if the session is closed, in use by another thread, or the call comes from the listener of its generation
      */
     public Session appendChat(ChatPrompt prompt) {
         int[] ids = prompts.encodeChat(Checks.notNull(prompt, "prompt"));
@@ -83,11 +86,12 @@ public final class Session implements AutoCloseable {
     }
 
     /**
-     * {@return how the model's answers are read, to be asked for when the prompt is complete}
+     * {@return the format of the model's answers; call this method when the prompt is complete}
      *
      * @param tools the tools of the prompt; empty for answers without calls
-     * @throws IllegalArgumentException if there are tools, and the model's template writes calls in a way that is not known
-     * @throws IllegalStateException if the session is closed, in use by another thread, or generates and calls this listener
+     * @throws IllegalArgumentException if there are tools, and the format of calls in the model's template is unknown
+     * @throws IllegalStateException if the session is closed, in use by another thread, or the call comes from the listener
+     *     of its generation
      */
     public AnswerFormat answerFormat(List<ToolDefinition> tools) {
         boolean entered = state.enterAlone("answerFormat");
@@ -103,9 +107,10 @@ public final class Session implements AutoCloseable {
      *
      * @param ids tokens of the model's vocabulary
      * @return this session
-     * @throws IllegalArgumentException if an id is outside of the vocabulary, or the session's context has no room for all of them; none is
+     * @throws IllegalArgumentException if an id is outside the vocabulary, or the session's context has no room for all of them; none is
      *     appended then
-     * @throws IllegalStateException if the session is closed, in use by another thread, or generates and calls this listener
+     * @throws IllegalStateException if the session is closed, in use by another thread, or the call comes from the listener of its
+     *     generation
      */
     public Session append(int... ids) {
         return append("ids", Checks.notNull(ids, "ids"));
@@ -132,13 +137,13 @@ public final class Session implements AutoCloseable {
     }
 
     /**
-     * Generates text until an end token, a stop sequence or a limit. A character whose bytes are not all there when a limit ends the text comes
-     * with the text of the next call: texts of several calls together are the text of one.
+     * Generates text until an end token, a stop sequence or a limit. If a limit ends the text within a character, this character is a part of
+     * the text of the next call. The concatenated texts of several calls are the text of one call.
      *
      * @param options how tokens are chosen, and when the text ends
      * @return the text
-     * @throws IllegalStateException if the session is closed, before or while it generates, is in use by another thread or by the caller
-     *     of this listener, or has no token yet
+     * @throws IllegalStateException if the session is closed, before or while it generates, is in use by another thread, the call comes
+     *     from the session's listener, or the session has no token yet
      * @throws CancellationException if the thread is interrupted
      * @throws io.multihead.cache.CacheFullException if other sessions hold the memory that this one needs for longer than {@link
      *     SessionOptions#maxWait}; the session has the tokens generated until then
@@ -153,8 +158,8 @@ public final class Session implements AutoCloseable {
      * @param options how tokens are chosen, and when the text ends
      * @param listener receives each token, and may end the text
      * @return the text
-     * @throws IllegalStateException if the session is closed, before or while it generates, is in use by another thread or by the caller
-     *     of this listener, or has no token yet
+     * @throws IllegalStateException if the session is closed, before or while it generates, is in use by another thread, the call comes
+     *     from the session's listener, or the session has no token yet
      * @throws CancellationException if the thread is interrupted
      * @throws io.multihead.cache.CacheFullException if other sessions hold the memory that this one needs for longer than {@link
      *     SessionOptions#maxWait}; the session has the tokens generated until then
@@ -175,14 +180,15 @@ public final class Session implements AutoCloseable {
     }
 
     /**
-     * Computes the logits of the next token, for the program's own choice. A classifier reads the logits of its answers, a reranker the
+     * Computes the logits of the next token, for use by the program. A classifier reads the logits of its answers, a reranker the
      * logits of {@code yes} and {@code no}.
      *
      * @return a new array with a logit for each token of the vocabulary, all finite
-     * @throws ArithmeticException if one is not finite
+     * @throws ArithmeticException if a logit is not finite
      * @throws IllegalStateException if the session is closed, in use by another thread, or has no token yet
      * @throws CancellationException if the thread is interrupted
-     * @throws io.multihead.cache.CacheFullException if other sessions hold the room that this one needs for longer than calls wait
+     * @throws io.multihead.cache.CacheFullException if other sessions hold the memory that this one needs for longer than {@code
+     *     SessionOptions#maxWait}
      */
     public float[] nextLogits() {
         boolean entered = state.enter();
@@ -201,17 +207,19 @@ public final class Session implements AutoCloseable {
     }
 
     /**
-     * Computes the attention weights of the last token to each token of the session, itself included, in some layers. The call takes a step
-     * of one token, besides appended tokens that are not computed yet. It changes no bit of the generated text.
+     * Computes the attention weights of the last token to each token of the session, including itself, in some layers. The call takes a
+     * step of one token, and a step for appended tokens that are not computed yet. It does not change the generated text.
      *
-     * @param layers from 0; none is asked for twice
-     * @return new arrays: by layer as asked for, by query head, and by token of the session. A row's sum is 1 but for rounding, less where
-     *     layers have sinks, to which the rest falls; a token outside of a layer's window, or one that was dropped to slide, has 0
-     * @throws IllegalArgumentException if there is no such layer, one is repeated, or it has no softmax attention, as layers with convolutions or
-     *     linear attention
+     * @param layers the layers, from 0, each at most once
+     * @return new arrays: by layer in the given order, by query head, and by token of the session. The sum of a row is 1 except for rounding. It
+     *     is less in layers with sinks, which receive the rest. A token outside a layer's window, or a token that was dropped to slide, has
+     *     weight 0
+     * @throws IllegalArgumentException if there is no such layer, a layer is repeated, or it has no softmax attention, like layers with
+     *     convolutions or linear attention
      * @throws IllegalStateException if the session is closed, in use by another thread, or has no token yet
      * @throws CancellationException if the thread is interrupted
-     * @throws io.multihead.cache.CacheFullException if other sessions hold the room that this one needs for longer than calls wait
+     * @throws io.multihead.cache.CacheFullException if other sessions hold the memory that this one needs for longer than {@code
+     *     SessionOptions#maxWait}
      */
     public float[][][] attention(int... layers) {
         Checks.notNull(layers, "layers");
@@ -248,14 +256,16 @@ public final class Session implements AutoCloseable {
 
     /**
      * Saves the session: its tokens, and their keys and values as they are stored in the cache. Tokens that are not computed yet are
-     * computed first. {@link Sessions#load} opens it again, in this process or another one, with the same model. The file is one of {@link
-     * io.multihead.cache.CacheSession}; it appears whole, and at once, under its name. Other sessions wait while it is written.
+     * computed first. {@link Sessions#load} opens it again, in this process or another one, with the same model. The file has the format
+     * of {@link io.multihead.cache.CacheSession}, and appears under its name only when it is complete. Other sessions wait while it is
+     * written.
      *
      * @param file the file to write or to replace
      * @throws IOException if writing fails; the old file is then as it was
      * @throws IllegalStateException if the session is closed, in use by another thread, has no token yet, or has dropped tokens to slide
      * @throws CancellationException if the thread is interrupted
-     * @throws io.multihead.cache.CacheFullException if other sessions hold the room that this one needs for longer than calls wait
+     * @throws io.multihead.cache.CacheFullException if other sessions hold the memory that this one needs for longer than {@code
+     *     SessionOptions#maxWait}
      */
     public void save(Path file) throws IOException {
         Checks.notNull(file, "file");
@@ -287,8 +297,9 @@ public final class Session implements AutoCloseable {
      *
      * @param length tokens to keep, 0 to {@link #length}
      * @return this session
-     * @throws IllegalArgumentException if there are not as many, or older ones were dropped to slide
-     * @throws IllegalStateException if the session is closed, in use by another thread, or generates and calls this listener
+     * @throws IllegalArgumentException if there are fewer tokens, or tokens were dropped to slide
+     * @throws IllegalStateException if the session is closed, in use by another thread, or the call comes from the listener
+     *     of its generation
      */
     public Session truncate(int length) {
         boolean entered = state.enterAlone("truncate");
@@ -300,14 +311,14 @@ public final class Session implements AutoCloseable {
         return this;
     }
 
-    /** {@return how many tokens the session has} */
+    /** {@return the number of tokens of the session} */
     public int length() {
         return state.tokens.size();
     }
 
     /**
-     * {@return the bytes of the session's keys and values, including shared ones and ones that other sessions have evicted; in layers with
-     *     a window, of at most the window and 511 more tokens}
+     * {@return the bytes of the session's keys and values, including shared and evicted ones; in layers with a window, for at most the
+     * window and 511 more tokens}
      */
     public long cacheBytes() {
         long ofTokens = state.cache.bytesOfTokens(state.computed - state.first);
@@ -315,7 +326,7 @@ public final class Session implements AutoCloseable {
     }
 
     /**
-     * Returns all tokens, given and generated, without end tokens.
+     * Returns all tokens, appended and generated, without end tokens.
      *
      * @return a new array
      * @throws IllegalStateException if the session is in use by another thread
@@ -330,8 +341,8 @@ public final class Session implements AutoCloseable {
     }
 
     /**
-     * Frees the session's keys and values, except shared ones. May be called by any thread, and waits for the running step. A running call
-     * of the session, also one that called this listener, ends with an {@link IllegalStateException}.
+     * Frees the session's keys and values, except shared ones. Any thread may call it, and it waits for the current step. A running call
+     * of the session ends with an {@link IllegalStateException}, even if its listener calls {@code close}.
      */
     @Override
     public void close() {

@@ -13,12 +13,13 @@ import java.util.List;
  * any number of threads, prefilled at once or token by token.
  *
  * <p>Calls without room in the cache wait. The call that began first always continues. It takes the memory of sessions that no call uses,
- * least recently used first, and then of calls that began later. An evicted session computes its tokens again when it continues, with the
- * same bits. A session that has slid keeps its memory, because it cannot be computed again. {@link SessionOptions#maxWait} bounds the wait.
+ * least recently used first, and then the memory of calls that began later. An evicted session computes its tokens again when it continues,
+ * with the same bits. A session that has slid keeps its memory, because it cannot be computed again. {@link SessionOptions#maxWait} limits
+ * the wait.
  *
- * <p>A closed session leaves its keys and values in unused memory. A prompt that begins with the same tokens, at least 16, starts from the
- * longest such prefix, with the same bits. So a chat that is appended as a whole at each turn computes only the new turn. The ones used
- * least recently go first.
+ * <p>The keys and values of a closed session stay in unused memory. A prompt that begins with at least 16 of the same tokens starts from
+ * the longest such prefix, with the same bits. Therefore a chat that is appended as a whole at each turn computes only the new turn. The
+ * least recently used prefixes are evicted first.
  *
  * <p>Thread-safe; a {@link Session} is for one thread at a time. Memory is native, {@link #bytesPerToken} for each token, allocated as
  * sessions grow and freed by {@link #close}.
@@ -45,7 +46,7 @@ public final class Sessions implements AutoCloseable {
      * Opens a session without tokens.
      *
      * @return the session
-     * @throws IllegalStateException if this is closed
+     * @throws IllegalStateException if this object is closed
      */
     public Session open() {
         return session(cache.open());
@@ -75,20 +76,20 @@ public final class Sessions implements AutoCloseable {
     }
 
     /**
-     * Opens a session from a file of {@link Session#save}, of this process or another one. It continues with the same bits as the saved
-     * session. Other sessions wait while the file is read.
+     * Opens a session from a file that {@link Session#save} wrote in this process or another one. It continues with the same bits as
+     * the saved session. Other sessions wait while the file is read.
      *
-     * <p>Of the model, the configuration and the bytes of all weights are compared, by a checksum that is computed when a session is
-     * saved or loaded for the first time: it reads the model's file once.
+     * <p>The model must have the same configuration and the same bytes of all weights as the model that saved the session. A
+     * checksum compares them. It is computed when a session is saved or loaded for the first time, and reads the model's file once.
      *
      * @param file the file
      * @return the session
      * @throws IOException if the file cannot be read
-     * @throws IllegalArgumentException if the file is malformed, or of another model, another {@link SessionOptions#cacheFormat} or a longer
-     *     context than these sessions have; the message names the file and both values, and no session is opened then
+     * @throws IllegalArgumentException if the file is malformed, or has another model, another {@link SessionOptions#cacheFormat} or a
+     *     longer context than these sessions; the message names the file and both values, and no session is opened then
      * @throws CacheFullException if other sessions hold the memory that this one needs for longer than {@link SessionOptions#maxWait}
      * @throws java.util.concurrent.CancellationException if the thread is interrupted while it waits
-     * @throws IllegalStateException if this is closed
+     * @throws IllegalStateException if this object is closed
      */
     public Session load(Path file) throws IOException {
         Checks.notNull(file, "file");
@@ -118,17 +119,18 @@ public final class Sessions implements AutoCloseable {
     }
 
     /**
-     * Generates texts of several sessions on the calling thread, all steps together.
+     * Generates texts of several sessions on the calling thread, in common steps.
      *
-     * @param sessions sessions of this, no two the same
-     * @param options how each text is generated
+     * @param sessions different sessions of this object
+     * @param options the options of each text
      * @return the texts, in the order of the sessions
-     * @throws IllegalArgumentException if a session is of other sessions or is there twice, or there are more or fewer options
+     * @throws IllegalArgumentException if a session belongs to another object or is given twice, or the numbers of sessions and options
+     *     differ
      * @throws IllegalStateException if a session is closed, before or while it generates, is in use, or has no token yet; the texts of the
-     *     others are generated then, too, and are among their tokens
+     *     other sessions are then complete, and can be read from their tokens
      * @throws java.util.concurrent.CancellationException if the thread is interrupted
-     * @throws CacheFullException if there is no room for a session for longer than calls wait; the texts of the others are generated then,
-     *     too, and are among their tokens
+     * @throws CacheFullException if there is no memory for a session for longer than {@code SessionOptions#maxWait}; the texts of the
+     *     other sessions are then complete, and can be read from their tokens
      */
     public List<GeneratedText> generate(List<Session> sessions, List<GenerationOptions> options) {
         List<Session> each = Checks.noNulls(sessions, "sessions");
@@ -154,7 +156,7 @@ public final class Sessions implements AutoCloseable {
         }
     }
 
-    /** {@return most tokens of a session} */
+    /** {@return the largest number of tokens of a session} */
     public int contextTokens() {
         return cache.contextTokens;
     }
@@ -170,8 +172,8 @@ public final class Sessions implements AutoCloseable {
     }
 
     /**
-     * {@return counts of prompts that began with prefixes of closed sessions ({@link SessionOptions#keepsPrefixes}); the numbers since
-     * these sessions were made}
+     * {@return counts of prompts that began with prefixes of closed sessions ({@link SessionOptions#keepsPrefixes}); counted since
+     * this object was made}
      */
     public PrefixReuse prefixReuse() {
         return cache.prefixReuse();

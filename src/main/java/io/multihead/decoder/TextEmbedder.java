@@ -12,12 +12,12 @@ import java.util.Map;
 
 /**
  * Vectors of texts by a language model, such as Qwen3-Embedding (Zhang et al. 2025): the states of a text's tokens after the final
- * normalization become one vector, as the model's file says: the {@code modules.json} of sentence-transformers in a folder, or
+ * normalization become one vector, with the settings of the model: the {@code modules.json} of sentence-transformers in a folder, or
  * {@code pooling_type} in a GGUF file. The default is the state of the last token, of length 1.
  *
- * <p>Texts get the tokens that the model's file puts around them, among them the end token that such models expect. A vector has the same
+ * <p>Texts get the tokens that the model's file puts around them, such as the end token that these models expect. A vector has the same
  * bits alone and in any batch, and on any number of threads. Thread-safe; embedders of one model compute one call at a time, and share
- * scratch memory, which is allocated by the first. Belongs to its model, with whose {@link LanguageModel#close} it ends.
+ * scratch memory, which the first call allocates. An embedder is valid until {@link LanguageModel#close}.
  */
 public final class TextEmbedder implements Embedder {
     private static final List<Pooling> POOLINGS = List.of(Pooling.LAST, Pooling.MEAN, Pooling.CLS);
@@ -58,10 +58,10 @@ public final class TextEmbedder implements Embedder {
     }
 
     /**
-     * {@return an embedder of the same model with another way from states to a vector}
+     * {@return an embedder of the same model with another pooling}
      *
      * @param newPooling one of {@link Pooling#LAST}, {@link Pooling#MEAN} and {@link Pooling#CLS}
-     * @throws IllegalArgumentException if it is another one
+     * @throws IllegalArgumentException if it is another pooling
      */
     public TextEmbedder withPooling(Pooling newPooling) {
         if (!POOLINGS.contains(Checks.notNull(newPooling, "pooling"))) {
@@ -90,15 +90,15 @@ public final class TextEmbedder implements Embedder {
         return with(settings.withPrompt(Checks.notNull(prompt, "prompt")));
     }
 
-    /** {@return an embedder of the same model with the prompt that its folder has for queries; without one, with its default prompt} */
+    /** {@return an embedder of the same model with the folder's prompt for queries, or else its default prompt} */
     @Override
     public TextEmbedder forQueries() {
         return withPrompt(prompts().getOrDefault(QUERY, defaultPrompt));
     }
 
     /**
-     * {@return an embedder of the same model with the prompt that its folder has for documents, by the name {@code document},
-     * {@code passage} or {@code corpus}; without one, with its default prompt}
+     * {@return an embedder of the same model with the folder's prompt for documents, named {@code document}, {@code passage}
+     * or {@code corpus}, or else its default prompt}
      */
     @Override
     public TextEmbedder forDocuments() {
@@ -109,7 +109,7 @@ public final class TextEmbedder implements Embedder {
                 .orElse(defaultPrompt));
     }
 
-    /** {@return the prompts of the model's folder by name, empty where it has none} */
+    /** {@return the prompts of the model's folder by name; empty if it has none} */
     @Override
     public Map<String, String> prompts() {
         return settings.prompts();
@@ -122,8 +122,8 @@ public final class TextEmbedder implements Embedder {
     }
 
     /**
-     * {@return the most tokens of a text, including its prompt and special tokens: the model's context, or fewer by the settings of its
-     * folder}
+     * {@return the largest number of tokens of a text, including its prompt and special tokens: the model's context, or a lower setting
+     * of its folder}
      */
     @Override
     public int maxTokens() {
@@ -134,7 +134,7 @@ public final class TextEmbedder implements Embedder {
      * Counts the tokens of a text.
      *
      * @param text any text
-     * @return how many tokens it and its prompt have, without those around them
+     * @return the number of tokens of the text and its prompt, without the tokens around them
      */
     public int count(String text) {
         return tokenizer.count(settings.prompt() + Checks.notNull(text, "text"));
@@ -143,7 +143,7 @@ public final class TextEmbedder implements Embedder {
     /**
      * Computes the vector of a text.
      *
-     * @param text any text that has a token
+     * @param text any text with at least one token
      * @return a new array
      * @throws IllegalArgumentException if the text has no token, or more than {@link #maxTokens}
      * @throws ArithmeticException if its vector is not finite
@@ -156,7 +156,7 @@ public final class TextEmbedder implements Embedder {
     /**
      * Computes the vectors of texts, in batches.
      *
-     * @param texts any texts that have a token each
+     * @param texts any texts with at least one token each
      * @return a new array for each text
      * @throws IllegalArgumentException if a text has no token, or more than {@link #maxTokens}; none is computed then
      * @throws ArithmeticException if a vector is not finite; the message names the first such text
@@ -185,10 +185,10 @@ public final class TextEmbedder implements Embedder {
     }
 
     /**
-     * Computes vectors of consecutive parts of one text, which the model reads as a whole. So the vector of a part depends on the earlier
-     * parts, too (late chunking, Guenther et al. 2024). The vector of a part is the mean of the states of its tokens, independent of the
-     * pooling of this embedder. It has length 1 if vectors of texts have length 1. The model reads the prompt and the special tokens around
-     * the text, which belong to no part. A token that crosses a border belongs to the part that has its last byte.
+     * Computes vectors of consecutive parts of one text, which the model reads as a whole. The vector of a part therefore depends on the
+     * earlier parts, too (late chunking, Guenther et al. 2024). The vector of a part is the mean of the states of its tokens, independent
+     * of the pooling of this embedder. It has length 1 if vectors of texts have length 1. The model reads the prompt and the special tokens
+     * around the text, which belong to no part. A token that crosses a border belongs to the part with its last byte.
      *
      * @param chunks the parts of a text in their order, which together are the text, with the spaces between them
      * @return a new array for each part

@@ -6,14 +6,14 @@ import java.time.temporal.ChronoUnit;
 import java.util.List;
 
 /**
- * When a generated text ends, unless the model ends it. Immutable.
+ * The limits of a generated text, unless the model ends it first. Immutable.
  *
- * @param maxTokens most tokens of the text, at least 1
- * @param timeout most time of the call that generates the text, its prompt and the time that it waits for memory included; more than
- *     zero, {@link #NO_TIMEOUT} for no limit. The call ends with the step that runs then
- * @param stopSequences texts that end the text before the place where the first of them begins; none is empty. A complete one waits while another
- *     that began earlier may still become complete, so that the text does not depend on its division into tokens. Of several that begin at
- *     one place the shortest ends the text
+ * @param maxTokens the largest number of tokens of the text, at least 1
+ * @param timeout the longest time of the call that generates the text, including its prompt and the time that it waits for memory; more than
+ *     zero, {@link #NO_TIMEOUT} for no limit. The call ends after the step that runs at that time
+ * @param stopSequences stop sequences: the text ends before the first of them; none is empty. If an earlier position may still become a stop
+ *     sequence, the decision waits, so the text does not depend on its division into tokens. Of several that begin at one position, the shortest
+ *     ends the text
  * @param whenFull the behavior when the session's context is full
  */
 public record TextLimits(int maxTokens, Duration timeout, List<String> stopSequences, WhenFull whenFull) {
@@ -28,7 +28,7 @@ public record TextLimits(int maxTokens, Duration timeout, List<String> stopSeque
     /**
      * Checks the numbers and texts.
      *
-     * @throws IllegalArgumentException if a number is outside of its range, the timeout is not above zero, or a stop sequence is empty
+     * @throws IllegalArgumentException if a number is out of its range, the timeout is not above zero, or a stop sequence is empty
      */
     public TextLimits {
         Checks.atLeast(maxTokens, 1, "maxTokens");

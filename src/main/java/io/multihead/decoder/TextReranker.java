@@ -18,10 +18,10 @@ import java.util.stream.Stream;
  * of threads and at every lane width.
  *
  * <p>Query, passage and instruction are texts, in which nothing is a control token. A prompt that is longer than {@link #maxTokens} is an error;
- * it is never cut.
+ * it is never truncated.
  *
- * <p>Immutable and thread-safe: calls of several threads share batches. {@link #close} frees keys and values, also of rerankers that {@link
- * #withInstruction} made of this one. The caller closes the model.
+ * <p>Immutable and thread-safe: calls of several threads share batches. {@link #close} frees keys and values of this reranker and of the
+ * rerankers that {@link #withInstruction} made from it. The caller closes the model.
  */
 public final class TextReranker implements AutoCloseable {
     /** The instruction of the models' training for web searches, and the default. */
@@ -93,8 +93,8 @@ public final class TextReranker implements AutoCloseable {
     /**
      * Returns a reranker of the same model and memory with another instruction.
      *
-     * @param newInstruction a description of the wanted passages, in English, as the models were trained; {@link #WEB_SEARCH} where nothing is said
-     * @return the reranker, which closes with this one
+     * @param newInstruction a description of the wanted passages, in English, as in the models' training; the default is {@link #WEB_SEARCH}
+     * @return the reranker, which is closed with this one
      */
     public TextReranker withInstruction(String newInstruction) {
         Checks.notNull(newInstruction, "instruction");
@@ -106,13 +106,14 @@ public final class TextReranker implements AutoCloseable {
         return instruction;
     }
 
-    /** {@return the most tokens of a prompt: query, passage, instruction and the template's text} */
+    /** {@return the largest number of tokens of a prompt: query, passage, instruction and the
+     * template's text} */
     public int maxTokens() {
         return sessions.contextTokens();
     }
 
     /**
-     * {@return counts of prompts that began with prefixes of earlier calls ({@link SessionOptions#keepsPrefixes}); the numbers since this
+     * {@return counts of prompts that began with prefixes of earlier calls ({@link SessionOptions#keepsPrefixes}); counted since this
      * reranker was made}
      */
     public PrefixReuse prefixReuse() {
@@ -124,12 +125,13 @@ public final class TextReranker implements AutoCloseable {
      *
      * @param query any text
      * @param passage any text
-     * @return the score, 0 to 1: more means that the passage meets the instruction for this query
+     * @return the score, 0 to 1; a higher score means that the passage fits the instruction and the query better
      * @throws IllegalArgumentException if the prompt has more than {@link #maxTokens} tokens
      * @throws ArithmeticException if the logit of an answer is not finite
-     * @throws IllegalStateException if this or the model is closed
+     * @throws IllegalStateException if this reranker or the model is closed
      * @throws java.util.concurrent.CancellationException if the thread is interrupted
-     * @throws io.multihead.cache.CacheFullException if other calls hold the memory that this one needs for longer than calls wait
+     * @throws io.multihead.cache.CacheFullException if other calls hold the memory that this one needs for longer than {@code
+     *     SessionOptions#maxWait}
      */
     public double score(String query, String passage) {
         Checks.notNull(passage, "passage");
@@ -144,9 +146,10 @@ public final class TextReranker implements AutoCloseable {
      * @return a new array, with a score from 0 to 1 for each passage
      * @throws IllegalArgumentException if the prompt of a passage has more than {@link #maxTokens} tokens; none is computed then
      * @throws ArithmeticException if the logit of an answer is not finite; the message names the first such passage
-     * @throws IllegalStateException if this or the model is closed
+     * @throws IllegalStateException if this reranker or the model is closed
      * @throws java.util.concurrent.CancellationException if the thread is interrupted
-     * @throws io.multihead.cache.CacheFullException if other calls hold the memory that this one needs for longer than calls wait
+     * @throws io.multihead.cache.CacheFullException if other calls hold the memory that this one needs for longer than {@code
+     *     SessionOptions#maxWait}
      */
     public double[] score(String query, List<String> passages) {
         return score(query, Checks.noNulls(passages, "passages"), "passages[%]");

@@ -1,20 +1,20 @@
 package io.multihead.decoder;
 
 /**
- * Receives each token when it is generated. It may ask the session for {@link Session#nextLogits}, {@link Session#save} and {@link
- * Session#fork}, and close it, which ends the call with an {@link IllegalStateException}; other calls of the session fail. An exception of
- * the listener ends the call and reaches its caller. The session then ends with the token of this call.
+ * Receives each token when it is generated. It may call {@link Session#nextLogits}, {@link Session#save} and {@link Session#fork} of the
+ * session. It may also close the session, which ends the call with an {@link IllegalStateException}. Other calls of the session fail. An
+ * exception of the listener ends the call and reaches its caller. The session then ends with the token of this call.
  */
 @FunctionalInterface
 public interface TokenListener {
-    /** A listener that lets the text go on. */
+    /** A listener that does not end the text. */
     TokenListener NONE = token -> true;
 
     /**
      * Is called on the thread that generates, in order.
      *
-     * @param token the token, with the text that is certain since the last call
-     * @return whether the text shall go on; false ends it after this token
+     * @param token the token, with the text that became certain since the last call
+     * @return whether the text continues; false ends it after this token
      */
     boolean onToken(GeneratedToken token);
 }

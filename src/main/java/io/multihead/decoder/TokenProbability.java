@@ -1,9 +1,9 @@
 package io.multihead.decoder;
 
 /**
- * A token that might have been chosen.
+ * A candidate for the next token.
  *
  * @param id the token
- * @param logProbability logarithm of its probability by the model alone, without temperature, penalties and constraints
+ * @param logProbability logarithm of its probability by the model, without temperature, penalties and constraints
  */
 public record TokenProbability(int id, double logProbability) {}

@@ -5,9 +5,9 @@ import io.multihead.internal.base.Json;
 import java.nio.charset.StandardCharsets;
 
 /**
- * A call of a tool, as a model asks for it.
+ * A call of a tool in a model's answer.
  *
- * @param id by which the result names its call; some templates want one, such as Mistral's, which want nine letters and digits; empty for none
+ * @param id the id by which the result names its call; empty for none. Some templates need an id. Mistral's need nine letters and digits
  * @param name of the tool
  * @param arguments a JSON object
  */

@@ -24,15 +24,17 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Matcher;
 
-/** How a family of models writes calls of tools in an answer. */
+/** The format in which a family of models writes calls of tools in an answer. */
 public enum ToolCallFormat {
     /** {@code <tool_call>{"name": ..., "arguments": {...}}</tool_call>}: Hermes, Qwen 2.5 and 3, SmolLM3, Granite 4, RNJ-1. */
     HERMES(HermesCalls.hermes()),
     /** {@code <tool_call><function=name><parameter=key>value</parameter></function></tool_call>}: Qwen3-Coder, Qwen 3.5. */
     QWEN_3_CODER(new XmlCalls()),
-    /** <code>{"name": ..., "parameters": {...}}</code> and nothing else, or several with semicolons between: Llama 3.1 to 3.3. */
+    /** <code>{"name": ..., "parameters": {...}}</code> and nothing else, or several objects with semicolons between them: Llama 3.1
+     * to 3.3. */
     LLAMA_3(new LlamaCalls()),
-    /** A list of <code>{"name": ..., "arguments": {...}}</code>, after the control token {@code [TOOL_CALLS]}: Mistral until 2024. */
+    /** A list of <code>{"name": ..., "arguments": {...}}</code>, after the control token {@code [TOOL_CALLS]}: Mistral's models up to
+     * 2024. */
     MISTRAL(ListCalls.mistral()),
     /** <code>[TOOL_CALLS]name[ARGS]{...}</code>: Mistral since 2025. */
     MISTRAL_ARGS(new NamedCalls()),
@@ -83,10 +85,10 @@ public enum ToolCallFormat {
     }
 
     /**
-     * Finds the format of a template's models, by a chat with a call that the template writes.
+     * Finds the format of a template: the template writes a chat with a call.
      *
-     * @param template of the model's file
-     * @return the format, or empty where the template writes no calls, or others
+     * @param template the template of the model's file
+     * @return the format, or empty if the template writes no calls, or calls in an unknown format
      */
     public static Optional<ToolCallFormat> of(ChatTemplate template) {
         ToolCall call = new ToolCall("callprobe", NAME, "{\"key\": \"value\"}");
@@ -102,13 +104,13 @@ public enum ToolCallFormat {
     }
 
     /**
-     * {@return a template that also writes calls, which it leaves out itself: behind the text of an answer, as models of this format write
-     * them}. Templates of Granite 3, Nemotron-Mini and LFM2 are such.
+     * {@return a template that also writes calls if the given template omits them: after the text of an answer, in this format}. The
+     * templates of Granite 3, Nemotron-Mini and LFM2 omit calls.
      *
-     * @param template writes tools, their results, and the text of answers as it is
-     * @throws IllegalArgumentException if this format is not one of objects or of Python: {@link #HERMES}, {@link #MISTRAL},
-     *     {@link #PHI_4_MINI}, {@link #GRANITE_3}, {@link #FIREFUNCTION}, {@link #NEMOTRON}, {@link #NEMOTRON_MINI}, {@link #LFM_2} and
-     *     {@link #COGITO} are
+     * @param template a template that writes tools, their results, and the text of answers
+     * @throws IllegalArgumentException if this is not one of the formats with JSON objects or Python calls: {@link #HERMES}, {@link
+     *     #MISTRAL}, {@link #PHI_4_MINI}, {@link #GRANITE_3}, {@link #FIREFUNCTION}, {@link #NEMOTRON}, {@link #NEMOTRON_MINI}, {@link
+     *     #LFM_2} and {@link #COGITO} are
      */
     public ChatTemplate addCallsTo(ChatTemplate template) {
         Checks.notNull(template, "template");
@@ -212,10 +214,11 @@ public enum ToolCallFormat {
      * Divides an answer into thoughts, text, and tool calls. {@link Session#answerFormat} reads answers with the schemas of their tools,
      * while they are generated.
      *
-     * @param text the whole answer, as {@link GeneratedText#text()} has it
+     * @param text the whole answer, such as {@link GeneratedText#text()}
      * @return its parts
-     * @throws IllegalArgumentException if a call begins and is none: it is cut, or no JSON with a name and arguments. An answer in
-     *     {@link #LLAMA_3}, and one in {@link #MISTRAL}, {@link #PHI_4_MINI} or {@link #GRANITE_3} without its mark, is content then
+     * @throws IllegalArgumentException if a call is truncated, or is not JSON with a name and arguments. Instead of an error, such
+     *     an answer in {@link #LLAMA_3}, or in {@link #MISTRAL}, {@link #PHI_4_MINI} or {@link #GRANITE_3} without its mark, is
+     *     content
      */
     public ModelAnswer parse(String text) {
         String thoughtEnd = Thoughts.missingBegin(Checks.notNull(text, "text"));

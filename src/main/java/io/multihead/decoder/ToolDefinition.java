@@ -8,7 +8,7 @@ import java.nio.charset.StandardCharsets;
  * A tool that a model may call.
  *
  * @param name of the tool
- * @param description of the tool for the model; empty for none
+ * @param description description of the tool for the model; empty for none
  * @param parameters the JSON schema of its arguments, an object
  */
 public record ToolDefinition(String name, String description, String parameters) {

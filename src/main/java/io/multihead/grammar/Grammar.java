@@ -8,9 +8,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The texts that a model may write: JSON by a schema, or a grammar in the notation of llama.cpp (GBNF). A text of which a token is chosen
- * can always be ended; a token after which it could not is not allowed, and one that ends the text only where the text is complete. A
- * text that {@code maxTokens} truncates is incomplete, as its finish reason tells.
+ * The texts that a model may write: JSON by a schema, or a grammar in the notation of llama.cpp (GBNF). A token is allowed only if the text can
+ * still be completed after it. An end token is allowed only if the text is complete. A text that {@code maxTokens} truncates is incomplete, and
+ * has the finish reason of this limit.
  *
  * <p>The factories compile grammars and refuse unsupported constructs; nothing is approximated. Immutable and thread-safe. All texts of a grammar
  * share computed masks of tokens, within some megabytes.
@@ -35,13 +35,13 @@ public final class Grammar implements TokenConstraint {
     }
 
     /**
-     * Compiles a JSON schema, draft 2020-12. Properties are written in the order of the schema. Where it describes properties and not
-     * {@code additionalProperties}, no others are written.
+     * Compiles a JSON schema, draft 2020-12. Properties are written in the order of the schema. If it describes properties but not {@code
+     * additionalProperties}, no other properties are written.
      *
      * @param schema the schema as JSON
      * @return the grammar of its values
-     * @throws IllegalArgumentException if the text is no schema, has an unsupported keyword, whose JSON pointer the message has, or no value is valid
-     *     by it
+     * @throws IllegalArgumentException if the text is not a schema, has an unsupported keyword (the message has its JSON pointer), or no value is
+     *     valid by it
      */
     public static Grammar ofJsonSchema(String schema) {
         byte[] bytes = Checks.notNull(schema, "schema").getBytes(StandardCharsets.UTF_8);
@@ -56,7 +56,8 @@ public final class Grammar implements TokenConstraint {
      *
      * @param text the rules
      * @return the grammar
-     * @throws IllegalArgumentException if the text is no grammar, a rule begins with itself, or no text can end
+     * @throws IllegalArgumentException if the text is not a grammar, a rule begins with itself, or no text can
+     *     end
      */
     public static Grammar ofGbnf(String text) {
         return ofGbnf(text, Map.of(), Map.of());
@@ -65,10 +66,10 @@ public final class Grammar implements TokenConstraint {
     /**
      * Compiles a grammar in GBNF whose rules may name JSON schemas and control tokens.
      *
-     * @param text the rules, of which {@code root} is one
-     * @param schemas JSON schemas by the names of rules, as {@link #ofJsonSchema} takes them
-     * @param tokens names of control tokens, such as {@code [TOOL_CALLS]}, by the names of rules. In a vocabulary without such a control token the
-     *     rule is the name's characters
+     * @param text the rules, including {@code root}
+     * @param schemas JSON schemas by the names of rules, as for {@link #ofJsonSchema}
+     * @param tokens names of control tokens, such as {@code [TOOL_CALLS]}, by the names of rules. In a vocabulary without such a control token,
+     *     the rule matches the characters of the name
      * @return the grammar
      * @throws IllegalArgumentException as {@link #ofGbnf(String)} and {@link #ofJsonSchema} do, or if two rules have the same name
      */

@@ -1,11 +1,11 @@
 package io.multihead.grammar;
 
 /**
- * Which tokens may come next in one text. A generation asks for the mask of the next token, and tells which token was chosen; tokens
- * that were accepted can be rolled back, as draft tokens that are refused, and a filter can be forked with its session. Tokens that end a
- * text are tokens like others: they are allowed where the text may end.
+ * Decides which tokens may come next in one text. A generation requests the mask of the next token, and reports the chosen token. Accepted tokens
+ * can be rolled back, for example rejected draft tokens, and a filter can be forked with its session. End tokens are treated like other tokens:
+ * they are allowed if the text may end.
  *
- * <p>A filter belongs to one text, and is not thread-safe. The result of {@link #restrict} must depend on the accepted tokens alone, so that a text
+ * <p>A filter belongs to one text, and is not thread-safe. The result of {@link #restrict} must depend only on the accepted tokens, so that a text
  * is the same in any batch.
  */
 public interface TokenFilter {
@@ -25,21 +25,22 @@ public interface TokenFilter {
     default void adjust(float[] logits) {}
 
     /**
-     * Takes the token that was chosen.
+     * Accepts the chosen token.
      *
      * @param token an id that {@link #restrict} allowed
-     * @throws IllegalArgumentException if the token is not allowed; the filter is then as before
+     * @throws IllegalArgumentException if the token is not allowed; the filter is then unchanged
      */
     void accept(int token);
 
     /**
-     * Takes back the last tokens.
+     * Rolls back the last tokens.
      *
-     * @param tokens how many, from 0 to the number of accepted tokens
-     * @throws IllegalArgumentException if so many tokens were not accepted
+     * @param tokens the number of tokens, from 0 to the number of accepted tokens
+     * @throws IllegalArgumentException if fewer tokens were accepted
      */
     void rollBack(int tokens);
 
-    /** {@return a filter in the same state, for a text that continues this one}. Both can be used from then on, on different threads. */
+    /** {@return a filter in the same state, for a text that continues this one}. Both filters can be used afterwards, on different
+     * threads. */
     TokenFilter fork();
 }

@@ -3,7 +3,7 @@ package io.multihead.grammar;
 import io.multihead.internal.base.Checks;
 import java.util.Arrays;
 
-/** Which tokens of a vocabulary may come next: a bit for each. Not thread-safe. */
+/** The tokens of a vocabulary that may come next: a bit for each. Not thread-safe. */
 public final class TokenMask {
     private final int size;
     private final long[] words;
@@ -27,7 +27,7 @@ public final class TokenMask {
     /**
      * Returns whether a token is allowed.
      *
-     * @param token an id; one outside of the mask is not allowed
+     * @param token an id; ids outside the mask are not allowed
      * @return whether its bit is set
      */
     public boolean allows(int token) {
@@ -56,7 +56,7 @@ public final class TokenMask {
         return at * Long.SIZE + Long.numberOfTrailingZeros(word);
     }
 
-    /** {@return how many tokens are allowed; from 0 to {@link #size}} */
+    /** {@return the number of allowed tokens; from 0 to {@link #size}} */
     public int count() {
         int count = 0;
         for (long word : words) {
@@ -112,9 +112,9 @@ public final class TokenMask {
     }
 
     /**
-     * Makes the logits of tokens that are not allowed negative infinity.
+     * Sets the logits of forbidden tokens to negative infinity.
      *
-     * @param logits a logit for each token; more are not changed
+     * @param logits a logit for each token; further elements are not changed
      */
     public void forbid(float[] logits) {
         int end = Math.min(size, Checks.notNull(logits, "logits").length);

@@ -13,7 +13,7 @@ public final class TokenRules {
     /**
      * {@return a constraint that forbids tokens everywhere}
      *
-     * @param tokens ids; those beyond the model's vocabulary forbid nothing
+     * @param tokens ids; ids beyond the model's vocabulary have no effect
      */
     public static TokenConstraint forbidding(int... tokens) {
         int[] copy = checked(tokens);

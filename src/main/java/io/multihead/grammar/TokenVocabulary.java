@@ -8,7 +8,7 @@ import java.util.Arrays;
 import java.util.stream.IntStream;
 
 /**
- * The tokens of a tokenizer by their bytes, as filters read them. Made once for a tokenizer: for 150,000 tokens it takes some tenths of a
+ * The tokens of a tokenizer by their bytes, for filters. It is made once for a tokenizer: for 150,000 tokens it takes some tenths of a
  * second and about 12 MB. Immutable and thread-safe.
  */
 public final class TokenVocabulary {
@@ -103,7 +103,7 @@ public final class TokenVocabulary {
         return whole && same ? text.codePointCount(0, text.length()) : 0;
     }
 
-    /** {@return whose tokens these are} */
+    /** {@return the tokenizer of the tokens} */
     public Tokenizer tokenizer() {
         return tokenizer;
     }

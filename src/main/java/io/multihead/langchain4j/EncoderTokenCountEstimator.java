@@ -10,8 +10,8 @@ import io.multihead.internal.base.Checks;
 import io.multihead.text.EncoderTokenizer;
 
 /**
- * Counts the tokens of an {@link EncoderTokenizer}, without {@code [CLS]} and {@code [SEP]}. Counts of texts are exact; a message counts as its
- * text. Thread-safe.
+ * Counts the tokens of an {@link EncoderTokenizer}, without {@code [CLS]} and {@code [SEP]}. The counts of texts are exact. The count of a
+ * message is the count of its text. Thread-safe.
  */
 public final class EncoderTokenCountEstimator implements TokenCountEstimator {
     private final EncoderTokenizer tokenizer;

@@ -24,31 +24,32 @@ import org.jspecify.annotations.Nullable;
 /**
  * langchain4j's chat model on a {@link LanguageModel}: in process, without native libraries.
  *
- * <p>Temperature, top-k, top-p, presence and frequency penalty, stop sequences and the maximum of output tokens of a request override the
- * model's options. Penalties count the tokens of the answer alone, as OpenAI's. Every other parameter that would change an answer is
- * refused by name, with langchain4j's {@link dev.langchain4j.exception.UnsupportedFeatureException}: parameters of a provider's own class,
- * contents other than one text, names of users, images of answers. Attributes of messages, which langchain4j keeps for memories and gives
- * to no model, are not read. Requests of several threads are computed together, and an answer is the same alone and beside others.
+ * <p>Temperature, top-k, top-p, presence and frequency penalty, stop sequences and the maximum of output tokens of a request override the model's
+ * options. Penalties count only the tokens of the answer, as OpenAI's do. Every other parameter that would change an answer is refused by name,
+ * with langchain4j's {@link dev.langchain4j.exception.UnsupportedFeatureException}: parameters of a provider's own class, contents other than one
+ * text, names of users, and images in answers. Attributes of messages, which langchain4j keeps for memories and passes to no model, are not read.
+ * Requests of several threads are computed together, and an answer is the same alone and in any batch.
  *
- * <p>Tools are written as the model's template writes them, and its calls are read from the answer; a model whose template writes no calls that are
- * known refuses them. With {@code ToolChoice.REQUIRED} the answer consists of calls, each valid by its schema. With {@code NONE} the model does not
- * see the tools. A broken call, such as one that {@code maxOutputTokens} truncates, is a part of the text.
+ * <p>The model's template writes the tools, and calls are read from the answer. Tools are refused if the format of calls in the model's template is
+ * unknown. With {@code ToolChoice.REQUIRED} the answer consists of calls, each valid by its schema. With {@code NONE} the model does not see the
+ * tools. An invalid call, such as one that {@code maxOutputTokens} truncates, is a part of the text.
  *
- * <p>A response format of JSON restricts the answer to any object, or to JSON of the schema, or, if there are tools, to calls. A schema with an
- * unsupported keyword is refused, with its place. An answer that {@code maxOutputTokens} truncates is incomplete, and its finish reason is the
- * length.
+ * <p>A response format of JSON restricts the answer to any object, or to JSON by the schema, or, if there are tools, to calls. A schema with an
+ * unsupported keyword is refused, and the message has its JSON pointer. An answer that {@code maxOutputTokens} truncates is incomplete, and has
+ * the finish reason {@code LENGTH}.
  *
- * <p>Messages may come in any order, as a memory leaves them that keeps the newest ones, or a call that failed: they are written as the
- * model's template writes them, and where it refuses them, {@linkplain ChatTurns#append in turns}.
+ * <p>Messages may have any order, for example after a memory dropped the oldest messages, or after a failed call. The model's template writes them.
+ * If it refuses them, they are written {@linkplain ChatTurns#append in turns}.
  *
- * <p>A wrong request, also one that is longer than the context, ends with an {@link dev.langchain4j.exception.InvalidRequestException}, and
- * one for which there is no room ({@link SessionOptions#maxWait}) with a {@link dev.langchain4j.exception.RateLimitException}. One that takes longer
- * than {@link GenerationOptions#timeout} ends with a {@link dev.langchain4j.exception.TimeoutException}; a stream has its parts until then.
+ * <p>An invalid request, or a request that is longer than the context, ends with an {@link dev.langchain4j.exception.InvalidRequestException}. A
+ * request without room in the cache ({@link SessionOptions#maxWait}) ends with a {@link dev.langchain4j.exception.RateLimitException}. A request
+ * that takes longer than {@link GenerationOptions#timeout} ends with a {@link dev.langchain4j.exception.TimeoutException}; a stream has delivered
+ * its parts until then.
  *
  * <p>Works with langchain4j's core from version 1.0 on.
  *
- * <p>Thread-safe. {@link #close} ends the model's own threads and frees its weights; requests that are running end with an
- * {@link IllegalStateException}.
+ * <p>Thread-safe. {@link #close} ends the model's own threads and frees its weights. Running requests end with an {@link
+ * IllegalStateException}.
  */
 public final class MultiheadChatModel implements ChatModel, AutoCloseable {
     private final LanguageModel model;
@@ -81,7 +82,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         return parameters;
     }
 
-    /** {@return JSON by a schema, so that AI services ask for it} */
+    /** {@return JSON by a schema, so that AI services request it} */
     @Override
     public Set<Capability> supportedCapabilities() {
         return Set.of(Capability.RESPONSE_FORMAT_JSON_SCHEMA);
@@ -118,7 +119,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         }
     }
 
-    /** Collects the parts of a model. For one thread. */
+    /** A builder of a model. For one thread. */
     public static final class Builder extends LanguageModelBuilder<MultiheadChatModel, Builder> {
         private @Nullable ChatTemplate template;
         private GenerationOptions options = GenerationOptions.DEFAULT;
@@ -137,7 +138,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         }
 
         /**
-         * Chooses how chats are written. The default is the template of the model's file.
+         * Sets the chat template. The default is the template of the model's file.
          *
          * @param newTemplate the template
          * @return this
@@ -149,7 +150,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
 
         /**
          * Sets the options of answers, which a request may override. The default is greedy, with at most 256 tokens. With a temperature, of these
-         * options or of a request, seed 0 means none: each request gets a random seed, which {@link MultiheadChatResponseMetadata#seed} returns.
+         * options or of a request, seed 0 means that each request gets a random seed, which {@link MultiheadChatResponseMetadata#seed} returns.
          *
          * @param newOptions the options
          * @return this
@@ -160,7 +161,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         }
 
         /**
-         * Sets how much sessions may keep. Without it, one of the model's whole context, in f16; more run at the same time if they are
+         * Sets the memory of sessions. The default is one session of the model's whole context, in f16; more sessions fit if they are
          * shorter.
          *
          * @param newSessions the options
@@ -185,7 +186,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         /**
          * Sets the listeners of requests, answers and errors, also of streams.
          *
-         * @param newListeners the listeners, in the order in which they are told
+         * @param newListeners the listeners, in the order in which they are called
          * @return this
          */
         public Builder listeners(List<ChatModelListener> newListeners) {
@@ -195,9 +196,9 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
 
         /**
          * Sets whether answers have the model's thoughts: {@code AiMessage.thinking()}, and {@code onPartialThinking} of streams. The default is
-         * false. Thoughts are never a part of the text.
+         * false. Thoughts are never part of the text.
          *
-         * @param returned whether they have it
+         * @param returned whether answers have the thoughts
          * @return this
          * @throws IllegalArgumentException if langchain4j's core is older than 1.2, whose answers have no thinking
          */
@@ -209,7 +210,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         /**
          * Sets whether the model receives its thoughts of earlier answers, if its template writes them. The default is false.
          *
-         * @param sent whether it is
+         * @param sent whether the model receives them
          * @return this
          * @throws IllegalArgumentException if langchain4j's core is older than 1.2, whose answers have no thinking
          */
@@ -226,11 +227,11 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         }
 
         /**
-         * Sets whether calls of tools are valid by their schemas where {@code ToolChoice} does not require them, too: from the mark of a call on, a
-         * grammar allows nothing else. Without it, a model may write calls that are not.
+         * Sets whether calls of tools are always valid by their schemas, even if {@code ToolChoice} does not require calls: after the mark of a call,
+         * a grammar allows nothing else. Without it, a model may write invalid calls.
          *
-         * @param strict whether they are; then requests are refused whose schemas have keywords that grammars do not support, and requests with tools
-         *     for a model whose calls have no mark, such as Llama 3
+         * @param strict whether they are valid. If true, requests are refused if a schema has a keyword that grammars do not support, or if there are
+         *     tools and the model's calls have no mark, as in Llama 3
          * @return this
          */
         public Builder strictTools(boolean strict) {
@@ -257,8 +258,8 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
          *
          * @return the model
          * @throws UncheckedIOException if a file is missing or cannot be read
-         * @throws IllegalArgumentException if no path was given, or the model is malformed or not implemented, or has no chat template
-         *     that is offered
+         * @throws IllegalArgumentException if no path was given, or the model is malformed or not supported, or has no supported chat
+         *     template
          * @throws IllegalStateException if the given Compute is closed
          */
         public MultiheadChatModel build() {

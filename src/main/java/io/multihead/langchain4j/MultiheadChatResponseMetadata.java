@@ -14,8 +14,7 @@ public final class MultiheadChatResponseMetadata extends ChatResponseMetadata {
     }
 
     /**
-     * {@return the seed of the numbers that were drawn for the answer, with which the same request has the same answer; null if the answer was
-     * greedy}
+     * {@return the seed of the answer's random numbers, with which the same request has the same answer; null if the answer was greedy}
      */
     public @Nullable Long seed() {
         return seed;
@@ -50,7 +49,7 @@ public final class MultiheadChatResponseMetadata extends ChatResponseMetadata {
         return super.toString() + ", seed " + seed;
     }
 
-    /** Collects the values. For one thread. */
+    /** A builder. For one thread. */
     public static final class Builder extends ChatResponseMetadata.Builder<Builder> {
         private @Nullable Long seed;
 
@@ -59,7 +58,7 @@ public final class MultiheadChatResponseMetadata extends ChatResponseMetadata {
         /**
          * Sets the seed.
          *
-         * @param newSeed of the numbers that were drawn; null for none
+         * @param newSeed seed of the random numbers; null for none
          * @return this
          */
         public Builder seed(@Nullable Long newSeed) {

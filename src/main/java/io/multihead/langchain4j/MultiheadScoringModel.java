@@ -79,7 +79,7 @@ public final class MultiheadScoringModel implements ScoringModel, AutoCloseable 
         }
 
         /**
-         * Sets the activation of the model's outputs. The default is the folder's.
+         * Sets the activation of the model's outputs. The default is the activation of the folder.
          *
          * @param newActivation the function
          * @return this
@@ -90,7 +90,8 @@ public final class MultiheadScoringModel implements ScoringModel, AutoCloseable 
         }
 
         /**
-         * Sets how many tokens of a query and a text count, {@code [CLS]} and both {@code [SEP]} included. The default is the folder's length.
+         * Sets the largest number of tokens of a query and a text, including {@code [CLS]} and both {@code [SEP]}. The default is the setting
+         * of the folder.
          *
          * @param newMaxTokens 3 to the model's positions
          * @return this
@@ -105,7 +106,7 @@ public final class MultiheadScoringModel implements ScoringModel, AutoCloseable 
          *
          * @return the model
          * @throws UncheckedIOException if a file is missing or cannot be read
-         * @throws IllegalArgumentException if no folder was given, or the model is malformed, not implemented, or has several labels
+         * @throws IllegalArgumentException if no folder was given, or the model is malformed, not supported, or has several labels
          * @throws IllegalStateException if the given Compute is closed
          */
         public MultiheadScoringModel build() {

@@ -16,15 +16,15 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 
 /**
- * langchain4j's streaming chat model, of the weights and sessions of a {@link MultiheadChatModel}. The answer is generated on the calling thread,
+ * langchain4j's streaming chat model with the weights and sessions of a {@link MultiheadChatModel}. The answer is generated on the calling thread,
  * which calls the handler, or on a thread of an executor, so that the call returns at once.
  *
- * <p>Each exception that a method of the handler throws goes to its {@code onError}. The answer continues, and {@code onCompleteResponse} is called
- * at its end. Exceptions of {@code onError} are logged. Tool calls arrive in parts, too; calls without a mark (Llama 3) arrive at the end of the
- * answer. After its handle was canceled, a handler is not called again. With versions of langchain4j's core that have no handles, streams cannot be
- * canceled, and have parts of text alone.
+ * <p>Each exception of a method of the handler is passed to its {@code onError}. The answer continues, and {@code onCompleteResponse} is called at
+ * its end. Exceptions of {@code onError} are logged. Tool calls arrive in parts, too; calls without a mark (Llama 3) arrive at the end of the
+ * answer. After its handle was canceled, a handler is not called again. With versions of langchain4j's core without handles, streams cannot be
+ * canceled, and have only parts of text.
  *
- * <p>Thread-safe. Needs no closing: it ends with the model that it was made of.
+ * <p>Thread-safe. It need not be closed: it ends with the model from which it was made.
  */
 public final class MultiheadStreamingChatModel implements StreamingChatModel {
     /** Whether handlers are given a handle with each part, and parts of calls. */
@@ -42,7 +42,7 @@ public final class MultiheadStreamingChatModel implements StreamingChatModel {
     /**
      * {@return a model that streams the answers of another model, on the calling thread}
      *
-     * @param model whose weights and sessions it uses; stays the caller's to close
+     * @param model the model whose weights and sessions it uses; the caller closes it
      */
     public static MultiheadStreamingChatModel of(MultiheadChatModel model) {
         return of(model, Runnable::run);
@@ -51,7 +51,7 @@ public final class MultiheadStreamingChatModel implements StreamingChatModel {
     /**
      * {@return a model that streams the answers of another model, on threads of an executor}
      *
-     * @param model whose weights and sessions it uses; stays the caller's to close
+     * @param model the model whose weights and sessions it uses; the caller closes it
      * @param executor runs one task for each request, as {@link java.util.concurrent.Executors#newVirtualThreadPerTaskExecutor} does on a virtual
      *     thread. A rejected task reaches {@code onError} as a {@link RateLimitException}. The caller closes the executor
      */

@@ -23,9 +23,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * langchain4j's embedding model on a {@link TextEmbedder}, such as Qwen3-Embedding: in process, without native libraries.
  *
- * <p>A request for {@link EmbeddingInputType#QUERY} or {@code DOCUMENT} puts the prompt of the model's folder before each text; one without input
- * type puts the folder's default prompt. {@link TokenUsage} counts the tokens of texts and prompts, without those around them. A text of more
- * tokens than the model takes is an error.
+ * <p>A request for {@link EmbeddingInputType#QUERY} or {@code DOCUMENT} puts the prompt of the model's folder before each text. A request without
+ * input type puts the folder's default prompt before each text. {@link TokenUsage} counts the tokens of texts and prompts, without the special
+ * tokens around them. A text of more tokens than the model takes is an error.
  *
  * <p>Works with langchain4j's core from version 1.0 on, with requests from 1.18 on, as {@link MultiheadEmbeddingModel} does. Thread-safe.
  * {@link #close} ends the threads and frees the weights.
@@ -101,7 +101,7 @@ public final class MultiheadTextEmbeddingModel implements EmbeddingModel, AutoCl
 
     /**
      * {@return the embedder, for methods that langchain4j's interface does not have; the embedder for requests without an input type, which
-     * ends with this model}
+     * is valid until this model is closed}
      */
     public TextEmbedder embedder() {
         return embedder;
@@ -132,7 +132,8 @@ public final class MultiheadTextEmbeddingModel implements EmbeddingModel, AutoCl
         /**
          * Changes the pooling, prompts and normalization of the model's file.
          *
-         * @param newChoice takes the embedder as the file has it, and returns another one of it
+         * @param newChoice a function from the embedder with the settings of the file to the
+         *     embedder to use
          * @return this
          */
         public Builder embedder(UnaryOperator<TextEmbedder> newChoice) {
@@ -156,7 +157,7 @@ public final class MultiheadTextEmbeddingModel implements EmbeddingModel, AutoCl
          *
          * @return the model
          * @throws UncheckedIOException if a file is missing or cannot be read
-         * @throws IllegalArgumentException if no path was given, or the model is malformed or not implemented
+         * @throws IllegalArgumentException if no path was given, or the model is malformed or not supported
          * @throws IllegalStateException if the file has no vectors of texts, or the given Compute is closed
          */
         public MultiheadTextEmbeddingModel build() {

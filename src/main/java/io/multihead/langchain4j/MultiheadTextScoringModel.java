@@ -79,7 +79,8 @@ public final class MultiheadTextScoringModel implements ScoringModel, AutoClosea
         }
 
         /**
-         * Sets how much prompts may keep. Without it, one of the model's whole context, in f16.
+         * Sets the memory of prompts. The default is one prompt of the model's whole context, in
+         * f16.
          *
          * @param newSessions the options
          * @return this
@@ -94,7 +95,8 @@ public final class MultiheadTextScoringModel implements ScoringModel, AutoClosea
          *
          * @return the model
          * @throws UncheckedIOException if a file is missing or cannot be read
-         * @throws IllegalArgumentException if no path was given, or the model is malformed, not implemented, or has no tokens to answer with
+         * @throws IllegalArgumentException if no path was given, or the model is malformed, not supported, or has no tokens {@code yes} and
+         *     {@code no}
          * @throws IllegalStateException if the given Compute is closed
          */
         public MultiheadTextScoringModel build() {

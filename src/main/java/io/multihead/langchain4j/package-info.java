@@ -1,4 +1,5 @@
-/** Sentence embeddings, rerankers and chats for langchain4j. Needs {@code dev.langchain4j:langchain4j-core}, which nothing else of the library does. */
+/** Sentence embeddings, rerankers and chats for langchain4j. Needs {@code dev.langchain4j:langchain4j-core}, which no other part of the library
+ * needs. */
 @NullMarked
 package io.multihead.langchain4j;
 
