@@ -60,7 +60,7 @@ public final class ReferenceAttention {
         /**
          * Checks the shapes.
          *
-         * @throws IllegalArgumentException if they do not fit each other, or the weights are more than an array can hold
+         * @throws IllegalArgumentException if shapes do not fit each other, or an array cannot hold all weights
          */
         public Call {
             Values.requireShape(query, "query", -1, -1, -1, -1);
@@ -79,11 +79,12 @@ public final class ReferenceAttention {
         }
 
         /**
-         * {@return this call with a sink per query head (GPT-OSS): one more key, of a given score and with value 0, that every query sees}.
-         * It is the last key of weights and of the gradients of scores.
+         * {@return this call with a sink per query head (GPT-OSS): one more key with a given score and value 0, which every query sees}. It
+         * is the last key of weights and of the gradients of scores.
          *
          * @param sinks the scores of the sinks, one per query head
-         * @throws IllegalArgumentException if there are more or fewer sinks than query heads
+         * @throws IllegalArgumentException if the number of sinks differs from the number of query
+         *     heads
          */
         public Call withSinks(double... sinks) {
             Checks.length(Checks.notNull(sinks, "sinks").length, query.dim(1), "sinks", "one per query head");
@@ -106,14 +107,14 @@ public final class ReferenceAttention {
         /**
          * Computes attention.
          *
-         * @return the results as new arrays; log-sum-exp and weights are those before dropout
+         * @return the results as new arrays; log-sum-exp and weights are without dropout
          */
         public Result forward() {
             return new ReferenceAttention(this).all();
         }
 
         /**
-         * Computes the scores alone. A shorter rule gives the scores of an earlier stage: with {@link ScoreRule#NONE} the scaled
+         * Computes only the scores. A shorter rule gives the scores of an earlier stage: with {@link ScoreRule#NONE} the scaled
          * scores, with {@link ScoreRule#softCap} the capped ones.
          *
          * @return the scores after the rule, as new arrays
@@ -124,10 +125,11 @@ public final class ReferenceAttention {
     }
 
     /**
-     * The scores after a rule, and how far an f32 computation may be off.
+     * The scores after a rule, and the bounds of the error of an f32 computation.
      *
      * @param scores {@code [batch, queryHeads, queries, keys]}, row-major; minus infinity for a key that the rule removes
-     * @param errors per score, the largest error of an f32 chain of fused multiply-adds, as {@link Result#scoreError} for all
+     * @param errors for each score the largest error of an f32 chain of fused multiply-adds; {@link Result#scoreError} is the
+     *     largest of all scores
      */
     @SuppressWarnings("ArrayRecordComponent")
     public record Scores(double[] scores, double[] errors) {
@@ -144,7 +146,7 @@ public final class ReferenceAttention {
      * @param output {@code [batch, queryHeads, queries, valueDim]}, row-major
      * @param logSumExp {@code [batch, queryHeads, queries]}
      * @param weights {@code [batch, queryHeads, queries, keys]}
-     * @param errorScale per output element, the condition-aware bound B of {@link Tolerance}
+     * @param errorScale for each output element, the bound B of {@link Tolerance}, which depends on its condition
      * @param maxScore the largest absolute score that any query sees
      * @param scoreError the largest error of an f32 chain of fused multiply-adds for a score that any query sees: u times the sum of
      *     its absolute partial sums (Higham 2002, section 3.1), and u per product for queries that are scaled and rounded first

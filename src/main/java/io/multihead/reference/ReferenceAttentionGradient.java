@@ -13,16 +13,15 @@ import org.jspecify.annotations.Nullable;
  * dX = F o dS,   dQ = scale dX K,   dK = scale dX^T Q,   dV = (M o P)^T dO
  * </pre>
  *
- * <p>S are the scores that the softmax is taken of, X the scaled ones before the rule changes them, and F the rule's
- * {@linkplain ScoreRule#derivative derivative}: 1 but for a soft-cap, where it is {@code 1 - t^2} with
- * {@code t = tanh(x / cap)}.
+ * <p>S are the scores that enter the softmax, X the scaled scores before the rule changes them, and F the rule's {@linkplain
+ * ScoreRule#derivative derivative}: 1 except for a soft-cap, where it is {@code 1 - t^2} with {@code t = tanh(x / cap)}.
  *
- * <p>Error bounds, with {@code kappa_ij} as in forward, {@code delta_ij = 1 + kappa_ij + sum_j p_ij kappa_ij}: {@code B_dS = u p
- * (delta |dP - D| + sum_j p delta |dP - D| + sum |dO||v| + sum_j p sum |dO||v|)}, the second term because D is taken from the
- * stored output; {@code B_dV = u sum p delta |dO|}, {@code B_dX = f B_dS + |dS| B_f}, {@code B_dQ = scale sum (B_dX + u |dX|) |k|}, and
- * B_dK likewise. {@code B_f = 0} where f is 1. Under a cap, the error of f is its change while x moves by its own error, {@code
- * u kappa}; and t rounds to {@code u |t|}, which {@code 1 - t^2} doubles before it rounds itself:
- * {@code B_f = |f(x + u kappa) - f(x - u kappa)| / 2 + u (2 t^2 + f)}.
+ * <p>Error bounds, with {@code kappa_ij} as in forward, {@code delta_ij = 1 + kappa_ij + sum_j p_ij kappa_ij}: {@code B_dS = u p (delta
+ * |dP - D| + sum_j p delta |dP - D| + sum |dO||v| + sum_j p sum |dO||v|)}, the second term because D is computed from the stored
+ * output; {@code B_dV = u sum p delta |dO|}, {@code B_dX = f B_dS + |dS| B_f}, {@code B_dQ = scale sum (B_dX + u |dX|) |k|}, and B_dK
+ * likewise. {@code B_f = 0} where f is 1. Under a cap, the error of f is its change while x moves by its own error, {@code u kappa};
+ * and t rounds to {@code u |t|}, which {@code 1 - t^2} doubles before it rounds itself: {@code B_f = |f(x + u kappa) - f(x - u kappa)|
+ * / 2 + u (2 t^2 + f)}.
  */
 public final class ReferenceAttentionGradient {
     private static final double U = 0x1p-24;
@@ -77,14 +76,14 @@ public final class ReferenceAttentionGradient {
             Tensor output,
             @Nullable Tensor logSumExp,
             @Nullable Tensor weights) {
-        /** Checks that there is a gradient of the output. */
+        /** Checks that the gradient of the output is present. */
         public Upstream {
             Checks.notNull(output, "output");
         }
     }
 
     /**
-     * A gradient, and how far an f32 computation may be off.
+     * A gradient, and the bounds of the error of an f32 computation.
      *
      * @param values row-major
      * @param errorScale per element, the bound of {@link Tolerance}

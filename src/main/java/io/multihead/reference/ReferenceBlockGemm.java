@@ -37,8 +37,8 @@ public final class ReferenceBlockGemm {
     }
 
     /**
-     * Multiplies a matrix by quantized rows, as gradients with respect to a layer's inputs are computed. The bound is {@link Tolerance#gemm} with
-     * elements that are rounded to f32 first: of two numbers of a block, a product and a minimum, once.
+     * Multiplies a matrix by quantized rows, as for gradients with respect to a layer's inputs. The bound is {@link Tolerance#gemm} with elements
+     * that are rounded to f32 first, by one rounding of the sum of a product and a minimum.
      *
      * @param a {@code [M, N]}
      * @param weights {@code [N, K]}

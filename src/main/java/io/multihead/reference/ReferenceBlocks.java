@@ -6,9 +6,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * The values of quantized weights as plain loops in {@code double}, element by element: where the bits of each element lie, as ggml
- * defines it for GGUF files. Every operation is exact in {@code double}, so a value rounded to f32 is the one of a correctly rounded
- * f32 computation.
+ * The values of quantized weights as plain loops in {@code double}, element by element, with the positions of bits that ggml defines
+ * for GGUF files. Every operation is exact in {@code double}, so a value rounded to f32 equals the result of a correctly rounded f32
+ * computation.
  */
 public final class ReferenceBlocks {
     /** The numbers of IQ4_NL's codes. */
@@ -21,7 +21,7 @@ public final class ReferenceBlocks {
      *
      * @param weights the blocks
      * @return the values, row-major, as a new array
-     * @throws IllegalArgumentException if there are too many for an array
+     * @throws IllegalArgumentException if an array cannot hold all values
      */
     public static double[] dequantize(BlockTensor weights) {
         long elements = Checks.notNull(weights, "weights").shape().elements();

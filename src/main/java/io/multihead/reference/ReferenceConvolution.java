@@ -3,8 +3,8 @@ package io.multihead.reference;
 import io.multihead.internal.base.Checks;
 
 /**
- * A causal convolution over the tokens of a sequence as plain loops in {@code double}, each channel alone:
- * {@code y_t = sum_k w_k x_(t - taps + 1 + k)}, where tokens before the first one are 0.
+ * A causal convolution over the tokens of a sequence as plain loops in {@code double}, for each channel separately: {@code
+ * y_t = sum_k w_k x_(t - taps + 1 + k)}, where tokens before the first one are 0.
  *
  * @param weights {@code [channels, taps]}, row-major; the last tap belongs to the token itself, as in {@code torch.nn.Conv1d}
  * @param channels elements of a token

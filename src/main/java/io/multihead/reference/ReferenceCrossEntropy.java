@@ -11,10 +11,11 @@ public final class ReferenceCrossEntropy {
      * Returns the loss.
      *
      * @param logits {@code [rows, classes]}, row-major
-     * @param targets the right class of every row
-     * @param ignored the target of rows that do not count
-     * @return the mean of {@code -ln softmax(row)[target]}; 0 if no row counts
-     * @throws IllegalArgumentException if the rows are not equally long, or a target that counts is no class
+     * @param targets the target class of every row
+     * @param ignored the target of ignored rows
+     * @return the mean of {@code -ln softmax(row)[target]}; 0 if all rows are ignored
+     * @throws IllegalArgumentException if the rows differ in length, or a target that is not ignored is not
+     *     a class
      */
     public static double forward(double[] logits, int[] targets, int ignored) {
         require(logits, targets, ignored);
@@ -29,10 +30,11 @@ public final class ReferenceCrossEntropy {
      * Returns the gradient.
      *
      * @param logits {@code [rows, classes]}, row-major
-     * @param targets the right class of every row
-     * @param ignored the target of rows that do not count
+     * @param targets the target class of every row
+     * @param ignored the target of ignored rows
      * @return the loss's gradient with respect to the logits, new
-     * @throws IllegalArgumentException if the rows are not equally long, or a target that counts is no class
+     * @throws IllegalArgumentException if the rows differ in length, or a target that is not ignored is not
+     *     a class
      */
     public static double[] backward(double[] logits, int[] targets, int ignored) {
         require(logits, targets, ignored);

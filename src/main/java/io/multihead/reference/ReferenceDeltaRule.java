@@ -11,7 +11,7 @@ import io.multihead.internal.base.Checks;
  * @param keys {@code [tokens, keyDim]}
  * @param values {@code [tokens, valueDim]}
  * @param decays a, the factors of the state, one for each token
- * @param rates b, how much of a value is written, one for each token
+ * @param rates b, the part of a value that is written, one for each token
  */
 @SuppressWarnings("ArrayRecordComponent")
 public record ReferenceDeltaRule(double[] queries, double[] keys, double[] values, double[] decays, double[] rates) {
@@ -36,7 +36,8 @@ public record ReferenceDeltaRule(double[] queries, double[] keys, double[] value
     /**
      * Computes all tokens.
      *
-     * @param state {@code [keyDim, valueDim]}, before the first token; replaced by that after the last one
+     * @param state {@code [keyDim, valueDim]}, the state before the first token; replaced by the state
+     *     after the last token
      * @return {@code [tokens, valueDim]}, new
      */
     public double[] forward(double[] state) {

@@ -14,7 +14,7 @@ public interface ReferenceDropout {
      * @param batchHead {@code batch * heads + head}
      * @param query query index
      * @param key key index
-     * @return 0, or more than 0
+     * @return 0, or a number above 0
      */
     double factor(long batchHead, long query, long key);
 

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * A mixture of experts as plain loops in {@code double}: token by token, expert by expert.
  *
  * @param router from a state to one logit for each expert
- * @param rule how experts are chosen and weighed
+ * @param rule the choice of experts and their factors
  * @param experts the networks
  * @param shared a network whose result is added for every token, or null
  */
@@ -39,10 +39,11 @@ public record ReferenceExperts(
      * The choice of experts.
      *
      * @param used experts of a token
-     * @param sigmoid whether scores are sigmoids of logits; else their softmax
+     * @param sigmoid whether scores are sigmoids of logits; otherwise they are the softmax of
+     *     logits
      * @param normalized whether factors are divided by their sum
      * @param scale factor of factors
-     * @param bias added to scores for the choice alone, or null
+     * @param bias added to scores only for the choice, or null
      */
     @SuppressWarnings("ArrayRecordComponent")
     public record Rule(int used, boolean sigmoid, boolean normalized, double scale, double @Nullable [] bias) {
@@ -116,7 +117,7 @@ public record ReferenceExperts(
     }
 
     /**
-     * A network whose result for each token is multiplied with the sigmoid of a weighted sum of its input.
+     * A network whose result for each token is multiplied by the sigmoid of a weighted sum of its input.
      *
      * @param weights of the sum, one for each element of a row
      * @param network the network
@@ -174,11 +175,11 @@ public record ReferenceExperts(
     }
 
     /**
-     * Returns the smallest distance between an expert that is chosen and one that is not, in logits or, with a bias, in scores: rounding errors
-     * below it do not change a choice.
+     * Returns the smallest distance between a chosen and an unchosen expert, in logits or, with a bias, in scores: rounding errors below it do
+     * not change a choice.
      *
      * @param x rows
-     * @return infinite where all experts are chosen
+     * @return infinite if all experts are chosen
      */
     public double margin(double... x) {
         int dim = router.inputs();

@@ -9,7 +9,7 @@ public final class ReferenceGemm {
     private ReferenceGemm() {}
 
     /**
-     * The product, and how far an f32 computation may be off.
+     * The product, and the bounds of the error of an f32 computation.
      *
      * @param values {@code [M, N]}, row-major
      * @param errorScale per element, the bound of {@link Tolerance#gemm}

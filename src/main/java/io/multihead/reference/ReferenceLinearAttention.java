@@ -11,8 +11,8 @@ import java.util.List;
  *
  * @param projections queries, keys and values as one; z; the inputs of the sigmoids for rates; and the inputs of decays
  * @param taps {@code [channels, taps]} of the convolution
- * @param decay slopes of value heads, {@code -exp(A_log)}, and behind them as many biases
- * @param norm of each value head's results
+ * @param decay slopes of value heads, {@code -exp(A_log)}, followed by the same number of biases
+ * @param norm norm of each value head's results
  * @param output the output projection
  * @param heads numbers of heads
  */
@@ -32,7 +32,8 @@ public record ReferenceLinearAttention(
      *
      * @param keys heads of queries and keys
      * @param values heads of values, a multiple of keys
-     * @param tiled whether value head h reads key head {@code h % keys}, and not {@code h / (values / keys)}
+     * @param tiled whether value head h reads key head {@code h % keys} instead of {@code h / (values /
+     *     keys)}
      */
     public record Heads(int keys, int values, boolean tiled) {
         /** Checks the numbers. */

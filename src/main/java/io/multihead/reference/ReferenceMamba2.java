@@ -12,7 +12,7 @@ import java.util.List;
  * @param taps {@code [channels, taps]} of the convolution of x, b and c
  * @param biases a number for each channel, added to its sums
  * @param heads numbers of heads
- * @param norms of equal parts of a token's gated results, one after another
+ * @param norms norms of equal parts of a token's gated results, one after another
  * @param output the output projection
  */
 @SuppressWarnings("ArrayRecordComponent")
@@ -28,9 +28,9 @@ public record ReferenceMamba2(
     /**
      * Numbers of heads.
      *
-     * @param groups of heads, each with its own b and c
-     * @param slopes of the decays, {@code -exp(A_log)}, one for each head
-     * @param biases of the rates, one for each head
+     * @param groups number of groups of heads, each with its own b and c
+     * @param slopes slopes of the decays, {@code -exp(A_log)}, one for each head
+     * @param biases biases of the rates, one for each head
      * @param skips factors of x in the results, one for each head
      */
     public record Heads(int groups, double[] slopes, double[] biases, double[] skips) {

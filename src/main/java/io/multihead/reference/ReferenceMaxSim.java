@@ -8,11 +8,11 @@ public final class ReferenceMaxSim {
     private ReferenceMaxSim() {}
 
     /**
-     * The scores, and how far an f32 computation may be off.
+     * The scores, and the bounds of the error of an f32 computation.
      *
      * @param scores one for each passage
-     * @param errorScale per score, the sum over the query's tokens of the largest bound of a product ({@link Tolerance#gemm}): a maximum is
-     *     off by no more than the product that is off most; and half an ulp of the score, which is rounded once
+     * @param errorScale for each score, the sum over the query's tokens of the largest bound of a product ({@link Tolerance#gemm}), since
+     *     the error of a maximum is at most the largest error of a product. Half an ulp of the score is added, since it is rounded once
      */
     @SuppressWarnings("ArrayRecordComponent")
     public record Result(double[] scores, double[] errorScale) {

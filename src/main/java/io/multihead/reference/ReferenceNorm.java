@@ -2,7 +2,8 @@ package io.multihead.reference;
 
 import io.multihead.internal.base.Checks;
 
-/** Layer normalization, or by the root mean square, and its gradients as plain loops in {@code double}. */
+/** Layer normalization and normalization by the root mean square, with their gradients, as plain loops in
+ * {@code double}. */
 public final class ReferenceNorm {
     private ReferenceNorm() {}
 
@@ -72,7 +73,7 @@ public final class ReferenceNorm {
     }
 
     /**
-     * Returns the deviation that a row is divided by.
+     * Returns the deviation by which a row is divided.
      *
      * @param x a row
      * @param epsilon added to the variance or mean square

@@ -11,7 +11,7 @@ public final class ReferenceOptimizer {
      *
      * @param p parameters, changed
      * @param g gradients
-     * @param moments the first and the second ones, changed
+     * @param moments the first and the second moments, changed
      * @param step from 1
      * @param rate the learning rate
      * @param options beta1, beta2, epsilon and weight decay
@@ -41,7 +41,7 @@ public final class ReferenceOptimizer {
      * @param g gradients
      * @param velocity changed
      * @param rate the learning rate
-     * @param momentum the share of the velocity that is kept
+     * @param momentum the fraction of the velocity that is kept
      */
     public static void sgd(double[] p, double[] g, double[] velocity, double rate, double momentum) {
         requireEqual(p, g, "g");

@@ -8,7 +8,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Rotary position embedding (Su et al. 2021) as plain loops in {@code double}. Immutable and thread-safe.
  *
- * <p>Scalings replace one another: each starts from the frequencies {@code theta^(-2 i / rotaryDims)}. Sections of positions are kept.
+ * <p>Scalings replace one another: each starts from the frequencies {@code theta^(-2 i / rotaryDims)}. Sections of positions do not
+ * change.
  */
 public final class ReferenceRope {
     private final int rotaryDims;
@@ -87,7 +88,7 @@ public final class ReferenceRope {
      * @param cos cosines {@code [positions, rotaryDims / 2]}
      * @param sin sines, the same shape
      * @param interleaved pairs {@code (2 i, 2 i + 1)} rather than {@code (i, i + rotaryDims / 2)}
-     * @throws IllegalArgumentException if the shapes differ or are others
+     * @throws IllegalArgumentException if the shapes differ or do not fit
      */
     public static ReferenceRope tables(Tensor cos, Tensor sin, boolean interleaved) {
         Values.requireShape(cos, "cos", -1, -1);
@@ -124,7 +125,7 @@ public final class ReferenceRope {
 
     /**
      * {@return an embedding scaled as YaRN (Peng et al. 2023, section 3.2), with the ramp linear in the pair's index as in the authors'
-     * models: between the pairs that turn {@code fast} and {@code slow} times within the context}
+     * models, between the pairs that turn {@code fast} and {@code slow} times within the context}
      *
      * @param by the factor
      * @param context tokens that the model was trained with
@@ -153,8 +154,8 @@ public final class ReferenceRope {
     }
 
     /**
-     * {@return an embedding scaled as Llama 3.1's: by wavelength, short ones are kept, long ones stretched by the factor, and those between
-     * blended}
+     * {@return an embedding scaled as Llama 3.1's: short wavelengths are kept, long wavelengths are stretched by the factor, and
+     * wavelengths in between are blended}
      *
      * @param by the factor
      * @param low wavelengths above {@code context / low} are stretched
@@ -210,9 +211,10 @@ public final class ReferenceRope {
     }
 
     /**
-     * Returns the proportional embedding: the first {@code pairs} pairs rotate, the others have frequency 0.
+     * Returns the proportional embedding: the first {@code pairs} pairs rotate, and the others have
+     * frequency 0.
      *
-     * @param pairs how many pairs rotate
+     * @param pairs number of pairs that rotate
      * @param by the divisor of their frequencies
      * @return the scaled embedding
      */
@@ -248,7 +250,7 @@ public final class ReferenceRope {
      *
      * @param x {@code [batch, heads, tokens, headDim]}
      * @param positions {@code [tokens]}, {@code [batch, tokens]} or {@code [streams, batch, tokens]}, row-major
-     * @param inverse rotate by the negative angle
+     * @param inverse whether to rotate by the negative angle
      * @return rotated elements and their bounds
      * @throws IllegalArgumentException if rows are shorter than the rotated dims, there is not a position per token, or a
      *     table has no such position

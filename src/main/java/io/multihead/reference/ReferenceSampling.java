@@ -11,30 +11,33 @@ public final class ReferenceSampling {
 
     /**
      * Chooses a token. The most probable {@code topK} tokens stay. Of these, in order of rank, a token stays if the tokens before it have
-     * less than {@code topP} of the sum of all tokens that top-k kept (Holtzman et al. 2020, section 3.1). Of these, tokens stay of at
-     * least {@code minP} times the largest probability (Nguyen et al. 2024). Tokens of equal probability rank in order of their ids. Tokens
-     * of probability 0 are never chosen. Where all stay, intervals lie in order of ids, else in order of ranks.
+     * less than {@code topP} of the sum of all tokens that top-k kept (Holtzman et al. 2020, section 3.1). Of these, a token stays if its
+     * probability is at least {@code minP} times the largest probability (Nguyen et al. 2024). Tokens of equal probability rank in order of
+     * their ids. Tokens of probability 0 are never chosen. If all tokens stay, intervals are in the order of ids, else in the order of
+     * ranks.
      *
      * @param probabilities of tokens, from 0 to 1
-     * @param topK keeps so many; 0 keeps all
+     * @param topK keeps this number of tokens; 0 keeps all
      * @param topP keeps tokens until their share reaches this; 1 keeps all
-     * @param minP drops tokens less probable than this times the most probable one
-     * @param uniform chooses, from 0 to 1
+     * @param minP drops tokens whose probability is less than this factor times the largest
+     *     probability
+     * @param uniform the random number, from 0 to 1
      * @return a token
-     * @throws IllegalArgumentException if no token has a probability
+     * @throws IllegalArgumentException if no token has a probability above 0
      */
     public static int choose(double[] probabilities, int topK, double topP, double minP, double uniform) {
         return draw(probabilities, kept(probabilities, topK, topP, minP), uniform);
     }
 
     /**
-     * Chooses one of some tokens: the one in whose interval the number lies, or the last one.
+     * Chooses the token whose interval contains the number, or the last token.
      *
      * @param probabilities of tokens, from 0 to 1
      * @param ids in the order of their intervals, at least one
-     * @param uniform chooses, from 0 to 1; a smaller number chooses the first one, a larger one the last
+     * @param uniform the number, from 0 to 1; a smaller number chooses the first token, a larger number
+     *     the last
      * @return a token
-     * @throws IllegalArgumentException if there are no ids, or one is none of the probabilities
+     * @throws IllegalArgumentException if there are no ids, or an id has no probability
      */
     public static int draw(double[] probabilities, List<Integer> ids, double uniform) {
         int tokens = Checks.notNull(probabilities, "probabilities").length;
@@ -54,11 +57,12 @@ public final class ReferenceSampling {
      * Returns the tokens that may be chosen, in the order of their intervals.
      *
      * @param probabilities of tokens, from 0 to 1
-     * @param topK keeps so many; 0 keeps all
+     * @param topK keeps this number of tokens; 0 keeps all
      * @param topP keeps tokens until their share reaches this; 1 keeps all
-     * @param minP drops tokens less probable than this times the most probable one
+     * @param minP drops tokens whose probability is less than this factor times the largest
+     *     probability
      * @return ids, at least one
-     * @throws IllegalArgumentException if no token has a probability
+     * @throws IllegalArgumentException if no token has a probability above 0
      */
     public static List<Integer> kept(double[] probabilities, int topK, double topP, double minP) {
         List<Integer> ids = IntStream.range(0, Checks.notNull(probabilities, "probabilities").length)

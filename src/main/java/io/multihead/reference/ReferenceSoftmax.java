@@ -7,7 +7,8 @@ public final class ReferenceSoftmax {
     private ReferenceSoftmax() {}
 
     /**
-     * Returns {@code e^s_j / sum_k e^s_k}; a row of minus infinity alone, or an empty one, gives 0.
+     * Returns {@code e^s_j / sum_k e^s_k}; a row with only minus infinity, or an empty row, gives
+     * 0.
      *
      * @param scores one row
      * @return the softmax as a new array
@@ -40,7 +41,8 @@ public final class ReferenceSoftmax {
     }
 
     /**
-     * Returns {@code ln sum_j e^s_j}; minus infinity for a row of minus infinity alone, or an empty one.
+     * Returns {@code ln sum_j e^s_j}; minus infinity for a row with only minus infinity, or an empty
+     * row.
      *
      * @param scores one row
      * @return log-sum-exp
@@ -56,7 +58,7 @@ public final class ReferenceSoftmax {
      * to no sum.
      *
      * @param softmax one row of {@link #row}
-     * @param gradient the gradient of the softmax, as many elements
+     * @param gradient the gradient of the softmax, with the same number of elements
      * @return the gradient as a new array
      */
     public static double[] gradient(double[] softmax, double[] gradient) {

@@ -11,7 +11,7 @@ import io.multihead.internal.base.Checks;
  * @param writes b, {@code [tokens, stateDim]}
  * @param reads c, {@code [tokens, stateDim]}
  * @param decays a, the factors of the state, one for each token
- * @param rates r, how much of x is written, one for each token
+ * @param rates r, the part of x that is written, one for each token
  */
 @SuppressWarnings("ArrayRecordComponent")
 public record ReferenceStateSpace(double[] inputs, double[] writes, double[] reads, double[] decays, double[] rates) {
@@ -28,7 +28,8 @@ public record ReferenceStateSpace(double[] inputs, double[] writes, double[] rea
     /**
      * Computes all tokens.
      *
-     * @param state {@code [stateDim, headDim]}, before the first token; replaced by that after the last one
+     * @param state {@code [stateDim, headDim]}, the state before the first token; replaced by the state
+     *     after the last token
      * @return y, {@code [tokens, headDim]}, new
      */
     public double[] forward(double[] state) {

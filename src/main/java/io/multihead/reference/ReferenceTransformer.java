@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param embedding of tokens
  * @param blocks one after the other
- * @param finalNorm of the last states, or null
+ * @param finalNorm norm of the last states, or null
  * @param head from states to logits
  * @param logitCap c of {@code c tanh(logit / c)}, or 0 for none
  */
@@ -36,7 +36,7 @@ public record ReferenceTransformer(
      */
     @SuppressWarnings("ArrayRecordComponent")
     public record Linear(double[] weight, double @Nullable [] bias, int outputs, int inputs) {
-        /** Checks that the weight is there. */
+        /** Checks that the weight is present. */
         public Linear {
             Checks.notNull(weight, "weight");
         }
@@ -57,13 +57,13 @@ public record ReferenceTransformer(
      */
     @SuppressWarnings("ArrayRecordComponent")
     public record Norm(double[] weight, double @Nullable [] bias, double epsilon, boolean centered, boolean onePlus) {
-        /** Checks that the weight is there. */
+        /** Checks that the weight is present. */
         public Norm {
             Checks.notNull(weight, "weight");
         }
 
         /**
-         * {@return rows of as many elements as there are weights, normalized}
+         * {@return the normalized rows, each with one element for each weight}
          *
          * @param x the rows
          */
@@ -138,14 +138,15 @@ public record ReferenceTransformer(
     }
 
     /**
-     * The steps of attention besides its products.
+     * The steps of attention other than its products.
      *
      * @param scale factor of scores
      * @param rule masks, caps and biases of scores
      * @param sinks one per query head, or null
-     * @param rope of queries and keys, or null
-     * @param queryNorm of each query head or of all as one row, before the rotation, or null
-     * @param keyNorm the same of keys
+     * @param rope rotation of queries and keys, or null
+     * @param queryNorm norm of each query head or of all heads as one row, before the rotation, or
+     *     null
+     * @param keyNorm the same for keys
      */
     @SuppressWarnings("ArrayRecordComponent")
     public record Scores(
@@ -155,7 +156,7 @@ public record ReferenceTransformer(
             @Nullable ReferenceRope rope,
             @Nullable Norm queryNorm,
             @Nullable Norm keyNorm) {
-        /** Checks that the rule is there. */
+        /** Checks that the rule is present. */
         public Scores {
             Checks.notNull(rule, "rule");
         }
@@ -244,7 +245,8 @@ public record ReferenceTransformer(
     }
 
     /**
-     * Attention whose context is multiplied with the sigmoid of a projection before it is projected.
+     * Attention whose context is multiplied by the sigmoid of a projection before the output
+     * projection.
      *
      * @param attention without gates
      * @param gates one for each element of the context
@@ -285,14 +287,14 @@ public record ReferenceTransformer(
         Checks.length(down.inputs, up.outputs, "down", "inputs, as up has outputs");
     }
 
-    /** A function of each row of states alone. */
+    /** A function of each row of states separately. */
     public interface Rows extends Part {}
 
     /**
      * The feed-forward network: {@code down(f(up(x)))}, or {@code down(f(gate(x)) up(x))}.
      *
      * @param gate null for none
-     * @param up the layer beside the gate, or the first
+     * @param up the layer multiplied by the gate, or the first layer without a gate
      * @param down the last
      * @param function f
      */
@@ -319,11 +321,11 @@ public record ReferenceTransformer(
     }
 
     /**
-     * The feed-forward network of GPT-OSS: {@code down((u + 1) g / (1 + e^(-slope g)))}, where g is the output of gate, at most the limit, and u the
-     * output of up, within the limit on both sides.
+     * The feed-forward network of GPT-OSS: {@code down((u + 1) g / (1 + e^(-slope g)))}, where g is the output of gate, limited to at most {@code
+     * limit}, and u the output of up, limited to the range from {@code -limit} to {@code limit}.
      *
      * @param gate the gate
-     * @param up the layer beside the gate
+     * @param up the layer multiplied by the gate
      * @param down the last
      * @param slope factor of the gate in the exponent
      * @param limit the largest gate, and the largest magnitude of up
@@ -349,8 +351,8 @@ public record ReferenceTransformer(
     /**
      * A gated convolution over the last tokens: {@code out(c conv(b x))} with {@code b, c, x = in(states)}.
      *
-     * @param in makes b, c and x, one after the other
-     * @param convolution of each element alone
+     * @param in projection to b, c and x, one after the other
+     * @param convolution convolution of each element separately
      * @param out the output projection
      */
     public record ShortConvolution(Linear in, ReferenceConvolution convolution, Linear out) implements Part {
@@ -405,9 +407,9 @@ public record ReferenceTransformer(
     }
 
     /**
-     * A block: attention and a feed-forward network or experts one after the other, or both of the same states and added up.
+     * A block: attention and a feed-forward network or experts one after the other, or both in parallel on the same states.
      *
-     * @param attention the first part, or another one that mixes tokens
+     * @param attention attention, or another part that mixes tokens
      * @param attentionNorms of the first part
      * @param feedForward the second part
      * @param feedForwardNorms of the second part
@@ -442,7 +444,7 @@ public record ReferenceTransformer(
     }
 
     /**
-     * Returns the states of a sequence's tokens, some of which are of other types than 0, after the last block.
+     * Returns the states of a sequence's tokens, with types of tokens other than 0, after the last block.
      *
      * @param ids of the tokens, at least one
      * @param types of the tokens
@@ -464,7 +466,7 @@ public record ReferenceTransformer(
      *
      * @param block from 0
      * @param ids of the tokens, at least one
-     * @return {@code [heads, tokens, keys]}: as many keys as tokens, and where there are sinks, these as one more
+     * @return {@code [heads, tokens, keys]}: as many keys as tokens, and one more key for sinks
      * @throws IllegalArgumentException if there is no such block, or it has no softmax attention
      */
     public double[] weights(int block, int... ids) {

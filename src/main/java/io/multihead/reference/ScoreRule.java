@@ -11,7 +11,7 @@ public interface ScoreRule {
     ScoreRule NONE = (batch, head, query, key, score) -> score;
 
     /**
-     * Returns the score that counts.
+     * Returns the changed score.
      *
      * @param batch batch index
      * @param head query head
@@ -23,8 +23,8 @@ public interface ScoreRule {
     double apply(long batch, long head, long query, long key, double score);
 
     /**
-     * {@return the derivative of {@link #apply} with respect to the score, where the key is not removed}. It is 1 unless a rule says
-     * otherwise: most rules add to the score or remove the key.
+     * {@return the derivative of {@link #apply} with respect to the score, where the key is not removed}. The default is 1, since
+     * most rules add to the score or remove the key.
      *
      * @param batch batch index
      * @param head query head
@@ -136,8 +136,8 @@ public interface ScoreRule {
     }
 
     /**
-     * {@return attention with linear biases (Press et al. 2022), bottom-right: adds {@code slope_h * (j - p)}, where query {@code i} stands
-     * at position {@code p = i + keys - queries}}. Removes no key; the paper's decoder is this rule and {@link #causal}.
+     * {@return attention with linear biases (Press et al. 2022), bottom-right: adds {@code slope_h * (j - p)}, where query {@code i} is at
+     * position {@code p = i + keys - queries}}. It removes no key; the paper's decoder is this rule and {@link #causal}.
      *
      * @param slopes one per query head
      * @param queries number of queries

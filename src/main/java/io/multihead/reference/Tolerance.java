@@ -4,7 +4,7 @@ import io.multihead.internal.base.Checks;
 import io.multihead.tensor.DType;
 
 /**
- * How far a kernel's result may be from the exact one: bounds that know the condition of each element, derived from the
+ * The largest error of a kernel's result: bounds that depend on the condition of each element and are derived from the
  * algorithm, with {@code u = 2^-24} the unit roundoff of f32.
  *
  * <p>Comparisons are written so that NaN fails.
@@ -17,33 +17,35 @@ public final class Tolerance {
     private static final long KC = 512;
 
     /**
-     * How many units an attention output may be off. A unit is the bound B of {@link ReferenceAttention.Result#errorScale()}, which
-     * allows one rounding of the output, but {@code sum p v} alone is a chain of up to 64 roundings, and in a row with one dominant key
-     * all of them are as large as the output. Calibrated on the first kernel, then frozen: the worst of 2,700 random calls with sigma
-     * 1e-3 to 3 and means 0 to 10 was 13.1; twice that, since every run draws new calls.
+     * The largest error of an attention output in units. A unit is the bound B of {@link ReferenceAttention.Result#errorScale()}, which
+     * allows one rounding of the output. But {@code sum p v} is a chain of up to 64 roundings, and in a row with one dominant key each
+     * of them is as large as a rounding of the output. The number was calibrated on the first kernel and then frozen: the worst of
+     * 2,700 random calls with sigma 1e-3 to 3 and means 0 to 10 was 13.1. The limit is twice that, since every run draws new calls.
      */
     public static final double FORWARD = 26;
 
-    /** The same for inputs of mean 0 and scores up to 10: the worst of 3,900 random calls was 8.0; twice that. */
+    /** The same for inputs of mean 0 and scores up to 10: the worst of 3,900 random calls was 8.0; the limit is twice that. */
     public static final double FORWARD_ORDINARY = 16;
 
     /**
-     * How many units, bounds of {@link ReferenceAttentionGradient}, a gradient may be off, log-sum-exp being stored in f64. Calibrated
-     * on the first kernel, then frozen: the worst of 9,000 random calls was 7.1; twice that, since every run draws new calls.
+     * The largest error of a gradient in units, which are the bounds of {@link ReferenceAttentionGradient}, with log-sum-exp in f64.
+     * The number was calibrated on the first kernel and then frozen: the worst of 9,000 random calls was 7.1. The limit is twice that,
+     * since every run draws new calls.
      */
     public static final double BACKWARD = 14;
 
-    /** The same for inputs of mean 0 and scores up to 10: the worst was 5.8; twice that. */
+    /** The same for inputs of mean 0 and scores up to 10: the worst was 5.8; the limit is twice
+     * that. */
     public static final double BACKWARD_ORDINARY = 12;
 
     private Tolerance() {}
 
     /**
      * Returns the largest error that underflow causes in an attention output. Probabilities below {@code 2^-126} become 0, which loses at
-     * most that fraction of a value; and each of {@code keys} products and the quotient may round to a multiple of {@code 2^-149}.
+     * most that fraction of a value. Each of {@code keys} products and the quotient may round to a multiple of {@code 2^-149}.
      *
      * @param keys number of keys
-     * @param visible sum of the absolute values of the keys that count
+     * @param visible sum of the absolute values of the visible keys
      * @return an absolute error
      */
     public static double underflow(long keys, double visible) {
@@ -52,9 +54,9 @@ public final class Tolerance {
 
     /**
      * Returns the bound of one element of {@code alpha A B + beta C + bias}. The sum of K products is made of chains of at most 256
-     * fused multiply-adds and the addition of their results, each rounding once (Higham 2002, equation 3.4): at most
-     * {@code min(K, 256) + ceil(K / 256)} roundings of partial sums no larger than {@code sum |a||b|}; alpha rounds once
-     * more, and so does each addition of beta C and of the bias, to the sum of all.
+     * fused multiply-adds and the addition of their results, each rounding once (Higham 2002, equation 3.4): at most {@code min(K,
+     * 256) + ceil(K / 256)} roundings of partial sums no larger than {@code sum |a||b|}; Alpha rounds once more, and so does each
+     * addition of beta C and of the bias, by at most u times the sum of all.
      *
      * @param depth K
      * @param product {@code |alpha| * sum |a||b|}
@@ -67,13 +69,13 @@ public final class Tolerance {
     }
 
     /**
-     * Returns the bound of one element of a product with quantized blocks. A chain has the L elements that share a scale. It begins at the
-     * sum of elements of A times an offset, which is off by L roundings, and adds L products, of which each partial sum is at most {@code
-     * sum |a|} times the offset or the largest q, whichever is more: 2 L roundings of {@code spread}. The sum of a block of 512 rows adds a
-     * chain times its scale, then a minimum times its sum of A, in one rounding each, and the sum of blocks adds that; partial sums are no
-     * larger than {@code product}. The sums of A for minima are of at most 32 elements, as many as share one. Elements of A are divided by
-     * powers of two up to {@code 2^28}, so that each is off by up to {@code 2^-122}, times a field of at most 8 bits and the scale; of 2
-     * bits, by up to {@code 2^30}.
+     * Returns the bound of one element of a product with quantized blocks. A chain has the L elements that share a scale. It begins with
+     * the sum of elements of A times an offset, which has the error of L roundings, and adds L products. Each partial sum is at most
+     * {@code sum |a|} times the larger of the offset and the largest q: 2 L roundings of {@code spread}. The sum of a block of 512 rows
+     * adds a chain times its scale, then a minimum times its sum of A, with one rounding each, and the sum of blocks adds this sum.
+     * Partial sums are no larger than {@code product}. A sum of A for a minimum has at most 32 elements, the elements that share the
+     * minimum. Elements of A are divided by powers of two up to {@code 2^28}, so the error of each is at most {@code 2^-122}, times a
+     * field of at most 8 bits and the scale. For fields of 2 bits, the powers are at most {@code 2^30}.
      *
      * @param depth K
      * @param chain L
@@ -92,9 +94,9 @@ public final class Tolerance {
 
     /**
      * Returns the bound of one element of the product of quantized blocks with elements of A that are multiples of scales. The sum of a block's
-     * integers is exact, and so are the products of scales. Times the scale of A it is rounded once, and once more where it is added, times
-     * the scale of the block; so is a minimum times the scale and the sum of A. The sum of a block of 512 rows adds these one after another,
-     * and the sum of blocks adds that.
+     * integers is exact, and so are the products of scales. The product with the scale of A rounds once, and the addition, after the product
+     * with the scale of the block, rounds once more. The same holds for a minimum times the scale and the sum of A. The sum of a block of 512
+     * rows adds these terms one after another, and the sum of blocks adds this sum.
      *
      * @param depth K
      * @param product {@code sum |scale q a| + sum |minimum a|}
@@ -107,12 +109,12 @@ public final class Tolerance {
     }
 
     /**
-     * Returns the bound of one rotated element {@code a cos - b sin}. Cosine and sine are rounded to f32, so are both products, and
-     * so is their sum: three roundings of each product; a fourth is for elements that are f64 in memory. The angle is
-     * computed in f64 from the position and a power of the base: with bases up to {@code 10^8} and factors up to
-     * {@code 10^3} the power's exponent times the logarithm is at most 19 + 7, the scalings add less than 10 roundings, and
-     * two ways to compute it double that: {@code 2^-47} relative to the angle. Cosines and sines from a table have no angle:
-     * {@code rotated} is 0, and rounding a table of f64 to f32 is the rounding of cosine and sine that is counted already.
+     * Returns the bound of one rotated element {@code a cos - b sin}. Cosine and sine, both products, and their sum are rounded to
+     * f32: three roundings of each product. A fourth rounding is for elements that are f64 in memory. The angle is computed in f64
+     * from the position and a power of the base: with bases up to {@code 10^8} and factors up to {@code 10^3} the power's exponent
+     * times the logarithm is at most 19 + 7, the scalings add less than 10 roundings, and the comparison of two computations
+     * doubles the sum: {@code 2^-47} relative to the angle. Cosines and sines from a table have no angle: {@code rotated} is 0, and
+     * rounding a table of f64 to f32 is the rounding of cosine and sine, which is counted already.
      *
      * @param products {@code |a cos| + |b sin|}
      * @param rotated the angle, times the attention factor, times {@code |a| + |b|}
@@ -126,7 +128,7 @@ public final class Tolerance {
      * Returns the rounding error of storing a value: half a unit in the last place.
      *
      * @param value the value
-     * @param dtype how it is stored
+     * @param dtype the type in which the value is stored
      * @return an absolute error; 0 for f64
      */
     public static double storage(double value, DType dtype) {
@@ -141,14 +143,15 @@ public final class Tolerance {
     }
 
     /**
-     * Returns how many bounds the worst element is off.
+     * Returns the largest error relative to its bound.
      *
      * @param actual computed values
      * @param expected exact values
-     * @param bound the largest error of each element; where the expected value is not finite, the actual one must not be either
+     * @param bound the largest error of each element; if an expected value is not finite, the actual value must not be finite
+     *     either
      * @param dtype the element type of the actual values, whose rounding is allowed in addition for types narrower than f32
-     * @return the largest {@code |error| / bound}; infinity if a finite value is missing or not expected, or a finite
-     *     expected value has no finite bound
+     * @return the largest {@code |error| / bound}; infinity if exactly one of the expected and actual values is finite, or a
+     *     finite expected value has no finite bound
      * @throws IllegalArgumentException if the lengths differ
      */
     public static double ratio(double[] actual, double[] expected, double[] bound, DType dtype) {

@@ -1,7 +1,8 @@
 /**
- * The specification: every kernel again as plain loops in {@code double}, and the error bounds that the kernels promise.
+ * The specification: every kernel as plain loops in {@code double}, and the error bounds that the kernels promise.
  *
- * <p>Slow on purpose, single-threaded, and never called by the library. Tests, benchmarks and users compare with it.
+ * <p>It is slow on purpose, single-threaded, and never called by the library. Tests, benchmarks and users compare
+ * results with it.
  */
 @NullMarked
 package io.multihead.reference;

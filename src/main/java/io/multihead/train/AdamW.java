@@ -24,8 +24,9 @@ public final class AdamW extends ParameterLoop {
      * @param beta1 decay of the first moment, 0 to below 1
      * @param beta2 decay of the second moment, 0 to below 1
      * @param epsilon added to the root of the second moment, at least 0
-     * @param decay weight decay, at least 0: each step takes away {@code rate decay} of a parameter
-     * @param decays tells by name which parameters decay: usually not biases and norms
+     * @param decay weight decay, at least 0: each step subtracts {@code rate decay} times the
+     *     parameter
+     * @param decays selects by name the parameters that decay, usually not biases and norms
      */
     public record Options(double beta1, double beta2, double epsilon, double decay, Predicate<String> decays) {
         /** PyTorch's defaults: 0.9, 0.999, 1e-8 and a decay of 0.01 of all parameters. */
@@ -73,7 +74,7 @@ public final class AdamW extends ParameterLoop {
          * {@return these options with another weight decay}
          *
          * @param newDecay at least 0
-         * @param newDecays tells by name which parameters decay
+         * @param newDecays selects by name the parameters that decay
          */
         public Options withDecay(double newDecay, Predicate<String> newDecays) {
             return new Options(beta1, beta2, epsilon, newDecay, newDecays);
@@ -110,7 +111,7 @@ public final class AdamW extends ParameterLoop {
      *
      * @param parameters the tensors that steps change, by name, such as {@link io.multihead.nn.Layer#parameters}; they must stay open
      * @param options the constants
-     * @throws IllegalArgumentException if a parameter cannot be written, is of integers, or has more than 2^31 elements
+     * @throws IllegalArgumentException if a parameter cannot be written, has integers, or has more than 2^31 elements
      */
     public static AdamW of(Map<String, Tensor> parameters, Options options) {
         return new AdamW(parameters, Checks.notNull(options, "options"));

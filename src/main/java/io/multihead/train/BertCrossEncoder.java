@@ -30,8 +30,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * A cross-encoder of trainable layers: a BERT encoder that reads two texts as one sequence, and BERT's head for sequences on the first token's
  * state (Devlin et al. 2019, section 3), with one output, whose sigmoid is the probability that both texts belong together. It is trained on pairs
- * by the binary cross-entropy, as sentence-transformers' {@code BinaryCrossEntropyLoss} has it, and written as a folder that
- * {@code io.multihead.encoder.Reranker} and sentence-transformers load.
+ * by the binary cross-entropy, as in sentence-transformers' {@code BinaryCrossEntropyLoss}, and written as a folder that {@code
+ * io.multihead.encoder.Reranker} and sentence-transformers load.
  *
  * <p>Parameters are f32 copies in an arena of the caller. {@link #scores} is thread-safe; parameters may change only while no call runs.
  */
@@ -65,15 +65,16 @@ public final class BertCrossEncoder {
     }
 
     /**
-     * Loads a folder: a cross-encoder of one label, or an encoder as {@link BertLayers#load} takes it, whose head is drawn, normal with a
-     * deviation of 0.02; its pooling layer is read where the folder has one.
+     * Loads a folder: a cross-encoder of one label, or an encoder for {@link BertLayers#load}. An encoder gets a new head of normal
+     * random numbers with a standard deviation of 0.02; its pooling layer is read if the folder has one.
      *
      * @param arena owns the parameters, which must stay open
-     * @param folder of transformers or sentence-transformers
-     * @param seed of the head; the same seed gives the same head
+     * @param folder a folder of transformers or sentence-transformers
+     * @param seed seed of a new head; the same seed gives the same head
      * @return the cross-encoder
      * @throws IOException if a file cannot be read
-     * @throws IllegalArgumentException if the folder has another kind of model, several labels, or one token type; the message names the setting
+     * @throws IllegalArgumentException if the folder has another kind of model, several labels, or only one token type; the message names the
+     *     setting
      */
     public static BertCrossEncoder load(Arena arena, Path folder, long seed) throws IOException {
         BertLayers encoder = BertLayers.load(arena, folder);
@@ -105,7 +106,7 @@ public final class BertCrossEncoder {
      * Returns the same cross-encoder with dropout in training.
      *
      * @param rate probability to drop an element, 0 to 1; BERT's is 0.1
-     * @return one that shares the parameters
+     * @return a cross-encoder that shares the parameters
      */
     public BertCrossEncoder withDropout(double rate) {
         return new BertCrossEncoder(encoder.withDropout(rate), head);
@@ -123,7 +124,7 @@ public final class BertCrossEncoder {
      * Returns gradients of zeros for all parameters, or for parameters of some names.
      *
      * @param arena owns the memory
-     * @param trained tells which parameters are trained, by name
+     * @param trained selects the trained parameters by name
      * @return an unmodifiable map
      */
     public Map<String, Tensor> gradients(Arena arena, Predicate<String> trained) {
@@ -131,12 +132,13 @@ public final class BertCrossEncoder {
     }
 
     /**
-     * Computes the numbers whose sigmoids are probabilities, without dropout.
+     * Computes the logits of pairs, whose sigmoids are probabilities, without dropout.
      *
      * @param cpu threads and scratch
      * @param first texts of the pairs, one or more
-     * @param second as many texts; a pair with too many tokens is truncated, the longer text first
-     * @return a number for each pair
+     * @param second the same number of texts; in a pair with too many tokens, the longer text is
+     *     truncated first
+     * @return a logit for each pair
      */
     public float[] scores(Compute cpu, List<String> first, List<String> second) {
         TextBatch batch = batch(first, second);
@@ -153,7 +155,7 @@ public final class BertCrossEncoder {
      *
      * @param cpu threads and scratch
      * @param pairs texts, and whether they belong together
-     * @param gradients by the names of the parameters; those without one are frozen
+     * @param gradients by the names of the parameters; parameters without a gradient are frozen
      * @param seed of dropout
      * @return the mean binary cross-entropy, in nats
      * @throws IllegalArgumentException if a gradient does not fit; nothing has been written then
@@ -235,7 +237,7 @@ public final class BertCrossEncoder {
         }
     }
 
-    /** To be called when an optimizer has changed the parameters. */
+    /** Must be called after an optimizer has changed the parameters. */
     public void parametersChanged() {
         encoder.parametersChanged();
         pooler.parametersChanged();
@@ -243,10 +245,11 @@ public final class BertCrossEncoder {
     }
 
     /**
-     * Writes a folder as transformers has it: {@code config.json} of {@code BertForSequenceClassification} with one label, the weights as
-     * {@code model.safetensors}, and the tokenizer's files of the folder that was loaded, with the most tokens of a pair.
+     * Writes a folder in the format of transformers: {@code config.json} of {@code BertForSequenceClassification} with one label, the
+     * weights as {@code model.safetensors}, and the tokenizer's files of the folder that was loaded, with the largest number of
+     * tokens of a pair.
      *
-     * @param folder made if it is not there; not the folder that was loaded
+     * @param folder created if it does not exist; not the folder that was loaded
      * @throws IOException if writing fails
      * @throws IllegalArgumentException if it is the folder that was loaded
      */
@@ -287,8 +290,9 @@ public final class BertCrossEncoder {
          * {@return pairs}
          *
          * @param first texts, one or more
-         * @param second as many texts
-         * @param labels as many: 1 where both belong together, 0 where not, or a probability between
+         * @param second the same number of texts
+         * @param labels the same number of labels: 1 if both texts belong together, 0 if not, or a
+         *     probability between
          * @throws IllegalArgumentException if the lists differ in size or are empty, or a label is not 0 to 1
          */
         public static Pairs of(List<String> first, List<String> second, float[] labels) {

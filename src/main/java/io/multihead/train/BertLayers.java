@@ -32,9 +32,9 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A BERT encoder (Devlin et al. 2019) of trainable layers, from texts to the means of their tokens' states, as MiniLM, bge-small, e5-small and
- * other sentence encoders are made. It reads the weights of a folder that transformers or sentence-transformers wrote, and writes such a folder,
- * which {@code io.multihead.encoder.SentenceEncoder} and sentence-transformers load.
+ * A BERT encoder (Devlin et al. 2019) of trainable layers, from texts to the means of their tokens' states, the architecture of MiniLM, bge-small,
+ * e5-small and other sentence encoders. It reads the weights of a folder that transformers or sentence-transformers wrote, and writes such a
+ * folder, which {@code io.multihead.encoder.SentenceEncoder} and sentence-transformers load.
  *
  * <p>The parameters are f32 copies in an arena of the caller. Texts of a batch are packed one after another: nothing is padded. Dropout, which is 0
  * by default, applies as in {@link TransformerBlock}, and after the norm of embeddings; transformers has none between the two products of a
@@ -85,8 +85,8 @@ public final class BertLayers {
     }
 
     /**
-     * Loads the encoder of a folder: {@code config.json} of model type {@code bert}, weights in safetensors, and the tokenizer. Where there is a
-     * {@code modules.json}, vectors must be means of tokens, perhaps normalized.
+     * Loads the encoder of a folder: {@code config.json} of model type {@code bert}, weights in safetensors, and the tokenizer. If there is a
+     * {@code modules.json}, vectors must be means of tokens, normalized or not.
      *
      * @param arena owns the parameters, which must stay open
      * @param folder written by transformers or sentence-transformers; {@link #save} copies its other files
@@ -169,7 +169,7 @@ public final class BertLayers {
      * Returns gradients by the names of {@link #weights()}.
      *
      * @param gradients by the names of {@link #parameters()}
-     * @return views of them, in an unmodifiable map
+     * @return views of the gradients, in an unmodifiable map
      */
     public Map<String, Tensor> weights(Map<String, Tensor> gradients) {
         return views(Checks.notNull(gradients, "gradients"));
@@ -184,7 +184,7 @@ public final class BertLayers {
      * Returns gradients of zeros for all parameters, or for parameters of some names. Parameters without a gradient do not change.
      *
      * @param arena owns the memory
-     * @param trained tells which parameters are trained, by name
+     * @param trained selects the trained parameters by name
      * @return an unmodifiable map
      */
     public Map<String, Tensor> gradients(Arena arena, Predicate<String> trained) {
@@ -206,8 +206,8 @@ public final class BertLayers {
      * Computes vectors, without dropout.
      *
      * @param cpu threads and scratch
-     * @param texts one or more; longer ones are cut off, as in sentence-transformers
-     * @return new tensor {@code [texts, dim]} on the heap: means of states, not normalized
+     * @param texts one or more texts; long texts are truncated, as in sentence-transformers
+     * @return new tensor {@code [texts, dim]} on the heap: the means of states, not normalized
      */
     public Tensor embed(Compute cpu, List<String> texts) {
         TextBatch batch = batch(texts);
@@ -302,8 +302,9 @@ public final class BertLayers {
     /**
      * Writes the weights by transformers' names, in f32.
      *
-     * @param file the file to write or to replace; it appears whole
-     * @throws IOException if writing fails; a former file is then as it was
+     * @param file the file to write or to replace; it appears under its name only when it is
+     *     complete
+     * @throws IOException if writing fails; an existing file is then unchanged
      */
     public void writeWeights(Path file) throws IOException {
         Safetensors.write(Checks.notNull(file, "file"), weights(), Map.of("format", "pt"));
@@ -313,7 +314,7 @@ public final class BertLayers {
      * Writes a folder: the weights as {@code model.safetensors}, after copies of the settings and tokenizer files of the folder that the encoder was
      * loaded from.
      *
-     * @param folder made if it is not there; not the folder that the encoder was loaded from
+     * @param folder created if it does not exist; not the folder that the encoder was loaded from
      * @throws IOException if writing fails
      * @throws IllegalArgumentException if it is the folder that the encoder was loaded from
      */

@@ -26,8 +26,8 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A masked language model (Devlin et al. 2019, section 3.1) of trainable layers: a BERT encoder, and on the states of masked tokens the head
- * {@code cls.predictions}, whose last layer is the table of words. It is read from a folder of {@code BertForMaskedLM} and written as one, which
+ * A masked language model (Devlin et al. 2019, section 3.1) of trainable layers: a BERT encoder, and the head {@code cls.predictions} on the
+ * states of masked tokens, whose last layer is the table of words. It reads a folder of {@code BertForMaskedLM} and writes such a folder, which
  * {@link BertLayers}, {@code io.multihead.encoder.SparseEncoder} and transformers load.
  *
  * <p>Parameters are f32 copies in an arena of the caller, and may change only while no call runs; calls that only read them are thread-safe.
@@ -72,7 +72,7 @@ public final class BertMaskedModel {
      * Loads a folder of {@code BertForMaskedLM}.
      *
      * @param arena owns the parameters, which must stay open
-     * @param folder of transformers; {@link #save} copies its other files
+     * @param folder a folder of transformers; {@link #save} copies its other files
      * @return the model
      * @throws IOException if a file cannot be read
      * @throws IllegalArgumentException if the folder has another kind of model, or a last layer that is not the table of words; the message names the
@@ -152,7 +152,7 @@ public final class BertMaskedModel {
      * Returns gradients of zeros for all parameters, or for parameters of some names.
      *
      * @param arena owns the memory
-     * @param trained tells which parameters are trained, by name
+     * @param trained selects the trained parameters by name
      * @return an unmodifiable map
      */
     public Map<String, Tensor> gradients(Arena arena, Predicate<String> trained) {
@@ -160,13 +160,13 @@ public final class BertMaskedModel {
     }
 
     /**
-     * Computes the loss of a batch, and adds its gradients. The head is computed for the chosen tokens alone.
+     * Computes the loss of a batch, and adds its gradients. The head is computed only for the target tokens.
      *
      * @param cpu threads and scratch
      * @param windows of {@link TokenWindows#masked}
      * @param gradients by the names of the parameters; those without one are frozen
      * @param seed of dropout
-     * @return the mean cross-entropy of a chosen token, in nats; 0 if none was chosen
+     * @return the mean cross-entropy of a target token, in nats; 0 if there is no target
      * @throws IllegalArgumentException if windows are too long or have other ids, or a gradient does not fit; nothing has been written then
      */
     public double learn(Compute cpu, TokenWindows windows, Map<String, Tensor> gradients, long seed) {
@@ -206,7 +206,7 @@ public final class BertMaskedModel {
      *
      * @param cpu threads and scratch
      * @param windows of {@link TokenWindows#masked}
-     * @return the mean cross-entropy of a chosen token, in nats; 0 if none was chosen
+     * @return the mean cross-entropy of a target token, in nats; 0 if there is no target
      * @throws IllegalArgumentException if windows are too long or have other ids
      */
     public double loss(Compute cpu, TokenWindows windows) {

@@ -26,10 +26,11 @@ public final class BertPass implements AutoCloseable {
     }
 
     /**
-     * Adds the gradients of parameters, given the gradients of the vectors.
+     * Adds the gradients of parameters, computed from the gradients of the vectors.
      *
-     * @param vectorGradient of the vectors' shape
-     * @param gradients by the names of the parameters, added to; a parameter without one is not trained
+     * @param vectorGradient the gradients of the vectors, in their shape
+     * @param gradients by the names of the parameters, added to; a parameter without a gradient is not
+     *     trained
      * @throws IllegalArgumentException if a shape does not fit; nothing has been written then
      * @throws IllegalStateException if the pass is closed
      */

@@ -14,8 +14,8 @@ import java.util.TreeSet;
 
 /**
  * A safetensors file from which training continues: the parameters, the state of the optimizer, a description of the model, and counters of the
- * caller, such as the step, the position in the data and the seed of dropout. Training from it has the bits of training that was not interrupted.
- * Stateless.
+ * caller, such as the step, the position in the data and the seed of dropout. Training that continues from it has the same bits as uninterrupted
+ * training. Stateless.
  */
 public final class Checkpoint {
     private static final String PARAMETER = "parameter.";
@@ -26,13 +26,14 @@ public final class Checkpoint {
     private Checkpoint() {}
 
     /**
-     * Writes a checkpoint. The file appears under its name when it is whole, so an interruption leaves the former one.
+     * Writes a checkpoint. The file appears under its name only when it is complete, so after an interruption the
+     * earlier file is unchanged.
      *
      * @param file the file to write or to replace
      * @param model a description that must be equal when the file is loaded: architecture and sizes
-     * @param counters numbers of the caller's own, by name
+     * @param counters numbers of the caller, by name
      * @param parameters by name
-     * @param optimizer whose state is saved
+     * @param optimizer the optimizer whose state is saved
      * @throws IOException if writing fails; a former file is then as it was
      */
     public static void save(
@@ -51,13 +52,13 @@ public final class Checkpoint {
      * Loads a checkpoint into parameters and optimizer.
      *
      * @param file written by {@link #save}
-     * @param model the description that it must have been saved with
-     * @param parameters overwritten, of the types and shapes that were saved
-     * @param optimizer its state is replaced
+     * @param model the description, which must equal the saved one
+     * @param parameters parameters to overwrite, of the saved types and shapes
+     * @param optimizer the optimizer, whose state is replaced
      * @return the counters
      * @throws IOException if the file cannot be read
-     * @throws IllegalArgumentException if the file is no checkpoint, is cut off, or is of another model or optimizer; nothing has been
-     *     changed then
+     * @throws IllegalArgumentException if the file is not a checkpoint, is truncated, or belongs to another model or optimizer;
+     *     nothing has been changed then
      */
     public static Map<String, Long> load(Path file, String model, Map<String, Tensor> parameters, Optimizer optimizer)
             throws IOException {
@@ -82,12 +83,12 @@ public final class Checkpoint {
     }
 
     /**
-     * Reads the counters of a checkpoint alone, to decide whether to go on from it.
+     * Reads only the counters of a checkpoint, to decide whether to continue from it.
      *
      * @param file written by {@link #save}
      * @return the counters by name, unmodifiable
      * @throws IOException if the file cannot be read
-     * @throws IllegalArgumentException if the file is no checkpoint or cut off
+     * @throws IllegalArgumentException if the file is not a checkpoint or is truncated
      */
     public static Map<String, Long> counters(Path file) throws IOException {
         try (Arena arena = Arena.ofConfined()) {

@@ -8,10 +8,10 @@ import java.util.stream.IntStream;
 
 /**
  * Losses of vectors by their cosines, with gradients, for fine-tuning of embeddings. Vectors need not have length 1. Sums are {@code double}, on
- * the calling thread, so the bits depend on nothing else. Immutable and thread-safe; tensors stay the caller's.
+ * the calling thread, so results always have the same bits. Immutable and thread-safe. The caller owns the tensors.
  *
- * <p>{@link #withDims} computes a loss for several sizes and takes their mean (Kusupati et al. 2022, "Matryoshka representation learning"):
- * then the first elements of a vector are a vector of their own.
+ * <p>{@link #withDims} computes a loss for several sizes and takes their mean (Kusupati et al. 2022, "Matryoshka representation learning").
+ * After such training, the first elements of a vector can be used as a smaller vector.
  */
 public final class EmbeddingLoss {
     private static final EmbeddingLoss WHOLE = new EmbeddingLoss();
@@ -30,8 +30,8 @@ public final class EmbeddingLoss {
     /**
      * {@return losses of the first elements of vectors, as the mean over several sizes}
      *
-     * @param sizes how many elements count, each at least 1; usually the whole size among them
-     * @throws IllegalArgumentException if there is none or one is below 1
+     * @param sizes the numbers of elements, each at least 1; usually the whole size is one of them
+     * @throws IllegalArgumentException if there is no size or a size is below 1
      */
     public EmbeddingLoss withDims(int... sizes) {
         int[] copy = Checks.notNull(sizes, "sizes").clone();
@@ -42,11 +42,11 @@ public final class EmbeddingLoss {
     }
 
     /**
-     * Computes the loss of multiple negatives (Henderson et al. 2017, section 4.4), as sentence-transformers'
-     * {@code MultipleNegativesRankingLoss}: the mean cross-entropy of {@code scale cos(anchor_i, candidate_j)} over j, where the right
-     * candidate of anchor i is i. All other candidates of the batch are its negatives; hard negatives are candidates after those.
+     * Computes the loss of multiple negatives (Henderson et al. 2017, section 4.4), as sentence-transformers' {@code
+     * MultipleNegativesRankingLoss}: the mean cross-entropy of {@code scale cos(anchor_i, candidate_j)} over j, where candidate i is
+     * the positive of anchor i. All other candidates of the batch are negatives. Hard negatives follow as further candidates.
      *
-     * @param scale of cosines, above 0; there 20
+     * @param scale factor of cosines, above 0; 20 in sentence-transformers
      * @param anchors {@code [n, dim]}, floating
      * @param candidates {@code [m, dim]}, at least as many as anchors
      * @param anchorGradient of the anchors' shape, written
@@ -94,11 +94,11 @@ public final class EmbeddingLoss {
 
     /**
      * Computes the mean of {@code (cos(a_i, b_i) - label_i)^2}, as sentence-transformers' {@code CosineSimilarityLoss}. With the cosines of
-     * another encoder as labels, it distils that one.
+     * another encoder as labels, it distills this encoder.
      *
      * @param a {@code [n, dim]}, floating
      * @param b of the same shape
-     * @param labels as many as there are pairs, -1 to 1
+     * @param labels one label for each pair, -1 to 1
      * @param aGradient of the same shape, written
      * @param bGradient of the same shape, written
      * @return the loss
@@ -132,7 +132,7 @@ public final class EmbeddingLoss {
      * Computes the triplet loss (Schroff et al. 2015) by cosine distances, the mean of {@code max(0, margin - cos(anchor_i, positive_i) +
      * cos(anchor_i, negative_i))}.
      *
-     * @param margin how much closer the positive shall be, at least 0
+     * @param margin the required difference of the cosines, at least 0
      * @param anchors {@code [n, dim]}, floating
      * @param others {@code [2 n, dim]}: the positives, then the negatives
      * @param anchorGradient of the anchors' shape, written

@@ -42,11 +42,11 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A decoder of Llama's shape (Touvron et al. 2023) in trainable layers: blocks with RMS norms first, rotary positions, heads that share keys, a
- * gated feed-forward network, no biases. It is made fresh or read from a folder of Hugging Face's, trained as one {@link Sequence} from ids to
- * logits, and then becomes a {@link Transformer} for {@code LanguageModel.of}, a folder, or a GGUF file.
+ * A decoder with the architecture of Llama (Touvron et al. 2023) in trainable layers: pre-norm blocks with RMS norms, rotary positions, grouped
+ * heads, a gated feed-forward network, and no biases. It is initialized or read from a folder of Hugging Face, trained as one {@link Sequence}
+ * from ids to logits, and then becomes a {@link Transformer} for {@code LanguageModel.of}, a folder, or a GGUF file.
  *
- * <p>The parameters are f32, in an arena of the caller. Thread-safe as {@link io.multihead.nn.Layer} says.
+ * <p>The parameters are f32, in an arena of the caller. Thread safety is as documented in {@link io.multihead.nn.Layer}.
  */
 public final class LlamaLayers {
     private static final String WORDS = "model.embed_tokens.";
@@ -92,8 +92,8 @@ public final class LlamaLayers {
     }
 
     /**
-     * {@return a model with fresh parameters: normal numbers with a standard deviation of 0.02, in the projections that end a branch
-     * divided by the root of twice the layers (Radford et al. 2019), and norms of 1}
+     * {@return a model with new parameters: normal numbers with a standard deviation of 0.02, divided by the square root of twice
+     * the number of layers in projections that end a branch (Radford et al. 2019), and norms of 1}
      *
      * @param arena owns the parameters, which must stay open
      * @param config the sizes
@@ -121,8 +121,8 @@ public final class LlamaLayers {
      * @param folder written by transformers; {@link #save} copies its other files
      * @return the model
      * @throws IOException if a file cannot be read
-     * @throws IllegalArgumentException if the folder has another kind of model, a setting that these layers do not have, or a weight too many
-     *     or too few; the message names the file and the setting
+     * @throws IllegalArgumentException if the folder has another kind of model, a setting that these layers do not have, or an unknown or
+     *     missing weight; the message names the file and the setting
      */
     public static LlamaLayers load(Arena arena, Path folder) throws IOException {
         Checks.notNull(arena, "arena");
@@ -190,8 +190,8 @@ public final class LlamaLayers {
     }
 
     /**
-     * {@return the model as one layer, from ids {@code [batch, tokens]} in f32 to logits {@code [batch, tokens, vocabulary]}; the very
-     * layers that an optimizer trains}. Its parameters have Hugging Face's names, except the parameters of blocks, which have the names of {@link
+     * {@return the model as one layer, from ids {@code [batch, tokens]} in f32 to logits {@code [batch, tokens, vocabulary]}; the same layers
+     * that an optimizer trains}. Its parameters have Hugging Face's names, except the parameters of blocks, which have the names of {@link
      * TransformerBlock} after {@code model.layers.0.} and so on.
      */
     public Sequence layers() {
@@ -208,7 +208,7 @@ public final class LlamaLayers {
      *
      * @param gradients by the names of the parameters of {@link #layers()}
      * @return views of them, in an unmodifiable map
-     * @throws IllegalArgumentException if one is of no parameter, or has another shape
+     * @throws IllegalArgumentException if a gradient belongs to no parameter, or has another shape
      */
     public Map<String, Tensor> weights(Map<String, Tensor> gradients) {
         Checks.notNull(gradients, "gradients").forEach((name, tensor) -> {
@@ -224,15 +224,17 @@ public final class LlamaLayers {
         return Collections.unmodifiableMap(views(sizes, gradients));
     }
 
-    /** {@return most tokens of a text} */
+    /** {@return the largest number of tokens of a text} */
     public int contextTokens() {
         return sizes.context();
     }
 
     /**
-     * Returns the model for inference, as {@code LanguageModel.of} takes it. A folder or a file that is loaded has the same bits.
+     * Returns the model for inference, for {@code LanguageModel.of}. The model that is loaded from the written folder or file has the same
+     * bits.
      *
-     * @param arena owns its weights, which are packed copies, but for embeddings and norms, which are the parameters themselves; must stay open
+     * @param arena owns its weights, and must stay open. Weights are packed copies, except for embeddings and norms, which are the parameters
+     *     themselves
      * @return the stack with its head
      */
     public Transformer transformer(Arena arena) {
@@ -274,10 +276,10 @@ public final class LlamaLayers {
     }
 
     /**
-     * Writes a folder as transformers has it: {@code config.json}, and the weights in f32 as {@code model.safetensors}. Of a model that was loaded
-     * the other files of its folder are copied; a fresh one has no tokenizer, which {@link io.multihead.text.BytePairs#writeTo} writes.
+     * Writes a folder in the format of transformers: {@code config.json}, and the weights in f32 as {@code model.safetensors}. If the model was
+     * loaded, the other files of its folder are copied. A new model has no tokenizer, which {@link io.multihead.text.BytePairs#writeTo} writes.
      *
-     * @param folder made if it is not there; not the folder that the model was loaded from
+     * @param folder created if it does not exist; not the folder that the model was loaded from
      * @throws IOException if writing fails
      * @throws IllegalArgumentException if it is the folder that the model was loaded from
      */
@@ -297,12 +299,12 @@ public final class LlamaLayers {
     }
 
     /**
-     * Puts the settings and the weights into a GGUF file, in f32; the tokenizer is put by its own class. Queries and keys are permuted, as by
-     * converters, so scores are sums in another order. Logits of the file equal the logits of these layers within rounding.
+     * Writes the settings and the weights to a GGUF file, in f32. The tokenizer's class writes the tokenizer. Queries and keys are permuted,
+     * as in converters, so scores are sums in another order. The logits of the file equal the logits of these layers except for rounding.
      *
-     * @param to the file in the making; the parameters must stay open and unchanged until it is written
+     * @param to the writer of the file; the parameters must stay open and unchanged until it is written
      * @return the same
-     * @throws IllegalArgumentException if rotary positions are scaled, which GGUF says in other ways
+     * @throws IllegalArgumentException if rotary positions are scaled, which GGUF expresses differently
      */
     public GgufWriter putTo(GgufWriter to) {
         if (!(sizes.rope().config().scaling() instanceof RopeScaling.None)) {
@@ -350,7 +352,7 @@ public final class LlamaLayers {
         return GgufValue.ofInteger(GgufType.U32, value);
     }
 
-    /** The sizes of a fresh model. Immutable. */
+    /** The sizes of a new model. Immutable. */
     public static final class Config {
         private final LlamaSizes sizes;
 
@@ -359,10 +361,10 @@ public final class LlamaLayers {
         }
 
         /**
-         * {@return sizes with as many heads of keys as of queries, a feed-forward network of eight thirds of dim, rounded up to 32, 1024 tokens, a
-         * base of rotary positions of 10000, RMS norms with 1e-5, and a head that is the table of embeddings}
+         * {@return sizes with the same number of heads of keys and of queries, a feed-forward network of eight thirds of dim, rounded up to 32,
+         * 1024 tokens, a base of rotary positions of 10000, RMS norms with 1e-5, and a head that is the table of embeddings}
          *
-         * @param vocabulary how many tokens there are, to 2^24
+         * @param vocabulary the number of tokens, up to 2^24
          * @param dim elements of a token's state
          * @param layers blocks
          * @param heads attention heads; dim divided by them is even
@@ -415,7 +417,7 @@ public final class LlamaLayers {
         /**
          * {@return these sizes for longer or shorter texts}
          *
-         * @param context most tokens of a text
+         * @param context the largest number of tokens of a text
          */
         public Config withContext(int context) {
             Checks.atLeast(context, 1, "context");
@@ -437,7 +439,7 @@ public final class LlamaLayers {
         }
 
         /**
-         * {@return these sizes with a separate head or without}
+         * {@return these sizes with or without a separate head}
          *
          * @param tied whether the head is the table of embeddings
          */

@@ -30,14 +30,14 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Low-rank adapters of a model's matrices (Hu et al. 2022, "LoRA"): {@code W + alpha / rank B A}, of which A and B are trained and W is frozen,
- * in f32 or quantized (Dettmers et al. 2023, "QLoRA"). They are saved as PEFT saves them.
+ * Low-rank adapters of a model's matrices (Hu et al. 2022, "LoRA"): {@code W + alpha / rank B A}, where A and B are trained and W is frozen, in f32
+ * or quantized (Dettmers et al. 2023, "QLoRA"). They are saved in the format of PEFT.
  *
  * <p>{@link #apply} writes the sums into the model's own matrices, where all layers compute with them; {@link #backward} computes gradients of A and
- * B from the gradients of the sums. So the optimizer has state for the adapters alone, and a model is always merged. Its matrices and their gradients
- * are dense. Adapters' inputs have no dropout, unlike in PEFT.
+ * B from the gradients of the sums. So the optimizer keeps state only for the adapters, and a model is always merged. Its matrices and their
+ * gradients are dense. Unlike in PEFT, the inputs of adapters have no dropout.
  *
- * <p>For one caller at a time. The same bits for any number of threads.
+ * <p>For one caller at a time. Results have the same bits for any number of threads.
  */
 public final class LoraAdapter {
     private static final String WEIGHT = ".weight";
@@ -65,7 +65,7 @@ public final class LoraAdapter {
      * @param rank rows of A, 1 to 2^20
      * @param alpha the factor of B A times the rank, finite
      * @param modules the last parts of names, such as {@code q_proj} or {@code query}, whose matrices are adapted
-     * @param frozen how the frozen weights are kept; null for f32
+     * @param frozen the storage of the frozen weights; null for f32
      */
     public record Config(
             int rank,
@@ -75,7 +75,7 @@ public final class LoraAdapter {
         /**
          * Checks the numbers.
          *
-         * @throws IllegalArgumentException if one is out of its range, or there is no module
+         * @throws IllegalArgumentException if a value is out of its range, or there is no module
          */
         public Config {
             LlamaSizes.require(rank, 1, PeftSettings.MOST, "rank");
@@ -90,7 +90,8 @@ public final class LoraAdapter {
         }
 
         /**
-         * {@return adapters of a rank beside weights in f32, with alpha twice the rank}
+         * {@return a configuration of adapters with this rank, weights in f32, and alpha twice the
+         * rank}
          *
          * @param rank rows of A
          * @param modules the last parts of names
@@ -100,7 +101,7 @@ public final class LoraAdapter {
         }
 
         /**
-         * {@return the same with another alpha}
+         * {@return this configuration with another alpha}
          *
          * @param newAlpha finite
          */
@@ -109,9 +110,10 @@ public final class LoraAdapter {
         }
 
         /**
-         * {@return the same beside quantized weights, to which the model's matrices are rounded}
+         * {@return this configuration with quantized weights, to which the model's matrices are
+         * rounded}
          *
-         * @param type of the blocks, of which the matrices' rows are whole
+         * @param type type of the blocks; rows of the matrices are whole blocks
          */
         public Config withFrozen(BlockType type) {
             return new Config(rank, alpha, modules, Checks.notNull(type, "type"));
@@ -181,11 +183,11 @@ public final class LoraAdapter {
     }
 
     /**
-     * {@return fresh adapters, which change nothing yet: A uniform within {@code 1 / sqrt(inputs)}, as PEFT draws it, and B zeros}
+     * {@return new adapters, which do not change the model: A is uniform within {@code 1 / sqrt(inputs)}, as in PEFT, and B is zero}
      *
      * @param arena owns the adapters and the frozen copies, and must stay open
-     * @param weights the model's own by Hugging Face's names, such as {@link LlamaLayers#weights()}; adapted weights are copied or quantized now, and
-     *     overwritten by {@link #apply}
+     * @param weights the model's weights by Hugging Face's names, such as {@link LlamaLayers#weights()}; adapted weights are copied or quantized in
+     *     this call, and {@link #apply} overwrites them
      * @param config the adapted modules
      * @param seed any number; the same one gives the same adapters
      * @throws IllegalArgumentException if a module has no matrix, or rows are not whole blocks
@@ -206,12 +208,13 @@ public final class LoraAdapter {
      * Loads adapters that PEFT or {@link #save} wrote.
      *
      * @param arena owns the adapters, f32 copies, and the frozen copies, and must stay open
-     * @param weights the model's own by Hugging Face's names
-     * @param folder with {@code adapter_config.json} and {@code adapter_model.safetensors}
-     * @param frozen how the frozen weights are kept; null for f32
+     * @param weights the model's weights by Hugging Face's names
+     * @param folder a folder with {@code adapter_config.json} and {@code adapter_model.safetensors}
+     * @param frozen the storage of the frozen weights; null for f32
      * @return the adapters, which {@link #apply} adds to the model
      * @throws IOException if a file cannot be read
-     * @throws IllegalArgumentException if the adapters are of another kind, or of another model; the message names the difference
+     * @throws IllegalArgumentException if the adapters have another kind, or belong to another model; the message names the
+     *     difference
      */
     public static LoraAdapter load(Arena arena, Map<String, Tensor> weights, Path folder, @Nullable BlockType frozen)
             throws IOException {
@@ -279,7 +282,7 @@ public final class LoraAdapter {
      *
      * @param cpu threads and scratch
      * @param sums gradients of the model's matrices by Hugging Face's names, such as {@link LlamaLayers#weights(Map)}; one for each module
-     * @param gradients of {@link #parameters}, added to; those without one are frozen
+     * @param gradients of {@link #parameters}, added to; parameters without a gradient are frozen
      * @throws IllegalArgumentException if a gradient is missing or has another shape; nothing has been written then
      */
     public void backward(Compute cpu, Map<String, Tensor> sums, Map<String, Tensor> gradients) {
@@ -303,7 +306,8 @@ public final class LoraAdapter {
     }
 
     /**
-     * Writes the adapters as PEFT does: {@code adapter_config.json} and {@code adapter_model.safetensors}.
+     * Writes the adapters in the format of PEFT: {@code adapter_config.json} and {@code
+     * adapter_model.safetensors}.
      *
      * @param folder made if it is not there
      * @throws IOException if writing fails

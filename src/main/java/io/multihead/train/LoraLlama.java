@@ -31,12 +31,13 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * A decoder of Llama's shape whose matrices are frozen and packed, in f32 or quantized, with low-rank adapters that are trained beside them
+ * A decoder with the architecture of Llama whose matrices are frozen and packed, in f32 or quantized, and whose low-rank adapters are trained
  * (Dettmers et al. 2023, "QLoRA"). A matrix has only its panels: gradients pass through them, and the matrix has no gradient. So a step needs memory
  * for the panels, the recorded pass, and the adapters with their gradients and the state of the optimizer.
  *
- * <p>The embedding table keeps the type of the folder, the norms are f32; neither is trained. Adapters become files of PEFT, which
- * {@code LoadOptions.withAdapter} merges into the model at loading, and which {@link LoraAdapter} reads. Thread-safe as {@link Layer} says.
+ * <p>The embedding table keeps the type of the folder, and the norms are f32; neither is trained. Adapters are written as PEFT files. {@code
+ * LoadOptions.withAdapter} merges such files into the model at loading, and {@link LoraAdapter} reads them. Thread safety is as documented in {@link
+ * Layer}.
  */
 public final class LoraLlama {
     private static final String WORDS = "model.embed_tokens.weight";
@@ -63,17 +64,17 @@ public final class LoraLlama {
     }
 
     /**
-     * Loads a folder, packs its matrices one after another, and draws fresh adapters, which change nothing yet: A uniform within
-     * {@code 1 / sqrt(inputs)}, as PEFT draws it, and B zeros.
+     * Loads a folder, packs its matrices one after another, and draws new adapters, which do not change the model: A is uniform
+     * within {@code 1 / sqrt(inputs)}, as in PEFT, and B is zero.
      *
      * @param arena owns panels, tables and adapters, and must stay open; a shared one if several threads compute
      * @param folder {@code config.json} of model type {@code llama}, and weights of any floating type in safetensors
-     * @param config the modules with adapters, and the type of blocks of all projections; a separate head and a tied one stay f32
+     * @param config the modules with adapters, and the type of blocks of all projections; the output head stays f32, separate or tied
      * @param seed any number; the same one gives the same adapters
      * @return the model
      * @throws IOException if a file cannot be read
-     * @throws IllegalArgumentException if the folder has another kind of model, a setting that these layers do not have, or a weight too many
-     *     or too few, or a module has no matrix; the message names it
+     * @throws IllegalArgumentException if the folder has another kind of model, a setting that these layers do not have, or an unknown or
+     *     missing weight, or a module has no matrix; the message names it
      */
     public static LoraLlama load(Arena arena, Path folder, LoraAdapter.Config config, long seed) throws IOException {
         Checks.notNull(arena, "arena");
@@ -82,7 +83,7 @@ public final class LoraLlama {
     }
 
     /**
-     * {@return the model as one layer, from ids {@code [batch, tokens]} in f32 to logits {@code [batch, tokens, vocabulary]}; the very
+     * {@return the model as one layer, from ids {@code [batch, tokens]} in f32 to logits {@code [batch, tokens, vocabulary]}; the same
      * layers whose adapters an optimizer trains}
      */
     public Sequence layers() {
@@ -95,7 +96,8 @@ public final class LoraLlama {
     }
 
     /**
-     * {@return gradients of zeros for the adapters; other parameters, which have none, stay as they are}
+     * {@return gradients of zeros for the adapters; other parameters have no gradients and do not
+     * change}
      *
      * @param arena owns the memory
      */
@@ -103,7 +105,7 @@ public final class LoraLlama {
         return BertLayers.gradients(arena, adapters, name -> true);
     }
 
-    /** {@return the bytes of the panels of all frozen matrices, of which there is no other copy} */
+    /** {@return the bytes of the panels of all frozen matrices, which have no other copy} */
     public long frozenBytes() {
         return frozenBytes;
     }

@@ -6,19 +6,19 @@ import java.util.Map;
 
 /**
  * Changes parameters by their gradients. An optimizer is made for the parameters of one model, keeps a state for each of them, and is for
- * one caller at a time. A step has the same bits on any number of threads, and a warm one allocates nothing.
+ * one caller at a time. A step has the same bits on any number of threads, and a warm step allocates nothing.
  *
  * <p>After a step, {@link io.multihead.nn.Layer#parametersChanged} tells the model that its parameters have changed.
  */
 public interface Optimizer {
     /**
-     * Changes each parameter that has a gradient. One without is frozen: neither it nor its state changes.
+     * Changes each parameter that has a gradient. A parameter without a gradient is frozen: neither it nor its state changes.
      *
      * @param cpu threads and scratch
      * @param gradients by the parameters' names, each of its parameter's shape, any floating type and strides
      * @param rate the learning rate of this step, finite and at least 0
-     * @throws IllegalArgumentException if a name is no parameter's, a shape, type or memory does not fit, or the rate is another number;
-     *     nothing has changed then
+     * @throws IllegalArgumentException if a name does not belong to a parameter, a shape, type or memory does not fit, or the rate is
+     *     negative or not finite; nothing has changed then
      */
     void step(Compute cpu, Map<String, Tensor> gradients, double rate);
 

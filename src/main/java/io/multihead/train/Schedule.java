@@ -15,7 +15,7 @@ public interface Schedule {
     double rate(long step);
 
     /**
-     * {@return a schedule of one rate}
+     * {@return a schedule with a constant rate}
      *
      * @param rate of every step, at least 0
      */
@@ -25,12 +25,12 @@ public interface Schedule {
     }
 
     /**
-     * {@return a schedule that rises in a straight line to {@code peak}, then falls in a straight line to 0, as transformers' {@code
+     * {@return a schedule that rises linearly to {@code peak}, then falls linearly to 0, as transformers' {@code
      * get_linear_schedule_with_warmup}}
      *
      * @param peak the highest rate
-     * @param warmUp steps until it is reached, 0 for none
-     * @param all steps in all; later ones have rate 0
+     * @param warmUp number of steps until the peak, 0 for none
+     * @param all number of all steps; later steps have rate 0
      * @throws IllegalArgumentException if a number is below 0, or there are fewer steps than warm-up steps
      */
     static Schedule linear(double peak, long warmUp, long all) {
@@ -38,12 +38,12 @@ public interface Schedule {
     }
 
     /**
-     * {@return a schedule that rises in a straight line to {@code peak}, then falls along half a cosine (Loshchilov and Hutter 2017)}
+     * {@return a schedule that rises linearly to {@code peak}, then falls along half a cosine (Loshchilov and Hutter 2017)}
      *
      * @param peak the highest rate
-     * @param least the part of {@code peak} at which it ends and stays, 0 to 1
-     * @param warmUp steps until the peak is reached, 0 for none
-     * @param all steps in all
+     * @param least the final rate as a fraction of {@code peak}, 0 to 1
+     * @param warmUp number of steps until the peak, 0 for none
+     * @param all number of all steps
      * @throws IllegalArgumentException if a number is out of its range, or there are fewer steps than warm-up steps
      */
     static Schedule cosine(double peak, double least, long warmUp, long all) {

@@ -18,11 +18,11 @@ public final class Sgd extends ParameterLoop {
     }
 
     /**
-     * {@return an optimizer at rest}
+     * {@return an optimizer without velocity}
      *
      * @param parameters the tensors that steps change, by name; they must stay open
-     * @param momentum how much of the velocity each step keeps, 0 to below 1; 0 for none
-     * @throws IllegalArgumentException if the momentum is another number, or a parameter cannot be written, is of integers, or has more
+     * @param momentum the fraction of the velocity that each step keeps, 0 to below 1; 0 for none
+     * @throws IllegalArgumentException if the momentum is out of its range, or a parameter cannot be written, has integers, or has more
      *     than 2^31 elements
      */
     public static Sgd of(Map<String, Tensor> parameters, double momentum) {

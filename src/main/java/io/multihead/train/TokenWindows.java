@@ -11,8 +11,8 @@ import io.multihead.tensor.Tensor;
 import java.util.Map;
 
 /**
- * A batch of a language model: windows of a text's tokens, and the target at each. The model is any layer from ids
- * {@code [windows, length]} to logits {@code [windows, length, vocabulary]}.
+ * A batch of a language model: windows of a text's tokens, and the target of each token. The model is any layer
+ * from ids {@code [windows, length]} to logits {@code [windows, length, vocabulary]}.
  *
  * <p>Immutable and thread-safe.
  */
@@ -36,12 +36,13 @@ public final class TokenWindows {
     }
 
     /**
-     * Returns windows at random places, each token of which is to foretell the next one.
+     * Returns windows at random positions, with the next token as the target of each token.
      *
-     * @param tokens of a text, or of several with their ends between them; more than length
+     * @param tokens tokens of a text, or of several texts with end tokens between them; more than
+     *     length
      * @param windows how many
      * @param length tokens of a window
-     * @param seed the same one draws the same windows
+     * @param seed the same seed gives the same windows
      * @return the batch
      * @throws IllegalArgumentException if there are too few tokens, or a number is below 1
      */
@@ -59,14 +60,14 @@ public final class TokenWindows {
     }
 
     /**
-     * Returns windows at random places, with a share of tokens as targets: eight of ten targets are replaced by the mask, one by a random token, and
-     * one stays (Devlin et al. 2019).
+     * Returns windows at random positions, with a share of tokens as targets: eight of ten targets are replaced by the mask, one by a random token,
+     * and one is unchanged (Devlin et al. 2019).
      *
-     * @param tokens of a text, or of several; at least length
+     * @param tokens tokens of a text, or of several texts; at least length
      * @param windows how many
      * @param length tokens of a window
-     * @param masking the share, and the token that masks
-     * @param seed the same one draws the same windows
+     * @param masking the share of masked tokens, and the mask token
+     * @param seed the same seed gives the same windows
      * @return the batch
      * @throws IllegalArgumentException if there are too few tokens, or a number is below 1
      */
@@ -94,9 +95,9 @@ public final class TokenWindows {
     /**
      * Which tokens are masked.
      *
-     * @param share of the tokens, above 0 to 1; BERT's is 0.15
-     * @param mask the id of the token that masks
-     * @param vocabulary ids that are drawn in place of one token in ten are below it
+     * @param share share of the tokens, above 0 to 1; BERT's is 0.15
+     * @param mask the id of the mask token
+     * @param vocabulary random ids, which replace one target in ten, are below it
      */
     public record Masking(double share, int mask, int vocabulary) {
         /**
@@ -133,7 +134,7 @@ public final class TokenWindows {
         return ids;
     }
 
-    /** {@return the target token at each place, row-major, or -100 for none: a copy} */
+    /** {@return the target of each token, row-major, or -100 for none: a copy} */
     public int[] targets() {
         return targets.clone();
     }
@@ -142,8 +143,8 @@ public final class TokenWindows {
      * Computes the loss, and adds its gradients.
      *
      * @param cpu threads and scratch
-     * @param model from ids to logits
-     * @param gradients by the names of its parameters; those without one are frozen
+     * @param model a layer from ids to logits
+     * @param gradients by the names of its parameters; parameters without a gradient are frozen
      * @param seed the seed of dropout
      * @return the mean cross-entropy of a target, in nats
      * @throws IllegalArgumentException if the model does not take these ids, or a gradient does not fit
@@ -162,7 +163,7 @@ public final class TokenWindows {
      * Computes the loss without dropout and gradients.
      *
      * @param cpu threads and scratch
-     * @param model from ids to logits
+     * @param model a layer from ids to logits
      * @return the mean cross-entropy of a target, in nats
      * @throws IllegalArgumentException if the model does not take these ids
      */

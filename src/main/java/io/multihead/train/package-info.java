@@ -1,4 +1,4 @@
-/** Training beside the layers: optimizers, learning rates and checkpoints. */
+/** Training of layers: optimizers, learning rates and checkpoints. */
 @NullMarked
 package io.multihead.train;
 
