@@ -37,6 +37,7 @@ import net.jqwik.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Products with quantized blocks against the specification over dequantized weights, and what must not change a bit of them. */
+@org.junit.jupiter.api.Tag("lanes")
 @Tag("lanes")
 class BlockWeightsProperties {
     private static final Compute SERIAL = Compute.serial();

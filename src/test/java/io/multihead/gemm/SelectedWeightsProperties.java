@@ -28,6 +28,7 @@ import net.jqwik.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Some columns or rows of packed weights have the bytes of those of the matrix, packed; and elements come back as they were packed. */
+@org.junit.jupiter.api.Tag("lanes")
 @Tag("lanes")
 class SelectedWeightsProperties {
     /** Inputs in blocks of the format, up to more than two depth blocks. */

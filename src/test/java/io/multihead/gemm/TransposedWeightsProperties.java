@@ -30,6 +30,7 @@ import net.jqwik.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Products with the transpose of packed weights: within the bound of the specification, and with the bits of unpacked weights. */
+@org.junit.jupiter.api.Tag("lanes")
 @Tag("lanes")
 @Tag("bits")
 class TransposedWeightsProperties {

@@ -24,8 +24,8 @@ import net.jqwik.api.EdgeCasesMode;
 import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
+import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
-import org.junit.jupiter.api.Tag;
 
 /** A feed-forward network beside experts, each with its norms, as in Gemma 4, beside plain loops; the same bits for a row in any call. */
 @Tag("lanes")

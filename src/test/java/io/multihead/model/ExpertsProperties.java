@@ -30,6 +30,7 @@ import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
 
 /** Experts beside their specification; the same bits for a row in any call; which experts are chosen, ties included. */
+@org.junit.jupiter.api.Tag("lanes")
 @Tag("lanes")
 class ExpertsProperties {
     private static final Compute SERIAL = Compute.serial();

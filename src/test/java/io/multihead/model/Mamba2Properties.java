@@ -16,8 +16,8 @@ import java.util.SplittableRandom;
 import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
+import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
-import org.junit.jupiter.api.Tag;
 
 /** Mamba-2 beside its specification, and in any division into calls, batches and threads. */
 @Tag("lanes")

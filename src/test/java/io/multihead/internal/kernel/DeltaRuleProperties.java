@@ -10,8 +10,8 @@ import java.util.Arrays;
 import java.util.SplittableRandom;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
+import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
-import org.junit.jupiter.api.Tag;
 
 /** The gated delta rule beside its specification in double, and in parts. */
 @Tag("lanes")

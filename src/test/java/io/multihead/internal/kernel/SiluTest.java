@@ -15,6 +15,7 @@ import org.junit.jupiter.api.Test;
 
 /** SiLU and its derivative beside their specification in double. */
 @Tag("lanes")
+@net.jqwik.api.Tag("lanes")
 class SiluTest {
     private static final double U = 0x1p-24;
     /** The exponential is off by 1 ulp, at most 2 u; {@code 1 + e}, the quotient and the last sum round once each. */
