@@ -14,15 +14,17 @@ import java.nio.file.Path;
  * @param l3 the third level, shared with other cores
  */
 public record CacheSizes(long l1, long l2, long l3) {
-    /** Bytes of L2, for a machine that does not tell them, and to measure other blocks. */
+    /** Bytes of a core's L1 for data, for a machine that does not tell them, and to measure other blocks. */
+    public static final String L1 = "io.multihead.l1";
+
+    /** The same of L2. */
     public static final String L2 = "io.multihead.l2";
 
     private static final Path LINUX = Path.of("/sys/devices/system/cpu/cpu0/cache");
 
     public static CacheSizes ofThisMachine() {
         CacheSizes told = read(LINUX);
-        Long given = Long.getLong(L2);
-        return given == null ? told : new CacheSizes(told.l1, given, told.l3);
+        return new CacheSizes(Long.getLong(L1, told.l1), Long.getLong(L2, told.l2), told.l3);
     }
 
     /** Reads a folder that has a folder {@code index*} for each cache, with files {@code level}, {@code type} and {@code size}. */

@@ -33,6 +33,7 @@ public final class MacroKernel {
     private static final int SUM_ROWS = 16 * MR;
 
     private final Scratch memory;
+    private final int walk;
     private final ScalarTile scalarTile;
     private final float[] sum = new float[SUM_ROWS * PANEL];
     private final float[] part = new float[SUM_ROWS * PANEL];
@@ -52,7 +53,13 @@ public final class MacroKernel {
 
     /** Creates a macro-kernel without operands. */
     public MacroKernel(Scratch memory) {
+        this(memory, Blocking.WALK);
+    }
+
+    /** Creates one whose rows of A pass {@code walk} rows of a panel at a time, a multiple of {@link MicroKernel#MAX_CHAIN}. */
+    MacroKernel(Scratch memory, int walk) {
         this.memory = memory;
+        this.walk = walk;
         scalarTile = new ScalarTile(memory);
     }
 
@@ -111,15 +118,30 @@ public final class MacroKernel {
         // loop 2: two vectors of each panel of NR columns
         for (int jr = paired; jr < n; jr = Lanes.nextTile(jr, vectorStride)) {
             long panel = b.tileOffset(jr);
-            if (addToC) {
-                for (int ir = 0; ir < m; ir += SUM_ROWS) {
-                    int rows = Math.min(SUM_ROWS, m - ir);
-                    tiles(rows, a0 + ir * ROW, panel, k, MicroKernel.MAX_CHAIN, sum, 0, PANEL);
-                    TileSums.add(sum, c, c0 + ir * ldc + jr, ldc, rows, vectorStride);
+            for (int ir = 0; ir < m; ir += SUM_ROWS) {
+                int rows = Math.min(SUM_ROWS, m - ir);
+                int at = c0 + ir * ldc + jr;
+                if (addToC) {
+                    walks(rows, a0 + ir * ROW, panel, k, sum, 0, PANEL);
+                    TileSums.add(sum, c, at, ldc, rows, vectorStride);
+                } else {
+                    walks(rows, a0 + ir * ROW, panel, k, c, at, ldc);
                 }
-            } else {
-                tiles(m, a0, panel, k, MicroKernel.MAX_CHAIN, c, c0 + jr, ldc);
             }
+        }
+    }
+
+    /**
+     * All tiles of some rows, by {@link Blocking#WALK} rows of the panel at a time. Sums of chains are added in the order in which a tile adds
+     * them, so bits do not depend on it. A few rows pass the whole panel: they read it once.
+     */
+    private void walks(int m, int from, long panel, int k, float[] to, int t0, int stride) {
+        int depth = m > 2 * MR && b.format() == PanelFormat.F32 ? Math.min(k, walk) : k;
+        tiles(m, from, panel, depth, MicroKernel.MAX_CHAIN, to, t0, stride);
+        for (int first = depth; first < k; first += walk) {
+            long rows = panel + b.format().offset(first * PANEL);
+            tiles(m, from + first, rows, Math.min(walk, k - first), MicroKernel.MAX_CHAIN, part, 0, PANEL);
+            TileSums.add(part, to, t0, stride, m, vectorStride);
         }
     }
 

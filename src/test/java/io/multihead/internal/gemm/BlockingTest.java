@@ -3,7 +3,9 @@ package io.multihead.internal.gemm;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.multihead.internal.base.CacheSizes;
 import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.MicroKernel;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -21,6 +23,23 @@ class BlockingTest {
         assertEquals(rows, Blocking.rows(l2, fewRegisters));
         assertEquals(0, rows % (fewRegisters ? 5 : 6), "whole tiles");
         assertEquals(0, rows % Lanes.ROW_STEP);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "0,      0,       16, 512",
+        "49152,  0,       16, 512",
+        "49152,  1048576, 16, 512",
+        "32768,  2097152, 16, 512",
+        "49152,  2097152, 16, 256",
+        "65536,  2097152, 16, 256",
+        "131072, 2097152, 16, 512",
+        "49152,  2097152, 8,  512",
+        "65536,  2097152, 4,  512",
+    })
+    void walksFollowTheCaches(long l1, long l2, int lanes, int rows) {
+        assertEquals(rows, Blocking.walk(new CacheSizes(l1, l2, 0), lanes));
+        assertEquals(0, rows % MicroKernel.MAX_CHAIN, "whole chains");
     }
 
     @Test

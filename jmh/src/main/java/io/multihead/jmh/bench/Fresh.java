@@ -86,15 +86,18 @@ public final class Fresh {
 
     private static void tune(int jvms, String jars) throws IOException, InterruptedException {
         System.out.println(Machine.description() + "\n" + TuneCall.caches());
+        tables(TuneCall.READ_COLUMNS, 1, jars, new Kind("reads of", List.of(TuneCall.class.getName(), TuneCall.READS)));
         List<String> calls = List.of(TuneCall.class.getName());
-        String option = "-D" + CacheSizes.L2 + "=";
+        String l1 = "-D" + CacheSizes.L1 + "=";
+        String l2 = "-D" + CacheSizes.L2 + "=";
         tables(
                 TuneCall.COLUMNS,
                 jvms,
                 jars,
                 new Kind("as chosen", calls),
-                new Kind("blocks for an L2 of 1 MiB", calls, option + (1 << 20)),
-                new Kind("blocks for an L2 of 2 MiB", calls, option + (2 << 20)));
+                new Kind("blocks for an L1 of 32 KiB and an L2 of 1 MiB", calls, l1 + (32 << 10), l2 + (1 << 20)),
+                new Kind("blocks for an L1 of 32 KiB and an L2 of 2 MiB", calls, l1 + (32 << 10), l2 + (2 << 20)),
+                new Kind("blocks for an L1 of 48 KiB and an L2 of 2 MiB", calls, l1 + (48 << 10), l2 + (2 << 20)));
     }
 
     private static void tables(String[] columns, int jvms, String jars, Kind... kinds)

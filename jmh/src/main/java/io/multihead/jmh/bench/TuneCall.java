@@ -1,8 +1,14 @@
 package io.multihead.jmh.bench;
 
+import io.multihead.attention.Attention;
+import io.multihead.attention.AttentionGradients;
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.AttentionOutputs;
+import io.multihead.attention.AttentionPass;
 import io.multihead.compute.Compute;
 import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
+import io.multihead.gemm.MaxSim;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.gemm.WeightFormat;
 import io.multihead.internal.base.CacheSizes;
@@ -12,46 +18,94 @@ import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.nio.ByteOrder;
+import java.util.Arrays;
 import java.util.Locale;
+import java.util.StringJoiner;
+import java.util.stream.LongStream;
+import jdk.incubator.vector.FloatVector;
+import jdk.incubator.vector.VectorSpecies;
 
 /**
- * What depends on block sizes and caches, in one JVM of {@code jmh/run tune}: products whose blocks are chosen by the caches, and one row by
- * weights in L2 and in memory. Prints the fastest call of each.
+ * What depends on block sizes and caches, in one JVM of {@code jmh/run tune}: products, attention and late interaction, whose blocks are chosen
+ * by the caches, and one row by weights in L2 and in memory; or how fast memory of several sizes is read, which shows where each cache ends.
+ * Prints the fastest call of each.
  */
 public final class TuneCall {
     static final String[] COLUMNS = {
         "MC",
+        "rows of a panel in a walk",
         "1024 x 1024, GFLOP/s",
         "2048 x 2048, GFLOP/s",
         "512 x 768 by 768 x 3072, GFLOP/s",
+        "attention 1 x 8 x 2048 x 64, GFLOP/s",
+        "the same backward, 1024 tokens, GFLOP/s",
+        "MaxSim, 32 by 30,000 vectors of 128, GFLOP/s",
         "one row, Q8_0 in L2, GB/s",
         "one row, Q8_0 in memory, GB/s"
     };
+
+    /** KiB that are read again and again. */
+    private static final int[] READ_KIB = {16, 32, 40, 64, 256, 512, 1024, 1536, 2048, 4096, 16384, 65536, 262144};
+
+    /** The argument for reads alone, and their columns. */
+    static final String READS = "reads";
+
+    static final String[] READ_COLUMNS =
+            Arrays.stream(READ_KIB).mapToObj(kib -> kib + " KiB, GB/s").toArray(String[]::new);
 
     private static final double SECONDS = 2;
     /** Bytes of 32 weights in Q8_0. */
     private static final double Q8_0_BYTES = 34;
 
+    private static final int HEADS = 8;
+    private static final int DIM = 64;
+
     private TuneCall() {}
 
-    /** Prints the figures in the order of the columns. */
+    /** Prints the figures in the order of the columns, those of reads if the first argument is {@link #READS}. */
     public static void main(String[] arguments) {
-        System.out.printf(
-                Locale.ROOT,
-                "%d %.4g %.4g %.4g %.4g %.4g%n",
-                Blocking.MC,
-                product(1024, 1024, 1024),
-                product(2048, 2048, 2048),
-                product(512, 768, 3072),
-                row(512),
-                row(65536));
+        double[] figures = arguments[0].equals(READS)
+                ? Arrays.stream(READ_KIB)
+                        .mapToDouble(kib -> Math.max(read(kib), read(kib))) // the first until C2 has compiled it
+                        .toArray()
+                : new double[] {
+                    Blocking.MC,
+                    Blocking.WALK,
+                    product(1024, 1024, 1024),
+                    product(2048, 2048, 2048),
+                    product(512, 768, 3072),
+                    attention(2048, false),
+                    attention(1024, true),
+                    maxSim(),
+                    row(512),
+                    row(65536)
+                };
+        StringJoiner line = new StringJoiner(" ");
+        for (double figure : figures) {
+            line.add(String.format(Locale.ROOT, "%.1f", figure));
+        }
+        System.out.println(line);
+    }
+
+    private static double read(int kib) {
+        long bytes = (long) kib << 10;
+        // each of 8 sums adds every eighth vector, so that additions do not wait for each other
+        long whole = bytes / (8L * Reads.STEP) * 8L * Reads.STEP;
+        int times = (int) Math.max(1, (1L << 20) / whole);
+        try (Arena arena = Arena.ofShared()) {
+            MemorySegment memory = arena.allocate(bytes, 64);
+            memory.fill((byte) 1);
+            return 1e-9 * times * whole / fastest(() -> Reads.sum(memory, whole, times));
+        }
     }
 
     /** Returns the caches that the system tells. */
     static String caches() {
         CacheSizes sizes = CacheSizes.ofThisMachine();
-        return "L1 %d KiB, L2 %d KiB, L3 %d KiB (0: not told); blocks of %d x %d x %d (MC, KC, NC), tasks of %d rows"
+        return ("L1 %d KiB, L2 %d KiB, L3 %d KiB (0: not told); blocks of %d x %d x %d (MC, KC, NC), tasks of %d rows, walks of %d"
+                        + " rows of a panel")
                 .formatted(
                         sizes.l1() >> 10,
                         sizes.l2() >> 10,
@@ -59,7 +113,8 @@ public final class TuneCall {
                         Blocking.MC,
                         Blocking.KC,
                         Blocking.NC,
-                        Blocking.TASK_ROWS);
+                        Blocking.TASK_ROWS,
+                        Blocking.WALK);
     }
 
     private static double product(int m, int k, int n) {
@@ -69,6 +124,48 @@ public final class TuneCall {
             Tensor b = random(arena, k, n);
             Tensor c = random(arena, m, n);
             return 2e-9 * m * k * n / fastest(() -> Gemm.multiply(cpu, a, b, c, GemmOptions.DEFAULT));
+        }
+    }
+
+    private static double attention(int tokens, boolean isBackward) {
+        try (Arena arena = Arena.ofShared();
+                Compute cpu = Compute.serial()) {
+            Shape shape = Shape.of(1, HEADS, tokens, DIM);
+            Tensor[] inputs = new Tensor[4];
+            Tensor[] results = new Tensor[4];
+            for (int i = 0; i < inputs.length; i++) {
+                inputs[i] = random(arena, HEADS * tokens, DIM).reshape(1, HEADS, tokens, DIM);
+                results[i] = Tensor.allocate(arena, DType.F32, shape);
+            }
+            AttentionOutputs outputs = AttentionOutputs.of(results[3])
+                    .withLogSumExp(Tensor.allocate(arena, DType.F64, Shape.of(1, HEADS, tokens)));
+            AttentionOptions options = AttentionOptions.DEFAULT;
+            Attention.forward(cpu, inputs[0], inputs[1], inputs[2], outputs, options);
+            AttentionPass pass = new AttentionPass(inputs[0], inputs[1], inputs[2], outputs, options);
+            AttentionGradients gradients = AttentionGradients.of(results[0], results[1], results[2]);
+            double operations = Work.attention(HEADS, tokens, DIM, false);
+            return isBackward
+                    ? 1e-9 * 2.5 * operations / fastest(() -> Attention.backward(cpu, pass, inputs[3], gradients))
+                    : 1e-9
+                            * operations
+                            / fastest(() -> Attention.forward(cpu, inputs[0], inputs[1], inputs[2], outputs, options));
+        }
+    }
+
+    private static double maxSim() {
+        int query = 32;
+        int passages = 100;
+        int tokens = 300;
+        int dim = 128;
+        try (Arena arena = Arena.ofShared();
+                Compute cpu = Compute.serial()) {
+            Tensor left = random(arena, query, dim);
+            Tensor right = random(arena, passages * tokens, dim);
+            Tensor scores = Tensor.allocate(arena, DType.F32, Shape.of(passages));
+            long[] offsets =
+                    LongStream.rangeClosed(0, passages).map(i -> i * tokens).toArray();
+            double operations = 2.0 * query * passages * tokens * dim;
+            return 1e-9 * operations / fastest(() -> MaxSim.scores(cpu, left, right, offsets, scores));
         }
     }
 
@@ -104,5 +201,39 @@ public final class TuneCall {
                 .asFloatBuffer()
                 .put(Data.gaussian(rows * columns, rows));
         return tensor;
+    }
+
+    /** Sums of memory. */
+    private static final class Reads {
+        private static final VectorSpecies<Float> SPECIES = FloatVector.SPECIES_PREFERRED;
+        static final int STEP = SPECIES.vectorByteSize();
+        private static float sink;
+
+        private Reads() {}
+
+        static void sum(MemorySegment memory, long bytes, int times) {
+            for (int time = 0; time < times; time++) {
+                sink += sum(memory, bytes);
+            }
+        }
+
+        private static float sum(MemorySegment memory, long bytes) {
+            FloatVector a = FloatVector.zero(SPECIES), b = a, c = a, d = a, e = a, f = a, g = a, h = a;
+            for (long at = 0; at < bytes; at += 8L * STEP) {
+                a = a.add(load(memory, at));
+                b = b.add(load(memory, at + STEP));
+                c = c.add(load(memory, at + 2L * STEP));
+                d = d.add(load(memory, at + 3L * STEP));
+                e = e.add(load(memory, at + 4L * STEP));
+                f = f.add(load(memory, at + 5L * STEP));
+                g = g.add(load(memory, at + 6L * STEP));
+                h = h.add(load(memory, at + 7L * STEP));
+            }
+            return a.add(b).add(c).add(d).add(e).add(f).add(g).add(h).lane(0);
+        }
+
+        private static FloatVector load(MemorySegment memory, long at) {
+            return FloatVector.fromMemorySegment(SPECIES, memory, at, ByteOrder.nativeOrder());
+        }
     }
 }
