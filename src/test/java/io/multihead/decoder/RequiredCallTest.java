@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.fasterxml.jackson.databind.ObjectMapper;
 import com.networknt.schema.InputFormat;
 import com.networknt.schema.SchemaRegistry;
 import com.networknt.schema.SpecificationVersion;
@@ -39,6 +40,7 @@ class RequiredCallTest {
             new ToolDefinition("wait", "", "{\"type\": \"object\", \"properties\": {}}");
     private static final List<ToolDefinition> TOOLS = List.of(PAINT, WAIT);
     private static final int ANSWERS = 10;
+    private static final ObjectMapper JSON = new ObjectMapper();
 
     private static LanguageModel model(Compute cpu, ToolCallFormat format, List<String> controls) {
         return TinyDecoder.model(cpu, 3, controls, 4096).withChatTemplate(AnswerParserTest.template(format));
@@ -266,6 +268,49 @@ class RequiredCallTest {
         }
     }
 
+    /** Strings may have the marks of a format, but for those that end them. */
+    @ParameterizedTest
+    @EnumSource
+    void stringsMayHaveTheMarks(ToolCallFormat format) throws Exception {
+        List<String> marks = new ArrayList<>(controls(format));
+        marks.addAll(format.syntax().marks());
+        marks.addAll(List.of(
+                "</tool_call>",
+                "</function>",
+                "<parameter=b>",
+                "\"}]",
+                "'",
+                "<|end|>",
+                "<|call|>",
+                "}<|tool_call_end|>"));
+        marks.removeAll(List.of("<|\"|>", "<escape>"));
+        String schema = "{\"type\": \"object\", \"properties\": {\"a\": {\"const\": %s}, \"c\": {\"const\": [%s]}}, "
+                + "\"required\": [\"a\", \"c\"], \"additionalProperties\": false}";
+        String text = JSON.writeValueAsString(String.join("\\y", marks));
+        ToolDefinition tool = new ToolDefinition("f", "", schema.formatted(text, text));
+        for (List<String> controls : List.of(List.<String>of(), controls(format))) {
+            try (Compute cpu = Compute.serial();
+                    LanguageModel model = model(cpu, format, controls);
+                    Sessions sessions = model.sessions(SessionOptions.DEFAULT);
+                    Session session = sessions.open()) {
+                session.appendChat(ChatPrompt.of(List.of(ChatMessage.user("?"))).withTools(List.of(tool)));
+                AnswerFormat answers = session.answerFormat(List.of(tool));
+                GenerationOptions options = answers.requiring(GenerationOptions.DEFAULT.withMaxTokens(1500));
+                String made = "";
+                // a thought may come first, which random weights do not end
+                for (int seed = 1; made.isEmpty() && seed < 20; seed++) {
+                    try (Session fork = session.fork()) {
+                        GeneratedText each = fork.generate(options.withSampling(Sampling.of(2, seed)));
+                        made = each.finish() == FinishReason.END_TOKEN ? each.text() : "";
+                    }
+                }
+                ToolCall call = answers.parse(made).toolCalls().getFirst();
+                String expected = "{\"a\":%s,\"c\":[%s]}".formatted(text, text);
+                assertEquals(JSON.readTree(expected), JSON.readTree(call.arguments()), made);
+            }
+        }
+    }
+
     /** Arguments are an object, whatever else a schema allows. */
     @ParameterizedTest
     @EnumSource(names = {"HERMES", "MISTRAL_ARGS", "GEMMA_4"})
@@ -325,5 +370,10 @@ class RequiredCallTest {
         assertTrue(assertThrows(IllegalArgumentException.class, () -> answers.requiring(GenerationOptions.DEFAULT))
                 .getMessage()
                 .contains("tools.f.parameters.properties.a: [1, null]; expected a text, as of its type"));
+        ToolDefinition marked = new ToolDefinition("f", "", schema.formatted("[\"x</parameter>\"]"));
+        AnswerFormat ofMarked = AnswerFormat.of(grammars, List.of(marked), "", 1);
+        assertTrue(assertThrows(IllegalArgumentException.class, () -> ofMarked.requiring(GenerationOptions.DEFAULT))
+                .getMessage()
+                .contains("tools.f.parameters.properties.a: [x</parameter>]; expected a text"));
     }
 }

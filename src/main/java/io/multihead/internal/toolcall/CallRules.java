@@ -1,11 +1,9 @@
 package io.multihead.internal.toolcall;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.function.BiFunction;
 import java.util.stream.Collectors;
 
@@ -13,10 +11,6 @@ import java.util.stream.Collectors;
 public final class CallRules {
     /** The rule of calls whose first mark is written. */
     private static final String MARKED = "marked";
-
-    /** Keywords that a text's schema may have: lists of its values, and keywords without effect. */
-    private static final Set<String> TEXT_KEYWORDS =
-            Set.of("type", "enum", "const", "description", "title", "default", "examples", "$comment");
 
     private final StringBuilder text = new StringBuilder();
     private final Map<String, String> schemas = new LinkedHashMap<>();
@@ -193,31 +187,6 @@ public final class CallRules {
     /** Returns a text as JSON, as a literal. */
     static String quoted(String characters) {
         return literal(JsonText.quoted(characters));
-    }
-
-    /** Returns the rule of an argument that is a text up to a mark; fails where its schema restricts the text otherwise than by a list. */
-    String text(Tool tool, String key, String mark) {
-        Map<?, ?> schema = tool.properties().getOrDefault(key, Map.of());
-        Object values = schema.containsKey("const") ? Arrays.asList(schema.get("const")) : schema.get("enum");
-        for (Object keyword : schema.keySet()) {
-            if (!TEXT_KEYWORDS.contains(keyword)) {
-                throw new IllegalArgumentException(
-                        "tools." + tool.name() + ".parameters.properties." + key + "." + keyword
-                                + ": a text with this keyword; expected none, as calls of this model write texts without quotes");
-            }
-        }
-        if (!(values instanceof List<?> list)) {
-            return until(mark);
-        }
-        List<String> texts = list.stream()
-                .filter(String.class::isInstance)
-                .map(value -> literal((String) value))
-                .toList();
-        if (texts.isEmpty()) {
-            throw new IllegalArgumentException("tools." + tool.name() + ".parameters.properties." + key + ": " + list
-                    + "; expected a text, as of its type");
-        }
-        return "(" + String.join(" | ", texts) + ") " + token(mark);
     }
 
     /** Returns a rule of any text up to a mark, characters or a control token, which ends it and is a part of it. */

@@ -3,6 +3,7 @@ package io.multihead.internal.toolcall;
 import io.multihead.text.PromptText;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Predicate;
 import java.util.regex.Pattern;
 
 /** How a family writes calls within the text of an answer. Immutable. */
@@ -45,6 +46,35 @@ public abstract class CallSyntax {
     /** Returns calls as an answer has them; empty where only templates write them. */
     public Optional<PromptText> write(List<Call> calls) {
         return Optional.empty();
+    }
+
+    /** Reads a text up to the mark at an index. */
+    interface UpToMark {
+        /** Returns the calls before the mark. */
+        Reading read(String text, int at);
+    }
+
+    /**
+     * Reads the calls that end with a mark, which a string within them may have, too.
+     *
+     * @param isWithinString whether a text ends within a string
+     */
+    static Reading beforeMark(
+            String text, String mark, boolean ended, Predicate<String> isWithinString, UpToMark calls) {
+        int first = text.indexOf(mark);
+        if (first < 0) {
+            return Reading.unfinished(List.of(), text, ended, mark + " after it");
+        }
+        int last = first;
+        while (last >= 0 && isWithinString.test(text.substring(0, last))) {
+            last = text.indexOf(mark, last + mark.length());
+        }
+        if (last < 0 && !ended) {
+            return Reading.open(List.of());
+        }
+        // a string without an end may be a broken call, which ends with the first mark
+        Reading whole = calls.read(text, last < 0 ? first : last);
+        return last == first || whole.state() == Reading.State.CALLS ? whole : calls.read(text, first);
     }
 
     /** Returns a call as an object with a name and arguments. */

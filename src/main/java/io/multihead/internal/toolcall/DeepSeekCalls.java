@@ -47,7 +47,7 @@ public final class DeepSeekCalls extends CallSyntax {
         List<Reading.Part> calls = new ArrayList<>();
         int at = JsonText.space(text, CALLS.length());
         while (text.startsWith(CALL, at)) {
-            int close = text.indexOf(CALL_END, at);
+            int close = close(text, at, ended);
             if (close < 0) {
                 return Reading.unfinished(calls, text, ended, CALL_END + " after it");
             }
@@ -72,6 +72,18 @@ public final class DeepSeekCalls extends CallSyntax {
         return goesOn
                 ? Reading.unfinished(calls, text, ended, CALLS_END + " after it")
                 : broken(calls, text, at, ended, Reading.problem(text, "expected " + CALL + " or " + CALLS_END));
+    }
+
+    /** Returns the index of the mark behind the call that begins at an index, less than 0 if it goes on; arguments may have the mark in a string. */
+    private static int close(String text, int at, boolean ended) {
+        int first = text.indexOf(CALL_END, at);
+        int object = text.indexOf('{', at);
+        if (object < 0 || object > first) {
+            return first;
+        }
+        int end = JsonText.valueEnd(text, object);
+        int behind = end < 0 ? -1 : text.indexOf(CALL_END, end);
+        return behind < 0 && ended ? first : behind;
     }
 
     /** Ends behind the mark, or with the text. */

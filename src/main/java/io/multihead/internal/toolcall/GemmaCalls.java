@@ -29,22 +29,10 @@ public final class GemmaCalls extends CallSyntax {
 
     @Override
     public Reading read(String text, boolean ended, List<Tool> tools) {
-        int first = text.indexOf(close);
-        if (first < 0) {
-            return Reading.unfinished(List.of(), text, ended, close + " after it");
-        }
-        int last = first;
-        while (last >= 0 && isWithinString(text.substring(0, last))) {
-            last = text.indexOf(close, last + close.length());
-        }
-        if (last < 0 && !ended) {
-            return Reading.open(List.of());
-        }
-        Reading whole = last < 0 ? read(text, first) : read(text, last);
-        return last == first || whole.state() == Reading.State.CALLS ? whole : read(text, first);
+        return beforeMark(text, close, ended, this::isWithinString, this::read);
     }
 
-    /** Returns whether a text ends within a string, which may have the mark behind calls. */
+    /** Returns whether a text ends within a string. */
     private boolean isWithinString(String text) {
         return text.split(Pattern.quote(escape), -1).length % 2 == 0;
     }

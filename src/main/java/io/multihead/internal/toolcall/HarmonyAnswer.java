@@ -18,6 +18,8 @@ final class HarmonyAnswer implements AnswerReader {
     private final TrimmedText text;
     private final StringBuilder held = new StringBuilder();
     private boolean inBody;
+    private boolean isQuoted;
+    private boolean isEscaped;
     private String header = "";
     private String function = "";
     private final StringBuilder arguments = new StringBuilder();
@@ -70,6 +72,8 @@ final class HarmonyAnswer implements AnswerReader {
         function = to.find() ? to.group(1) : "";
         arguments.setLength(0);
         inBody = true;
+        isQuoted = false;
+        isEscaped = false;
         if (!function.isEmpty()) {
             sink.callPart(index, function, "");
         }
@@ -78,7 +82,8 @@ final class HarmonyAnswer implements AnswerReader {
 
     private boolean body(boolean ended) {
         int at = 0;
-        while (at < held.length() && !isEnd(at, ended)) {
+        while (at < held.length() && (isQuoted || !isEnd(at, ended))) {
+            follow(held.charAt(at));
             at++;
         }
         String part = held.substring(0, at);
@@ -94,6 +99,17 @@ final class HarmonyAnswer implements AnswerReader {
             }
         }
         return false;
+    }
+
+    /** Knows from each character of arguments whether the next one is within a string, which may have marks. */
+    private void follow(char c) {
+        if (isEscaped || function.isEmpty()) {
+            isEscaped = false;
+        } else if (c == '"') {
+            isQuoted = !isQuoted;
+        } else {
+            isEscaped = isQuoted && c == '\\';
+        }
     }
 
     private boolean isEnd(int at, boolean ended) {

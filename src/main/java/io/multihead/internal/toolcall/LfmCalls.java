@@ -21,15 +21,16 @@ public final class LfmCalls extends CallSyntax {
 
     @Override
     public Reading read(String text, boolean ended, List<Tool> tools) {
-        int close = text.indexOf(END);
-        if (close < 0) {
-            return Reading.unfinished(List.of(), text, ended, END + " after it");
-        }
-        int end = close + END.length();
         int first = JsonText.space(text, JsonText.space(text, CALLS.length()) + 1);
         if (text.startsWith("{", first)) {
-            return JSON.read(text.substring(0, end), true, tools);
+            return JSON.read(text, ended, tools);
         }
+        return beforeMark(text, END, ended, PythonCalls::isWithinString, LfmCalls::read);
+    }
+
+    /** Reads the calls before the mark at an index. */
+    private static Reading read(String text, int close) {
+        int end = close + END.length();
         try {
             List<Call> calls = new PythonCalls(text.substring(CALLS.length(), close)).calls();
             return Reading.calls(

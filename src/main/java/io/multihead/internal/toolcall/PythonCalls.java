@@ -21,6 +21,22 @@ final class PythonCalls {
         this.text = text;
     }
 
+    /** Returns whether a text ends within quotes. */
+    static boolean isWithinString(String text) {
+        char quote = 0;
+        for (int at = 0; at < text.length(); at++) {
+            char c = text.charAt(at);
+            if (quote == 0) {
+                quote = c == '"' || c == '\'' ? c : 0;
+            } else if (c == '\\') {
+                at++;
+            } else if (c == quote) {
+                quote = 0;
+            }
+        }
+        return quote != 0;
+    }
+
     static String write(Call call) {
         Map<String, @Nullable Object> arguments =
                 Json.object("arguments", call.arguments().getBytes(StandardCharsets.UTF_8));

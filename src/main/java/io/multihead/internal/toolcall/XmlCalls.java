@@ -1,8 +1,10 @@
 package io.multihead.internal.toolcall;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
@@ -12,10 +14,14 @@ import java.util.stream.Collectors;
  * it. A value is a text where the tool's schema says so, and otherwise JSON, if it is JSON.
  */
 public final class XmlCalls extends CallSyntax {
-    private static final String CALL = "<tool_call>";
-    private static final String CALL_END = "</tool_call>";
-    private static final String FUNCTION = "<function=";
-    private static final String VALUE_END = "\n</parameter>\n";
+    private static final String CALL = XmlCall.CALL;
+    private static final String CALL_END = XmlCall.CALL_END;
+    private static final String FUNCTION = XmlCall.FUNCTION;
+    private static final String VALUE_END = XmlCall.VALUE_END;
+    /** Keywords that a text's schema may have: lists of its values, and keywords without effect. */
+    private static final Set<String> TEXT_KEYWORDS =
+            Set.of("type", "enum", "const", "description", "title", "default", "examples", "$comment");
+
     private static final String NAMED = "<parameter=([^>\\n]+)>\\n?(.*?)\\n?</parameter>\\s*";
     /** A value ends where another parameter follows, or the end of the function; it may have its mark elsewhere. */
     private static final Pattern PARAMETER = Pattern.compile(NAMED + "(?=<parameter=|\\z)", Pattern.DOTALL);
@@ -33,7 +39,14 @@ public final class XmlCalls extends CallSyntax {
 
     @Override
     public Reading read(String text, boolean ended, List<Tool> tools) {
-        String last = text.startsWith(CALL) ? CALL_END : "</function>";
+        XmlCall required = new XmlCall(text, tools);
+        if (required.isComplete()) {
+            return required.reading();
+        }
+        if (required.isOpen() && !ended) {
+            return Reading.open(List.of());
+        }
+        String last = text.startsWith(CALL) ? CALL_END : XmlCall.FUNCTION_END;
         int end = text.indexOf(last);
         if (end < 0) {
             return Reading.unfinished(List.of(), text, ended, last + " after it");
@@ -49,11 +62,9 @@ public final class XmlCalls extends CallSyntax {
         Matcher parameter = PARAMETER.matcher(body.group(2));
         while (parameter.find()) {
             String key = parameter.group(1).strip();
-            String value = parameter.group(2);
-            String json = Tool.isText(tools, name, key) ? JsonText.quoted(value) : JsonText.valueOf(value);
-            arguments.add(JsonText.quoted(key) + ":" + json);
+            arguments.add(XmlCall.member(key, parameter.group(2), Tool.isText(tools, name, key)));
         }
-        Call call = new Call("", name, "{" + String.join(",", arguments) + "}");
+        Call call = new Call("", name, XmlCall.object(arguments));
         return Reading.calls(List.of(new Reading.Part(call, end)), end);
     }
 
@@ -68,17 +79,55 @@ public final class XmlCalls extends CallSyntax {
 
     private static String function(CallRules rules, Tool tool) {
         tool.requireFlat();
+        requireName(tool.name(), "tools." + tool.name());
         return tool.properties().keySet().stream()
                 .map(key -> parameter(rules, tool, key))
                 .collect(Collectors.joining(" ", CallRules.literal(tool.name() + ">\n") + " ", ""));
     }
 
     private static String parameter(CallRules rules, Tool tool, String key) {
+        String path = "tools." + tool.name() + ".parameters.properties." + key;
+        requireName(key, path);
         Map<?, ?> schema = tool.properties().getOrDefault(key, Map.of());
-        String begin = CallRules.literal("<parameter=" + key + ">\n");
         String value = Tool.isText(schema)
-                ? rules.text(tool, key, VALUE_END)
-                : rules.argument(tool, key) + " " + CallRules.literal(VALUE_END);
-        return tool.isRequired(key) ? begin + " " + value : "(" + begin + " " + value + ")?";
+                ? text(rules, schema, path)
+                : rules.argument(tool, key) + " " + CallRules.literal("\n" + VALUE_END);
+        String whole = CallRules.literal("<parameter=" + key + ">\n") + " " + value + " " + CallRules.literal("\n");
+        return tool.isRequired(key) ? whole : "(" + whole + ")?";
+    }
+
+    private static void requireName(String name, String path) {
+        if (name.isBlank() || !name.equals(name.strip()) || name.contains(">") || name.contains("\n")) {
+            throw new IllegalArgumentException(
+                    path + ": a name that is blank, begins or ends with white space, or has > or a line feed; "
+                            + "expected one without, as calls of this model write names without quotes");
+        }
+    }
+
+    /** Returns the rule of a text with the mark behind it; fails where its schema restricts the text otherwise than by a list. */
+    private static String text(CallRules rules, Map<?, ?> schema, String path) {
+        for (Object keyword : schema.keySet()) {
+            if (!TEXT_KEYWORDS.contains(keyword)) {
+                throw new IllegalArgumentException(
+                        path + "." + keyword
+                                + ": a text with this keyword; expected none, as calls of this model write texts without quotes");
+            }
+        }
+        Object values = schema.containsKey("const") ? Arrays.asList(schema.get("const")) : schema.get("enum");
+        if (!(values instanceof List<?> list)) {
+            return rules.until(VALUE_END);
+        }
+        List<String> texts = list.stream()
+                .filter(String.class::isInstance)
+                .map(String.class::cast)
+                .toList();
+        if (texts.isEmpty() || texts.stream().anyMatch(text -> text.contains(VALUE_END))) {
+            throw new IllegalArgumentException(path + ": " + list
+                    + "; expected a text, as of its type, and none with " + VALUE_END
+                    + ", which ends texts in calls of this model");
+        }
+        return texts.stream()
+                .map(CallRules::literal)
+                .collect(Collectors.joining(" | ", "(", ") " + CallRules.literal("\n" + VALUE_END)));
     }
 }
