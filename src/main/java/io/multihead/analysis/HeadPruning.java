@@ -77,8 +77,8 @@ public final class HeadPruning {
     /**
      * Returns the loss of accuracy when a single head is silenced, for each head.
      *
-     * @param layers how many layers
-     * @param heads how many heads in each
+     * @param layers the number of layers
+     * @param heads the number of heads of each layer
      * @param accuracy of the model with only the heads marked in {@code [layer][head]}
      * @return {@code [layers][heads]}: accuracy of the whole model minus the accuracy without the head
      * @throws IllegalArgumentException if a number is below 1, or there are more than 2^20 heads in all
@@ -102,8 +102,8 @@ public final class HeadPruning {
      * Removes the least important head and computes importance again, until accuracy has fallen by more than allowed. Every layer keeps one
      * head.
      *
-     * @param layers how many layers
-     * @param heads how many heads in each
+     * @param layers the number of layers
+     * @param heads the number of heads of each layer
      * @param accuracy of the model with only the heads marked in {@code [layer][head]}
      * @param importance of the heads that are left, {@code [layer][head]}, comparable across layers
      * @param allowed the largest loss of accuracy relative to the whole model
@@ -141,8 +141,8 @@ public final class HeadPruning {
      * Removes the least important head and computes importance again, until the given number of heads is left, whatever the loss of accuracy.
      * Every layer keeps one head.
      *
-     * @param layers how many layers
-     * @param heads how many heads in each
+     * @param layers the number of layers
+     * @param heads the number of heads of each layer
      * @param survivors how many heads of all layers stay
      * @param accuracy of the model with only the heads marked in {@code [layer][head]}
      * @param importance of the heads that are left, {@code [layer][head]}, comparable across layers

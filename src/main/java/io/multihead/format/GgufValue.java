@@ -7,8 +7,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * One value of GGUF's metadata: its type, and its bytes as the file has them. Nothing is converted until it is requested, so a vocabulary of
- * 256,000 tokens takes only its space in the file.
+ * One value of GGUF's metadata: its type, and its bytes as stored in the file. Nothing is converted until it is requested, so a vocabulary
+ * of 256,000 tokens takes only its space in the file.
  *
  * <p>Immutable and thread-safe; a value that was read from a mapped file lives as long as the arena of the mapping, and a value for a {@link
  * GgufWriter} as long as it is referenced.

@@ -215,7 +215,7 @@ public final class ReferenceRope {
      * frequency 0.
      *
      * @param pairs number of pairs that rotate
-     * @param by the divisor of their frequencies
+     * @param by the divisor of the frequencies
      * @return the scaled embedding
      */
     public ReferenceRope proportional(int pairs, double by) {

@@ -19,7 +19,7 @@ public interface EncoderTokenizer {
      * texts that must not contain special tokens.
      *
      * @param recognized whether the name of a special token in a text becomes that token
-     * @return a tokenizer that shares everything with this one
+     * @return a tokenizer that shares its memory with this one
      */
     EncoderTokenizer withSpecialTokensInText(boolean recognized);
 

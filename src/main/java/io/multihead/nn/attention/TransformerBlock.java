@@ -352,7 +352,7 @@ public final class TransformerBlock implements Layer {
         /**
          * {@return this configuration with other attention}
          *
-         * @param changed of self-attention
+         * @param changed the configuration of self-attention
          */
         public Config withAttention(MultiHeadConfig changed) {
             return new Config(changed, feedForward, activation, layers, dropout, epsilon);
