@@ -67,7 +67,7 @@ public final class HeadStatistics {
      * Returns the Shannon entropy of a head's weights, averaged over its queries, in bits: 0 if every query attends to one key,
      * {@code log2(keys)} if it attends to all keys equally.
      *
-     * @return one value per head; NaN where a weight is NaN or negative
+     * @return one value per head; NaN if a weight is NaN or negative
      */
     public double[] entropy() {
         double[] result = new double[heads.length];

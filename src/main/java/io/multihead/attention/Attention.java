@@ -79,7 +79,7 @@ public final class Attention {
      * @param query {@code [batch, queryHeads, queries, headDim]}
      * @param key {@code [batch, keyValueHeads, keys, headDim]}
      * @param value {@code [batch, keyValueHeads, keys, valueDim]}
-     * @param outputs where the results go, written
+     * @param outputs the tensors of the results, written
      * @param options mask and scale
      * @throws IllegalArgumentException if shapes do not fit, a mask does not broadcast, or an output overlaps an input or
      *     another output; nothing has been written then
@@ -102,9 +102,9 @@ public final class Attention {
      *
      * @param cpu threads and scratch
      * @param query {@code [sequences, queryHeads, queries, headDim]}: the same number of new tokens for each sequence
-     * @param keyValues keys and values of as many sequences
+     * @param keyValues keys and values of the same number of sequences
      * @param outputs {@code [sequences, queryHeads, queries, ...]}, written
-     * @param options mask and scale; where sequences differ, tensors of the mask and weights have {@link KeyValueView#maxKeys}
+     * @param options mask and scale; if sequences differ, tensors of the mask and weights have {@link KeyValueView#maxKeys}
      *     keys, and each sequence uses the first ones
      * @throws IllegalArgumentException if shapes do not fit, a mask does not broadcast, or an output overlaps an input or
      *     another output; nothing has been written then
@@ -120,7 +120,7 @@ public final class Attention {
      * @param cpu threads and scratch
      * @param query {@code [1, queryHeads, tokens, headDim]}
      * @param queries the boundaries of the sequences among the tokens
-     * @param keyValues keys and values of as many sequences
+     * @param keyValues keys and values of the same number of sequences
      * @param outputs {@code [1, queryHeads, tokens, ...]}, written; weights have {@link KeyValueView#maxKeys} keys
      * @param options mask and scale; tensors of the mask must broadcast over queries, and have {@link KeyValueView#maxKeys} keys or 1
      * @throws IllegalArgumentException if shapes do not fit, the sequences and the tensors have different numbers of tokens, a mask
@@ -143,7 +143,7 @@ public final class Attention {
      * @param cpu threads and scratch
      * @param pass the tensors that forward read and wrote
      * @param outputGradient {@code [batch, queryHeads, queries, valueDim]}: the loss's gradient with respect to the output
-     * @param gradients where the gradients go, written
+     * @param gradients the tensors of the gradients, written
      * @throws IllegalArgumentException if shapes do not fit, or a gradient overlaps anything; nothing has been written then
      */
     public static void backward(Compute cpu, AttentionPass pass, Tensor outputGradient, AttentionGradients gradients) {
@@ -162,7 +162,7 @@ public final class Attention {
      * @param cpu threads and scratch
      * @param pass the tensors that forward read and wrote; with the weights if their gradient is given
      * @param outputGradients the loss's gradients with respect to output, log-sum-exp and weights; the last two may be null, which means 0
-     * @param gradients where the gradients go, written
+     * @param gradients the tensors of the gradients, written
      * @throws IllegalArgumentException if shapes do not fit, or a gradient overlaps anything; nothing has been written then
      */
     public static void backward(

@@ -9,9 +9,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param output {@code [batch, queryHeads, queries, valueDim]}
  * @param logSumExp {@code [batch, queryHeads, queries]}: the natural logarithm of the softmax denominator, minus infinity
- *     for a query that sees no key, or its sink where there are sinks; null when not wanted
- * @param weights {@code [batch, queryHeads, queries, keys]}: the softmax itself, which makes attention hold all scores of a task at
- *     once; where sequences differ in length, keys are {@link KeyValueView#maxKeys}, and keys beyond a sequence have weight 0; null
+ *     for a query that sees no key, or its sink if there are sinks; null when not wanted
+ * @param weights {@code [batch, queryHeads, queries, keys]}: the softmax itself, which makes attention hold all scores of a task at once; if sequences differ in length, keys are {@link KeyValueView#maxKeys}, and keys beyond a sequence have weight 0; null
  *     when not wanted
  * @param scores the scores at a stage before or after the softmax, which makes attention hold all scores of a task, too; null when
  *     not wanted
@@ -38,7 +37,7 @@ public record AttentionOutputs(
     }
 
     /**
-     * Returns the attention output alone.
+     * Returns outputs with only the attention output.
      *
      * @param output {@code [batch, queryHeads, queries, valueDim]}
      * @return outputs without log-sum-exp and weights
@@ -70,11 +69,11 @@ public record AttentionOutputs(
      * scores of up to 192 query rows are held, as for weights, and the stages before the mask multiply queries and keys once more, since hidden keys
      * have scores there. The output has the bits of a call with weights.
      *
-     * <p>Where sequences differ in length, keys are {@link KeyValueView#maxKeys}; {@link ScoreStage} describes the values of keys that are hidden or
+     * <p>If sequences differ in length, keys are {@link KeyValueView#maxKeys}; {@link ScoreStage} describes the values of keys that are hidden or
      * do not exist. Scores beyond the range of a narrow element type become infinite.
      *
      * @param tensor {@code [batch, queryHeads, queries, keys]}, any floating type and strides, written
-     * @param stage where the scores are read
+     * @param stage the stage at which the scores are read
      */
     public AttentionOutputs withScores(Tensor tensor, ScoreStage stage) {
         return new AttentionOutputs(output, logSumExp, weights, new AttentionScores(tensor, stage));

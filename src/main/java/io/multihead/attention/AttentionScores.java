@@ -8,7 +8,7 @@ import io.multihead.tensor.Tensor;
  * between threads as long as no two calls write the tensor at once.
  *
  * @param tensor {@code [batch, queryHeads, queries, keys]}, any floating type and strides
- * @param stage where the scores are read
+ * @param stage the stage at which the scores are read
  */
 public record AttentionScores(Tensor tensor, ScoreStage stage) {
     /** Checks that both are present. */

@@ -54,7 +54,7 @@ public final class AttentionSplits {
      * number of splits depends on the longest sequence of the shard, and is at least one. The size depends on valueDim.
      *
      * @param query {@code [sequences, queryHeads, queries, headDim]}
-     * @param shard keys and values of as many sequences
+     * @param shard keys and values of the same number of sequences
      * @return the shape of a tensor in f32
      * @throws IllegalArgumentException if the query does not fit keys and values, or there are more than 2^34 keys
      */
@@ -79,7 +79,7 @@ public final class AttentionSplits {
      *
      * @param cpu threads and scratch
      * @param query {@code [sequences, queryHeads, queries, headDim]}: the same queries for every shard
-     * @param shard keys and values of as many sequences, from {@link KeyValueView#shard}; a view that is not a shard is the
+     * @param shard keys and values of the same number of sequences, from {@link KeyValueView#shard}; a view that is not a shard is the
      *     first shard
      * @param states {@code [sequences, queryHeads, queries, splits, size]} in f32, any strides, written; see {@link #shape}
      * @param options mask and scale, the same for every shard

@@ -46,7 +46,7 @@ public final class Mask {
 
     /**
      * Causal, aligned top-left as {@code is_causal} of PyTorch's {@code scaled_dot_product_attention}: query {@code i} sees the keys {@code
-     * j <= i}, however many keys exist. A window beside it is aligned bottom-right unless {@code queryOffset(0)} is combined with both.
+     * j <= i}, however many keys exist. A window that is combined with it is aligned bottom-right unless {@code queryOffset(0)} is combined with both.
      */
     public static final Mask CAUSAL_TOP_LEFT = of(new MaskPart.CausalTopLeft());
 

@@ -25,7 +25,7 @@ public final class PackedSequences {
     /**
      * Returns sequences with given boundaries.
      *
-     * @param offsets where each sequence begins, and where the last one ends: 0, rising numbers, and the number of tokens. A
+     * @param offsets the start of each sequence, and the end of the last one: 0, rising numbers, and the number of tokens. A
      *     sequence may be empty. Copied
      * @return the sequences, one fewer than there are offsets
      * @throws IllegalArgumentException if there is no offset, the first is not 0, or one is less than the one before

@@ -62,7 +62,7 @@ public record ScoreOptions(
     /**
      * {@return these options with linear biases}
      *
-     * @param newSlopes one per query head, as of {@code io.multihead.position.Alibi}
+     * @param newSlopes one per query head, such as of {@code io.multihead.position.Alibi}
      */
     public ScoreOptions withSlopes(float @Nullable ... newSlopes) {
         return new ScoreOptions(softCap, newSlopes, sinks, modifier);

@@ -49,7 +49,7 @@ public final class KeyValueCache implements SequenceCache {
      * @param heads key/value heads, at least 1
      * @param headDim elements of a key, at least 1
      * @param valueDim elements of a value, at least 1
-     * @param format how elements are stored
+     * @param format the format of the elements
      * @param ropes rotary embeddings that are applied to keys as they are appended, by their position in the sequence: none, one for all
      *     layers, or one per layer. The caller rotates queries
      */

@@ -14,8 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param value the same batches, heads and tokens, {@code valueDim} elements each
  * @param sequences the boundaries of the sequences among the tokens; null for the same number of tokens of each sequence
  * @param positions the position that the rope of the cache rotates each key to, row-major: {@code [tokens]},
- *     {@code [sequences, tokens]} or, for a rope with sections, {@code [streams, sequences, tokens]}, with one sequence in the
- *     place of {@code sequences} where they are packed; null for a token's index in its sequence
+ *     {@code [sequences, tokens]} or, for a rope with sections, {@code [streams, sequences, tokens]}, with 1 instead of {@code sequences} if they are packed; null for a token's index in its sequence
  */
 @SuppressWarnings("ArrayRecordComponent") // positions change at every step and are only passed on
 public record NewTokens(Tensor key, Tensor value, @Nullable PackedSequences sequences, long @Nullable [] positions) {

@@ -140,7 +140,7 @@ public interface SequenceCache {
      */
     void slide(int sequence, long firstKey);
 
-    /** {@return the bytes of one token in all layers; 0 where all states are recurrent} */
+    /** {@return the bytes of one token in all layers; 0 if all states are recurrent} */
     long bytesPerToken();
 
     /**
@@ -155,7 +155,7 @@ public interface SequenceCache {
         return bytesPerToken() * Checks.atLeast(tokens, 0, "tokens");
     }
 
-    /** {@return the bytes of a sequence that do not depend on its length, and of each snapshot; 0 where no state is recurrent} */
+    /** {@return the bytes of a sequence that do not depend on its length, and of each snapshot; 0 if no state is recurrent} */
     long bytesPerSequence();
 
     /** {@return the bytes that sequences and snapshots hold; shared memory counts once; at least 0} */

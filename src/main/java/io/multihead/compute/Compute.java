@@ -35,7 +35,7 @@ public final class Compute implements AutoCloseable {
     }
 
     /**
-     * Computes on the calling thread alone.
+     * Computes only on the calling thread.
      *
      * @return a Compute without threads
      */

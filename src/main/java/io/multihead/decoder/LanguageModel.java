@@ -59,7 +59,7 @@ public final class LanguageModel implements AutoCloseable {
     /**
      * Loads a model.
      *
-     * @param cpu threads of this and every call; stays the caller's
+     * @param cpu threads of this and every later call; the caller owns it
      * @param path a GGUF file, or the first part of a split one; or a folder of Hugging Face: {@code config.json}, tokenizer, and {@code
      *     model.safetensors} or its parts
      * @return the model
@@ -74,7 +74,7 @@ public final class LanguageModel implements AutoCloseable {
     /**
      * Loads a model with options.
      *
-     * @param cpu threads of this and every call; stays the caller's
+     * @param cpu threads of this and every later call; the caller owns it
      * @param path a GGUF file, or the first part of a split one; or a folder of Hugging Face: {@code config.json}, tokenizer, and {@code
      *     model.safetensors} or its parts
      * @param options how
@@ -107,7 +107,7 @@ public final class LanguageModel implements AutoCloseable {
      * share their memory. On a file system other than the default one, such as inside an archive, the file is read into native memory
      * instead.
      *
-     * @param cpu threads of every call; stays the caller's
+     * @param cpu threads of every call; the caller owns it
      * @param file the file, which must not be changed in place while it is mapped; {@link #write} replaces it
      * @return a model whose results, and whose sessions, have the same bits as the written model's
      * @throws IOException if the file cannot be read
@@ -145,7 +145,7 @@ public final class LanguageModel implements AutoCloseable {
     /**
      * Writes this model, and reports the progress.
      *
-     * @param file where to write
+     * @param file the file to write
      * @param listener receives the numbers of written tensors and of all tensors
      * @throws IOException if the file cannot be written
      * @throws IllegalArgumentException if the path has no file name
@@ -169,7 +169,7 @@ public final class LanguageModel implements AutoCloseable {
      * Returns a model made of parts of the program, which may be its own implementations. It has sessions, batches, chats and embeddings
      * like a model from a file. Its sessions cannot be saved, because no file identifies their model.
      *
-     * @param cpu threads of every call; stays the caller's
+     * @param cpu threads of every call; the caller owns it
      * @param model the stack; the caller owns its weights, which must stay open as long as this model is open
      * @param tokenizer the tokenizer, whose tokens are rows of the embeddings
      * @param contextTokens the largest number of tokens of a text in training
@@ -349,7 +349,7 @@ public final class LanguageModel implements AutoCloseable {
     /**
      * Returns the bytes that one token of a session takes.
      *
-     * @param format how keys and values are stored
+     * @param format the format of keys and values
      * @return the bytes of keys and values in all layers
      */
     public long bytesPerToken(CacheFormat format) {

@@ -261,7 +261,7 @@ public final class Session implements AutoCloseable {
      * written.
      *
      * @param file the file to write or to replace
-     * @throws IOException if writing fails; the old file is then as it was
+     * @throws IOException if writing fails; an existing file is then unchanged
      * @throws IllegalStateException if the session is closed, in use by another thread, has no token yet, or has dropped tokens to slide
      * @throws CancellationException if the thread is interrupted
      * @throws io.multihead.cache.CacheFullException if other sessions hold the memory that this one needs for longer than {@code

@@ -25,8 +25,7 @@ import java.time.Duration;
  * @param sessions the number of sessions of that length that fit in memory at the same time, at least 1. Any number of sessions may be
  *     open. If they need more memory, calls wait for each other, and evicted sessions are computed again when they continue
  * @param cacheFormat the element type of keys and values
- * @param maxWait the longest time that a call waits, without a step of its own, for memory of other sessions; with zero, the call fails at
- *     once
+ * @param maxWait the longest time that a call waits, without a step, for memory of other sessions; with zero, the call fails at once
  * @param keepsPrefixes whether keys and values of closed sessions stay in memory, until other sessions need it, for prompts that begin with
  *     the same tokens. Texts are the same and begin earlier. The time to the first token reveals whether there was such a session
  */

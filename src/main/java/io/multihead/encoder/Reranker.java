@@ -98,7 +98,7 @@ public final class Reranker implements AutoCloseable {
     /**
      * Does the same with options, such as low-rank adapters.
      *
-     * @param cpu threads of this and every call; stays the caller's
+     * @param cpu threads of this and every later call; the caller owns it
      * @param path the model's folder, or a GGUF file of llama.cpp's
      * @param options how
      * @return the reranker
@@ -192,7 +192,7 @@ public final class Reranker implements AutoCloseable {
      * Writes this reranker to one file that {@link #map} maps, as {@link SentenceEncoder#write} does: packed weights, tokenizer, activation and
      * length. The complete file replaces an older one at once; after an error, the older file is unchanged.
      *
-     * @param file where to write
+     * @param file the file to write
      * @throws IOException if the file cannot be written
      * @throws IllegalArgumentException if the path has no file name, or the tokenizer is neither WordPiece nor of a folder with a {@code
      *     tokenizer.json}

@@ -101,7 +101,7 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
      * @param format of the weights
      * @return the encoder
      * @throws IOException if a file is missing or cannot be read
-     * @throws IllegalArgumentException as the other method does, or if the rows of a weight are no whole blocks of the format, or not all of
+     * @throws IllegalArgumentException as the other method does, or if the rows of a weight are not whole blocks of the format, or not all of
      *     its elements are finite; the message names the file and the weight
      * @throws IllegalStateException if {@code cpu} is closed
      */
@@ -183,7 +183,7 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
      * @param format of the weights
      * @return the encoder
      * @throws IOException if a stream cannot be read
-     * @throws IllegalArgumentException as the other method does, or if the rows of a weight are no whole blocks of the format; the message
+     * @throws IllegalArgumentException as the other method does, or if the rows of a weight are not whole blocks of the format; the message
      *     names the weight
      * @throws IllegalStateException if {@code cpu} is closed
      */
@@ -256,7 +256,7 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
      * @param maxTokens the largest number of tokens of a text, or of a part of it, including {@code [CLS]} and {@code [SEP]}; 3 to the
      *     model's positions, or any number from 1 on for static embeddings
      * @return a view that shares the weights: closing either closes both
-     * @throws IllegalArgumentException if the model cannot take as many
+     * @throws IllegalArgumentException if the number is outside this range
      */
     public SentenceEncoder withMaxTokens(int maxTokens) {
         return with(options.withMaxTokens(maxTokens));

@@ -40,7 +40,7 @@ public final class SparseEncoder implements AutoCloseable {
      * BERT, RoBERTa or XLM-R. Settings that a file does not name have the defaults of these libraries. Threads are used as in {@link
      * SentenceEncoder#load}.
      *
-     * @param cpu threads of this and every call; stays the caller's
+     * @param cpu threads of this and every later call; the caller owns it
      * @param folder the model's folder
      * @return the encoder
      * @throws IOException if a file is missing or cannot be read
@@ -56,12 +56,12 @@ public final class SparseEncoder implements AutoCloseable {
      * Does the same with matrices and the table of words rounded to a format: Q8_0 takes 0.27 of the memory of f32, bf16 and f16 half. Other tables,
      * biases and norms are not rounded.
      *
-     * @param cpu threads of this and every call; stays the caller's
+     * @param cpu threads of this and every later call; the caller owns it
      * @param folder the model's folder
      * @param format of the weights
      * @return the encoder
      * @throws IOException if a file is missing or cannot be read
-     * @throws IllegalArgumentException as the other method does, or if the rows of a weight are no whole blocks of the format, or not all of
+     * @throws IllegalArgumentException as the other method does, or if the rows of a weight are not whole blocks of the format, or not all of
      *     its elements are finite; the message names the file and the weight
      * @throws IllegalStateException if {@code cpu} is closed
      */
@@ -72,7 +72,7 @@ public final class SparseEncoder implements AutoCloseable {
     /**
      * Does the same with options, such as low-rank adapters.
      *
-     * @param cpu threads of this and every call; stays the caller's
+     * @param cpu threads of this and every later call; the caller owns it
      * @param folder the model's folder
      * @param options how
      * @return the encoder
@@ -97,7 +97,7 @@ public final class SparseEncoder implements AutoCloseable {
     /**
      * Maps an encoder that {@link #write} wrote: matrices and tables are read in place, and all processes that map the file share their memory.
      *
-     * @param cpu threads of every call; stays the caller's
+     * @param cpu threads of every call; the caller owns it
      * @param file the file, which must not be changed in place while it is mapped; {@link #write} replaces it
      * @return the encoder, with the bits and the length of the written one
      * @throws IOException if the file cannot be read
@@ -114,7 +114,7 @@ public final class SparseEncoder implements AutoCloseable {
      * Writes this encoder to one file that {@link #map} maps, as {@link SentenceEncoder#write} does: packed weights, tokenizer, activation and
      * length. The complete file replaces an older one at once; after an error, the older file is unchanged.
      *
-     * @param file where to write
+     * @param file the file to write
      * @throws IOException if the file cannot be written
      * @throws IllegalArgumentException if the path has no file name, or the tokenizer is not WordPiece, and its folder has no
      *     {@code tokenizer.json}
@@ -132,7 +132,7 @@ public final class SparseEncoder implements AutoCloseable {
      * @param changed the largest number of tokens of a text, including {@code [CLS]} and {@code [SEP]}; 3
      *     to the model's positions
      * @return a view that shares the weights: closing either closes both
-     * @throws IllegalArgumentException if the model cannot take as many
+     * @throws IllegalArgumentException if the number is outside this range
      */
     public SparseEncoder withMaxTokens(int changed) {
         return new SparseEncoder(loaded, core.requireLength(changed, core.tokenizer.specialTokenCount() + 1), runs);

@@ -24,7 +24,7 @@ import java.util.List;
  * <p>Texts are packed into batches of about 512 tokens without padding. A vector has the same bits alone and in any batch, for any number of
  * threads and at every lane width.
  *
- * <p>Immutable and thread-safe; virtual threads may call it. {@link #close} frees the weights; the {@link Compute} stays the caller's.
+ * <p>Immutable and thread-safe; virtual threads may call it. {@link #close} frees the weights; the caller owns the {@link Compute}.
  */
 public final class TokenEncoder implements AutoCloseable {
     private final TokenEncoderFolder.Loaded loaded;
@@ -47,7 +47,7 @@ public final class TokenEncoder implements AutoCloseable {
      * config_sentence_transformers.json}), or as ColBERT's authors write it ({@code HF_ColBERT}, and settings in {@code artifact.metadata}).
      * Settings that a file does not name have PyLate's defaults. Threads are used as in {@link SentenceEncoder#load}.
      *
-     * @param cpu threads of this and every call; stays the caller's
+     * @param cpu threads of this and every later call; the caller owns it
      * @param folder the model's folder
      * @return the encoder
      * @throws IOException if a file is missing or cannot be read
@@ -62,12 +62,12 @@ public final class TokenEncoder implements AutoCloseable {
      * Does the same with matrices and the table of words rounded to a format: Q8_0 takes 0.27 of the memory of f32, bf16 and f16 half. Other tables,
      * biases and norms are not rounded.
      *
-     * @param cpu threads of this and every call; stays the caller's
+     * @param cpu threads of this and every later call; the caller owns it
      * @param folder the model's folder
      * @param format of the weights
      * @return the encoder
      * @throws IOException if a file is missing or cannot be read
-     * @throws IllegalArgumentException as the other method does, or if the rows of a weight are no whole blocks of the format, or not all of
+     * @throws IllegalArgumentException as the other method does, or if the rows of a weight are not whole blocks of the format, or not all of
      *     its elements are finite; the message names the file and the weight
      * @throws IllegalStateException if {@code cpu} is closed
      */
@@ -78,7 +78,7 @@ public final class TokenEncoder implements AutoCloseable {
     /**
      * Does the same with options, such as low-rank adapters.
      *
-     * @param cpu threads of this and every call; stays the caller's
+     * @param cpu threads of this and every later call; the caller owns it
      * @param folder the model's folder
      * @param options how
      * @return the encoder
@@ -98,7 +98,7 @@ public final class TokenEncoder implements AutoCloseable {
     /**
      * Maps an encoder that {@link #write} wrote: matrices and tables are read in place, and all processes that map the file share their memory.
      *
-     * @param cpu threads of every call; stays the caller's
+     * @param cpu threads of every call; the caller owns it
      * @param file the file, which must not be changed in place while it is mapped; {@link #write} replaces it
      * @return the encoder, with the bits and the settings of the written one
      * @throws IOException if the file cannot be read
@@ -116,7 +116,7 @@ public final class TokenEncoder implements AutoCloseable {
      * Writes this encoder to one file that {@link #map} maps, as {@link SentenceEncoder#write} does: packed weights, tokenizer and settings. The
      * complete file replaces an older one at once; after an error, the older file is unchanged.
      *
-     * @param file where to write
+     * @param file the file to write
      * @throws IOException if the file cannot be written
      * @throws IllegalArgumentException if the path has no file name, or the tokenizer is not WordPiece, and its folder has no
      *     {@code tokenizer.json}

@@ -143,7 +143,7 @@ public final class GgufWriter {
      * or the new one.
      *
      * @param file the file to write
-     * @throws IOException if writing fails; the old file is then as it was
+     * @throws IOException if writing fails; an existing file is then unchanged
      * @throws IllegalArgumentException if the path has no file name, or a tensor does not have the announced type and sizes when it is
      *     made; an existing file is then unchanged
      */

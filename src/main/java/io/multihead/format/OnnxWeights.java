@@ -58,7 +58,7 @@ public final class OnnxWeights {
 
     /**
      * Reads a model whose matrices are packed or copied one after another: each weight that a {@code MatMul} reads gets memory of a separate arena,
-     * which can be closed as soon as that weight is no longer needed. The garbage collector would free an array much later. Other weights are
+     * which can be closed after the last use of that weight. The garbage collector would free an array much later. Other weights are
      * arrays. Weights are arrays, too, if the stream does not tell its size, or if the node that reads them comes later in the file.
      *
      * @param in the whole file, read to its end and not closed

@@ -112,7 +112,7 @@ public final class Safetensors {
      * @param file the file to write
      * @param tensors by name; I8, F16, BF16, F32 or F64, any strides
      * @param metadata free text by key
-     * @throws IOException if writing fails; the old file is then as it was
+     * @throws IOException if writing fails; an existing file is then unchanged
      * @throws IllegalArgumentException if the path has no file name, a tensor is named {@code __metadata__}, or a text has
      *     an unpaired surrogate
      */
@@ -135,7 +135,7 @@ public final class Safetensors {
      * @param file the file to write
      * @param tensors by name; their contents are made one after the other, in the order of the map, on the calling thread
      * @param metadata free text by key
-     * @throws IOException if writing fails; the old file is then as it was
+     * @throws IOException if writing fails; an existing file is then unchanged
      * @throws IllegalArgumentException if the path has no file name, a tensor is named {@code __metadata__} or does not have the
      *     announced element type and shape, or a text has an unpaired surrogate; an existing file is then unchanged
      */

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * K. The sums of the chains are added in pairs, and the pairs in ascending order of K. Results have the same bits for any number of
  * threads and any batch.
  *
- * <p>Thread-safe. A warm call allocates nothing but the view of an operand that the options transpose. Sums may overflow to infinity as
+ * <p>Thread-safe. A warm call allocates nothing except the view of an operand that the options transpose. Sums may overflow to infinity as
  * f32 does; NaN follows IEEE 754.
  */
 public final class Gemm {
@@ -68,7 +68,7 @@ public final class Gemm {
      * each other once. The results have the same bits as separate calls.
      *
      * @param cpu threads and scratch
-     * @param a {@code [..., M, K]}, or {@code [..., K, M]} where the options transpose it
+     * @param a {@code [..., M, K]}, or {@code [..., K, M]} if the options transpose it
      * @param b weights of K inputs each
      * @param c a result for each of the weights, {@code [..., M, N]} with its outputs, written
      * @param options of each product; {@code transposeB} must be false

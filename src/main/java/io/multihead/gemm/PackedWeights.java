@@ -37,7 +37,7 @@ import java.util.Arrays;
  * the tensor, which is first rounded to the format if the format is narrower. A product with quantized blocks sums {@code q * a} in f32
  * over the inputs that share a scale, multiplies each sum by its scale, and adds the results in ascending order ({@link
  * io.multihead.reference.Tolerance#blocks} has the bound). The bits are the same for any number of rows and threads and any lane width.
- * Where a row of A has an infinity or NaN, or elements whose sum times 128 is not finite, results of that row may be NaN.
+ * If a row of A has an infinity or NaN, or elements whose sum times 128 is not finite, results of that row may be NaN.
  */
 public final class PackedWeights {
     private static final String OUTPUT_ROWS = "[outputs, inputs]";
@@ -63,7 +63,7 @@ public final class PackedWeights {
     }
 
     /**
-     * Packs a matrix whose rows are inputs, as a product {@code x matrix} has it.
+     * Packs a matrix whose rows are inputs, as in a product {@code x matrix}.
      *
      * @param matrix {@code [inputs, outputs]}, any element type and strides
      * @return the packed copy
@@ -95,7 +95,7 @@ public final class PackedWeights {
      *
      * @param arena allocates native memory; a shared one if several threads are to multiply
      * @param matrix {@code [inputs, outputs]}, any element type and strides
-     * @param format how elements are stored; blocks are rounded by {@link BlockTensor#quantize}
+     * @param format the format of the elements; blocks are rounded by {@link BlockTensor#quantize}
      * @return the packed copy
      * @throws IllegalArgumentException if the matrix has not two axes, 512 of its rows have more than 2^31 elements, it has more than 2^40
      *     rows, its rows are not a whole number of blocks, or the format cannot hold an element: F16 and blocks hold only finite elements
@@ -111,7 +111,7 @@ public final class PackedWeights {
      * @param cpu threads
      * @param arena allocates native memory; a shared or automatic one, if the Compute has several threads
      * @param matrix {@code [inputs, outputs]}, any element type and strides, in memory that all threads may read
-     * @param format how elements are stored
+     * @param format the format of the elements
      * @return the packed copy
      * @throws IllegalArgumentException as that method does, or if the matrix or the arena is confined to this thread and there are several
      * @throws OutOfMemoryError if the system has too little memory
@@ -153,7 +153,7 @@ public final class PackedWeights {
      *
      * @param arena allocates native memory; a shared one if several threads are to multiply
      * @param matrix {@code [outputs, inputs]}, any element type and strides
-     * @param format how elements are stored
+     * @param format the format of the elements
      * @return the packed copy
      * @throws IllegalArgumentException as that method does
      * @throws OutOfMemoryError if the system has too little memory
@@ -168,7 +168,7 @@ public final class PackedWeights {
      * @param cpu threads
      * @param arena allocates native memory; a shared or automatic one, if the Compute has several threads
      * @param matrix {@code [outputs, inputs]}, any element type and strides, in memory that all threads may read
-     * @param format how elements are stored
+     * @param format the format of the elements
      * @return the packed copy
      * @throws IllegalArgumentException as that method does, or if the matrix or the arena is confined to this thread and there are several
      * @throws OutOfMemoryError if the system has too little memory
@@ -179,7 +179,7 @@ public final class PackedWeights {
     }
 
     /**
-     * Packs quantized blocks without loss: rows of blocks are outputs, as GGUF has them. The blocks may be in mapped memory, and are
+     * Packs quantized blocks without loss: rows of blocks are outputs, as in GGUF. The blocks may be in mapped memory, and are
      * not used after the call. The weights must not be used once the arena is closed.
      *
      * @param arena allocates native memory; a shared one if several threads are to multiply
@@ -272,7 +272,7 @@ public final class PackedWeights {
     }
 
     /**
-     * Returns weights of some outputs alone: copies of their columns in the stored format, so that products have the same bits.
+     * Returns weights of only some outputs: copies of their columns in the stored format, so that products have the same bits.
      *
      * @param arena allocates native memory; a shared one if several threads are to multiply
      * @param outputs numbers of columns, in the order wanted
@@ -286,7 +286,7 @@ public final class PackedWeights {
     }
 
     /**
-     * Returns weights of some inputs alone: copies of their rows in the stored format. Inputs of one block share scales, so they must stay
+     * Returns weights of only some inputs: copies of their rows in the stored format. Inputs of one block share scales, so they must stay
      * together.
      *
      * @param arena allocates native memory; a shared one if several threads are to multiply
@@ -325,10 +325,9 @@ public final class PackedWeights {
     }
 
     /**
-     * Writes the panels to a file that {@link #map} maps: to a temporary file beside it first, which then replaces it at once, so
-     * that a crash leaves either the old file or the new one.
+     * Writes the panels to a file that {@link #map} maps: first to a temporary file in the same folder, which then replaces it at once, so a crash leaves either the old file or the new one.
      *
-     * @param file where to write
+     * @param file the file to write
      * @throws IOException if the file cannot be written
      * @throws IllegalArgumentException if the path has no file name
      */
@@ -390,7 +389,7 @@ public final class PackedWeights {
         return new PackedWeights(PackedMatrix.in(format.panels, memory, inputs, (int) outputs));
     }
 
-    /** {@return how elements are stored} */
+    /** {@return the format of the elements} */
     public WeightFormat format() {
         return WeightFormat.of(matrix.format());
     }

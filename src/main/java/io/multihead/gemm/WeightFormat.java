@@ -37,7 +37,7 @@ public enum WeightFormat {
     Q3_K(14),
     /** Blocks of ggml: 2 bits with scales and minima for each 16 of 256 inputs; 100 bytes for 256 elements, 84 in files. */
     Q2_K(15),
-    /** Blocks of OCP as ggml has them: E2M1 with a power of two for each 32 inputs; 18 bytes for 32 elements, 17 in files. */
+    /** Blocks of OCP in ggml's form: E2M1 with a power of two for each 32 inputs; 18 bytes for 32 elements, 17 in files. */
     MXFP4(11),
     /** Blocks of ggml: codes of 4 bits for 16 numbers, with an f16 scale for each 32 inputs; 18 bytes for 32 elements. */
     IQ4_NL(12),
@@ -68,7 +68,7 @@ public enum WeightFormat {
     /**
      * Returns the format that holds blocks of a type without loss.
      *
-     * @param type how blocks are stored
+     * @param type the type of the blocks
      * @return the format of the same name
      */
     public static WeightFormat of(BlockType type) {

@@ -101,8 +101,8 @@ public final class Experts implements Part {
     }
 
     /**
-     * {@return this mixture with experts that read normalized states; the router ({@link Router#withNorm}) and a shared part read them as
-     * they are}
+     * {@return this mixture with experts that read normalized states; the router ({@link Router#withNorm}) and a shared part read the
+     * states without it}
      *
      * @param input a norm of the elements of a state; null for none
      * @throws IllegalArgumentException if it has another number of elements

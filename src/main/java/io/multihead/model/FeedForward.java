@@ -142,7 +142,7 @@ public final class FeedForward implements Part {
                 && up.layers().size() == other.up.layers().size();
     }
 
-    /** Says sizes, for messages. */
+    /** Describes sizes, for messages. */
     @Override
     public String toString() {
         return "FeedForward[dim=" + dim() + ", inner=" + inner() + ", gated=" + layout.gated() + ", activation="

@@ -215,7 +215,7 @@ public final class Transformer {
      *
      * @param arena allocates native memory for keys and values, as sequences grow; a shared one if several threads are to use the cache.
      *     Recurrent states are on the heap
-     * @param format how keys and values are stored
+     * @param format the format of keys and values
      * @param tokens the largest number of tokens of all sequences together, rounded up to 64
      * @return a cache without sequences
      * @throws IllegalArgumentException if the number is below 1, or larger than a cache can count
@@ -231,7 +231,7 @@ public final class Transformer {
     /**
      * Returns the bytes that a cache keeps for one token.
      *
-     * @param format how keys and values are stored
+     * @param format the format of keys and values
      * @return 0 if all parts keep recurrent states or nothing
      */
     public long bytesPerToken(CacheFormat format) {
@@ -293,8 +293,7 @@ public final class Transformer {
      * @param cpu threads and scratch
      * @param batch tokens of sequences, at least one each
      * @param buffers of this model
-     * @param weights {@code [layers, heads, tokens, keys]}, written, for each attention: one per block with attention; as many keys as the longest
-     *     sequence has
+     * @param weights {@code [layers, heads, tokens, keys]}, written, for each attention: one per block with attention; the number of keys is the length of the longest sequence
      * @throws IllegalArgumentException as in the other method, or if the shape of the weights does not fit; this is found after the tokens were
      *     added to the cache
      */
@@ -313,7 +312,7 @@ public final class Transformer {
      * @param batch tokens of sequences, at least one each
      * @param buffers of this model
      * @param weights one for each block, null for none: {@code [heads, tokens, keys]}, any floating type and strides, written with the weights of the
-     *     block's first attention; as many keys as the longest sequence has
+     *     block's first attention; the number of keys is the length of the longest sequence
      * @throws IllegalArgumentException as in the other method, if the number of tensors differs from the number of blocks, a block has no {@link
      *     SelfAttention}, or a shape does not fit; a wrong number of keys is found after the tokens were added to the cache
      */

@@ -175,7 +175,7 @@ public final class Rope {
     /**
      * {@return this embedding with pairs that follow several streams of positions}. It shares the angles.
      *
-     * @param newSections which pairs follow which stream
+     * @param newSections the stream of each pair
      * @throws IllegalArgumentException unless the number of pairs equals the number of rotated pairs
      */
     public Rope withSections(RopeSections newSections) {
@@ -207,7 +207,7 @@ public final class Rope {
     }
 
     /**
-     * Returns which pairs follow which stream of positions.
+     * Returns the stream of positions of each pair.
      *
      * @return the sections; null if all pairs follow the same positions
      */
@@ -278,7 +278,7 @@ public final class Rope {
      * position that was used before.
      *
      * @param row holds at least {@code rotaryDims} floats from {@code at} on
-     * @param at where the row of one head starts
+     * @param at the index at which the row of one head starts
      * @param position from 0, in all streams
      * @throws IllegalArgumentException if the row is too short, or the position is negative or beyond {@link #positions};
      *     nothing has been written then
@@ -295,7 +295,7 @@ public final class Rope {
      * Rotates one row in place, on the caller's thread, as {@link #apply(float[], int, long)} does.
      *
      * @param row holds at least {@code rotaryDims} floats from {@code at} on
-     * @param at where the row of one head starts
+     * @param at the index at which the row of one head starts
      * @param positions one per stream, or a single one for all, from 0
      * @throws IllegalArgumentException if the row is too short, or a position is missing, negative or beyond
      *     {@link #positions}; nothing has been written then

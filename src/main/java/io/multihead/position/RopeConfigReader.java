@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Reads the dictionary that names the rotary embedding of a model in Hugging Face's {@code config.json}: {@code rope_scaling}, or {@code
- * rope_parameters} as transformers 5 writes it. The reader holds the settings of positions outside of the dictionary. Immutable and
+ * rope_parameters} as transformers 5 writes it. The reader holds the settings of positions outside the dictionary. Immutable and
  * thread-safe.
  *
  * <p>The types {@code default}, {@code linear}, {@code yarn}, {@code longrope} (and its old name {@code su}), {@code llama3} and {@code
@@ -45,7 +45,7 @@ public final class RopeConfigReader {
     /**
      * {@return the reader of a model whose whole heads are rotated}
      *
-     * @param headDim {@code head_dim}, or {@code hidden_size / num_attention_heads} where the file has none
+     * @param headDim {@code head_dim}, or {@code hidden_size / num_attention_heads} if the file has none
      * @param theta {@code rope_theta}; a {@code rope_theta} in the dictionary overrides it
      * @param maxPositions {@code max_position_embeddings}, at least 1
      * @throws IllegalArgumentException if {@code headDim} or {@code maxPositions} is below 1, or theta is not a finite number above 1
@@ -72,7 +72,7 @@ public final class RopeConfigReader {
     }
 
     /**
-     * This reader for a file that has {@code original_max_position_embeddings} outside of the dictionary, as Phi-3's.
+     * This reader for a file that has {@code original_max_position_embeddings} outside the dictionary, as Phi-3's.
      *
      * @param newOriginalMaxPositions at least 1
      * @return the changed reader
@@ -187,7 +187,7 @@ public final class RopeConfigReader {
             throw Checks.fail(
                     "original_max_position_embeddings",
                     String.valueOf(original),
-                    "expected " + originalMaxPositions + ", as outside of the dictionary");
+                    "expected " + originalMaxPositions + ", as outside the dictionary");
         }
         return original;
     }

@@ -24,7 +24,7 @@ public sealed interface RopeScaling {
      */
     double frequency(int pair, int rotaryDims, double theta);
 
-    /** {@return the factor of cosine and sine: scores change by its square; 1 unless the scaling says otherwise} */
+    /** {@return the factor of cosine and sine: scores change by its square; 1 unless the scaling sets it} */
     default double attentionFactor() {
         return 1;
     }
@@ -171,7 +171,7 @@ public sealed interface RopeScaling {
         }
 
         /**
-         * This scaling with another attention factor; 1 leaves cosine and sine alone.
+         * This scaling with another attention factor; 1 leaves cosine and sine unchanged.
          *
          * @param newAttentionFactor the factor of cosine and sine
          * @return the changed scaling

@@ -34,7 +34,7 @@ public final class TokenAngles {
     /**
      * {@return the angles that are in two tensors at the time of each call}
      *
-     * @param cos cosines, times an attention factor where the model has one
+     * @param cos cosines, times an attention factor if the model has one
      * @param sin sines, the same shape
      * @param pairing which elements form a pair
      * @throws IllegalArgumentException if the tensors have neither 2 nor 3 axes, their shapes differ, a row has no element or

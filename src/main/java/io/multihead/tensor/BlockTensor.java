@@ -31,11 +31,11 @@ public final class BlockTensor {
      * Returns a view of blocks in memory.
      *
      * @param memory memory of the blocks; needs no alignment
-     * @param type how a block is stored
+     * @param type the type of the blocks
      * @param shape the sizes, outermost first, such as rows and columns; the last one is a multiple of {@link BlockType#elements}
      * @param offset byte of the memory at which the first block begins
      * @return the view, which shares the memory
-     * @throws IllegalArgumentException if the shape has no axis, a row is no whole number of blocks, or a block is outside the memory
+     * @throws IllegalArgumentException if the shape has no axis, a row is not a whole number of blocks, or a block is outside the memory
      */
     public static BlockTensor view(MemorySegment memory, BlockType type, Shape shape, long offset) {
         Checks.notNull(memory, "memory");
@@ -64,9 +64,9 @@ public final class BlockTensor {
      * @param arena owns the memory of the blocks, aligned to 64 bytes
      * @param from the weights, at least one axis, any strides; the last size is a multiple of {@link BlockType#elements}; F64 is rounded to
      *     f32 first
-     * @param type how blocks are stored
+     * @param type the type of the blocks
      * @return the blocks
-     * @throws IllegalArgumentException if a row is no whole number of blocks, a weight is NaN or infinite, or a block needs a scale or a
+     * @throws IllegalArgumentException if a row is not a whole number of blocks, a weight is NaN or infinite, or a block needs a scale or a
      *     minimum that f16 does not hold; weights below 500,000, or below 65,504 in Q4_1 and Q5_1, need none
      */
     public static BlockTensor quantize(Arena arena, Tensor from, BlockType type) {
@@ -130,7 +130,7 @@ public final class BlockTensor {
         return memory;
     }
 
-    /** {@return how a block is stored} */
+    /** {@return the type of the blocks} */
     public BlockType type() {
         return type;
     }
@@ -150,7 +150,7 @@ public final class BlockTensor {
         return shape.dim(-1);
     }
 
-    /** {@return the number of rows: the product of all sizes but the last} */
+    /** {@return the number of rows: the product of all sizes except the last} */
     public long rows() {
         return columns() == 0 ? 0 : shape.elements() / columns();
     }
@@ -241,7 +241,7 @@ public final class BlockTensor {
     /**
      * Stores the values of one row in an array, such as a token's row of a table. Allocates nothing.
      *
-     * @param row the row, counted in row-major order where there are more axes than two
+     * @param row the row, counted in row-major order if there are more than two axes
      * @param to receives {@link #columns} values
      * @param at index of the first value
      * @throws IllegalArgumentException if there is no such row, or the array has too few elements

@@ -44,7 +44,7 @@ public final class Tensor {
      * Returns a dense row-major view of the start of {@code memory}.
      *
      * @param memory memory of the elements; needs no alignment
-     * @param dtype how one element is stored
+     * @param dtype the type of an element
      * @param shape the sizes
      * @return the view, which shares the memory
      * @throws IllegalArgumentException if the memory is too small
@@ -57,7 +57,7 @@ public final class Tensor {
      * Returns a strided view of {@code memory}.
      *
      * @param memory memory of the elements; needs no alignment
-     * @param dtype how one element is stored
+     * @param dtype the type of an element
      * @param shape the sizes
      * @param offset index of the first element, in elements from the start of the memory
      * @param strides elements between neighbors, one per axis, at least 0; 0 repeats one element along an axis
@@ -121,7 +121,7 @@ public final class Tensor {
      *
      * @param buffer the elements, row-major: a {@code ByteBuffer} of any element type, a {@code FloatBuffer} of F32, a {@code
      *     DoubleBuffer} of F64, or a {@code ShortBuffer} of BF16 or F16; direct or on the heap
-     * @param dtype how one element is stored
+     * @param dtype the type of an element
      * @param dims the sizes; none means one axis of all whole elements
      * @return the view, which shares the buffer's memory; its later position and limit have no effect
      * @throws IllegalArgumentException if elements have several bytes and the buffer's order is not the machine's, the buffer's
@@ -137,7 +137,7 @@ public final class Tensor {
      * {@return a new dense tensor of zeros, aligned to 64 bytes: {@link #allocate}, with the sizes as numbers}
      *
      * @param arena owns the memory; closing it ends the tensor
-     * @param dtype how one element is stored
+     * @param dtype the type of an element
      * @param dims the sizes; none means a single number
      * @throws IllegalArgumentException if a size is negative or the number of bytes overflows a {@code long}
      */
@@ -149,7 +149,7 @@ public final class Tensor {
      * {@return a new dense tensor of zeros, aligned to 64 bytes}
      *
      * @param arena owns the memory; closing it ends the tensor
-     * @param dtype how one element is stored
+     * @param dtype the type of an element
      * @param shape the sizes
      * @throws IllegalArgumentException if the number of bytes overflows a {@code long}
      */
@@ -167,7 +167,7 @@ public final class Tensor {
         return view.memory();
     }
 
-    /** {@return how one element is stored} */
+    /** {@return the type of an element} */
     public DType dtype() {
         return view.dtype();
     }

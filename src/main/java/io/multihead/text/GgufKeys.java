@@ -53,7 +53,7 @@ record GgufKeys(Gguf file) {
         return bytes;
     }
 
-    /** Returns the types of the tokens; empty where the file has none. */
+    /** Returns the types of the tokens; empty if the file has none. */
     List<TokenType> types(int tokens) {
         List<TokenType> types = new ArrayList<>(tokens);
         String name = "token_type";

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Immutable and thread-safe.
  */
 public final class SentencePieceTokenizer extends WordTokenizer {
-    /** The places the places where a space is put before text. */
+    /** The places where a space is put before text. */
     public enum SpacePrefix {
         /** Nowhere. */
         NONE,

@@ -5,7 +5,7 @@ import java.util.LinkedHashSet;
 import java.util.Set;
 
 /**
- * The ids of special tokens, or {@link #NONE} where a vocabulary has no such token.
+ * The ids of special tokens, or {@link #NONE} if a vocabulary has no such token.
  *
  * @param begin begins a text (BOS)
  * @param end ends a text (EOS)

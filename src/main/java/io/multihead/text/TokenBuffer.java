@@ -44,7 +44,7 @@ public final class TokenBuffer {
     }
 
     /**
-     * Returns where a token begins: the index in the text of its first {@code char}, even if normalization changed this
+     * Returns the start of a token: the index in the text of its first {@code char}, even if normalization changed this
      * character.
      *
      * @param index from 0 to {@code size() - 1}
@@ -55,7 +55,7 @@ public final class TokenBuffer {
     }
 
     /**
-     * Returns where a token ends.
+     * Returns the end of a token.
      *
      * @param index from 0 to {@code size() - 1}
      * @return one past the index in the text of its last {@code char}

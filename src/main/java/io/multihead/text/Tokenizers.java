@@ -84,8 +84,7 @@ public final class Tokenizers {
     }
 
     /**
-     * {@return the tokenizer of an encoder's {@code tokenizer.json} whose model is Unigram or BPE over bytes, with the settings of the {@code
-     * tokenizer_config.json} beside it}
+     * {@return the tokenizer of an encoder's {@code tokenizer.json} whose model is Unigram or BPE over bytes, with the settings of a {@code tokenizer_config.json}}
      *
      * @param utf8 the whole {@code tokenizer.json}
      * @param config the whole {@code tokenizer_config.json}

@@ -34,7 +34,7 @@ public final class Checkpoint {
      * @param counters numbers of the caller, by name
      * @param parameters by name
      * @param optimizer the optimizer whose state is saved
-     * @throws IOException if writing fails; a former file is then as it was
+     * @throws IOException if writing fails; an existing file is then unchanged
      */
     public static void save(
             Path file, String model, Map<String, Long> counters, Map<String, Tensor> parameters, Optimizer optimizer)

@@ -12,7 +12,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-/** Pages and the Javadoc of public types have one spelling, the American one; the Javadoc names things instead of writing "what ..." or "that of". */
+/** Pages and the Javadoc of public types have American spelling and the field's terms, and nouns instead of clauses with "what" and pronouns. */
 class EnglishTest {
     private static final Path MAIN = Path.of("src/main/java/io/multihead");
 
@@ -30,6 +30,25 @@ class EnglishTest {
     /** Clauses and pronouns in place of a noun. */
     private static final Pattern VAGUE = Pattern.compile("(?i)\\bwhat\\b|\\b(?:that|those) of\\b");
 
+    /** Phrases with a plainer form: an ellipsis, a pronoun or an idiom in place of the subject, the noun or the usual word. */
+    private static final Pattern IDIOM = Pattern.compile("(?i)\\b(?:"
+            + "(?<!there )(?:is|are) no (?:whole|multiple|probability|normal|integer|string|array|number|row)\\b" // is
+                                                                                                                  // not
+                                                                                                                  // a
+                                                                                                                  // ...
+            + "|of (?:its|their|his) own(?=[.,;:)])|in the place of|takes? the place of" // separate; instead of,
+                                                                                         // replaces
+            + "|for any content|stays? (?:the caller's|as it is)|as it was\\b" // whatever it contains; owned by;
+                                                                               // unchanged
+            + "|there twice|more or fewer|whose these are|which of the \\w+ are whose" // repeated; differs; boundaries
+            + "|no longer|any ?more|to be had|in the making|for good\\b|as they are(?=[.,;)])" // history and idioms
+            + "|outside of|but for\\b|multiplied with (?:a|the|its|one)|left out|leaves? out" // outside, except, by,
+                                                                                              // omitted
+            + "|broken calls?|cut off|asked for|goes on\\b|fresh (?:f32|JVMs?)|says so" // malformed, truncated,
+                                                                                        // requested, new
+            + "|(?:tokens|ns|cycles) an? (?:second|vector|element|row|weight))" // per
+            + "|(?:^|[.;] )so (?:do|does|is|are|has|have) (?!not)"); // with its own verb
+
     /** The rest of a line and annotations between a comment and what is public. */
     private static final Pattern PUBLIC = Pattern.compile("\\s*(?:@[^\n]*\n\\s*)*(?:public|protected) ");
     /** Code and names, which have their own rules. */
@@ -37,14 +56,17 @@ class EnglishTest {
             "(?s)<pre>.*?</pre>|\\{@(?:code|link|linkplain|value|snippet)\\s[^}]*}|@param \\w+|<a [^>]*>");
 
     @Test
-    void pagesHaveOneSpelling() throws IOException {
+    void pagesArePlain() throws IOException {
         List<String> found = new ArrayList<>();
         List<Path> pages = files(Path.of("docs"), ".md");
         pages.addAll(List.of(Path.of("README.md"), Path.of("CONTRIBUTING.md"), Path.of("SECURITY.md")));
         for (Path page : pages) {
             // made of measurements, with names of code; or names what earlier versions had
             if (!page.startsWith("docs/performance") && !page.endsWith("CHANGELOG.md")) {
-                find(page, prose(Files.readString(page)), BRITISH, found);
+                String text = prose(Files.readString(page));
+                find(page, text, BRITISH, found);
+                find(page, text, IDIOM, found);
+                find(page, text, VAGUE, found);
             }
         }
         assertEquals(List.of(), found);
@@ -78,6 +100,7 @@ class EnglishTest {
                 for (String comment : javadoc(code)) {
                     find(source, comment, BRITISH, found);
                     find(source, comment, VAGUE, found);
+                    find(source, comment, IDIOM, found);
                     comments++;
                 }
             }
@@ -107,6 +130,20 @@ class EnglishTest {
                         "X: {\"colour\": 1} uncoloured",
                         "X: What is, with the",
                         "X: with the size that of x."),
+                found);
+    }
+
+    @Test
+    void phrasesAreFoundAndUsualOnesAreNot() {
+        List<String> found = new ArrayList<>();
+        Path file = Path.of("X");
+        find(file, "A row is no multiple. A sum of its own terms is not so large", IDIOM, found);
+        find(file, "Rows are in chains of their own. So is C, which must do so", IDIOM, found);
+        assertEquals(
+                List.of(
+                        "X: A row is no multiple. A sum of",
+                        "X: are in chains of their own. So is C,",
+                        "X: chains of their own. So is C, which must"),
                 found);
     }
 

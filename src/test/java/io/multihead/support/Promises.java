@@ -25,18 +25,21 @@ public enum Promises {
     BF16("bf16 outputs that are the exact result rounded once, %", 99.5),
     F16("f16 outputs that are the exact result rounded once, %", 99.5),
     NARROW_CACHE(
-            "Attention over a cache in bf16, f16 or i8, beside the exact one over its widened content: error, in units",
+            "Attention over a cache in bf16, f16 or i8, compared with exact attention over its widened content: error,"
+                    + " in units",
             Tolerance.FORWARD_ORDINARY),
-    EQUAL_VALUES("Up to 2^20 keys with one and the same value: difference of the output from it, in ulp", 6),
-    DIFFERENCES("Specification of the gradients, beside central differences in float64: relative error", 1e-7),
+    EQUAL_VALUES("Up to 2^20 keys with the same value: difference between output and value, in ulp", 6),
+    DIFFERENCES("Specification of the gradients, compared with central differences in float64: relative error", 1e-7),
     EXPONENTIAL("Exponential, over every f32 in its range: error, in ulp", 1),
     GELU("GELU, exact and by tanh, over all magnitudes: error, in ulp", 7.5),
-    EMBEDDINGS("Embeddings of all-MiniLM-L6-v2, vectors of length 1, beside ONNX Runtime's: error of an element", 1e-6),
+    EMBEDDINGS(
+            "Embeddings of all-MiniLM-L6-v2, vectors of length 1, compared with ONNX Runtime: error of an element",
+            1e-6),
     RERANKING(
-            "Scores of all-MiniLM-L6-v2 with a head, beside ONNX Runtime's: error, relative where a score exceeds 1",
+            "Scores of all-MiniLM-L6-v2 with a head, compared with ONNX Runtime: error, relative if a score exceeds 1",
             1e-5),
     RERANKING_EXACT(
-            "Scores of the same, beside the model in float64: error, as a part of the magnitudes of the last sum's terms",
+            "Scores of the same model, compared with float64: error, as a part of the magnitudes of the last sum's terms",
             1e-6);
 
     private static final Path FILE = Path.of("target", "promises.txt");

@@ -121,7 +121,7 @@ public final class MultiHeadAttention implements Layer {
      *
      * @param cpu threads and scratch memory
      * @param inputs query, key, value and masks
-     * @param outputs where results go; memory of the caller that overlaps no input, parameter or other output
+     * @param outputs the tensors of the results; memory of the caller that overlaps no input, parameter or other output
      * @throws IllegalArgumentException if a shape or element type does not fit or an output overlaps something, before anything is written
      */
     public void forward(Compute cpu, MultiHeadInputs inputs, MultiHeadOutputs outputs) {

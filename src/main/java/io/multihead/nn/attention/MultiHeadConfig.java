@@ -241,7 +241,7 @@ public final class MultiHeadConfig {
     }
 
     /**
-     * {@return this configuration with attention along some axes only; the other axes but the last become batch}
+     * {@return this configuration with attention along some axes only; the other axes except the last become batch}
      *
      * @param axes axes of the inputs, counted from 0; no axes means all axes between the first and the last
      * @throws IllegalArgumentException if an axis is negative or repeated, or batch does not come first

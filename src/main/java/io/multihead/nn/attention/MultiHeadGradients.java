@@ -33,7 +33,7 @@ public record MultiHeadGradients(
      * Allocates the gradient of self-attention's one input.
      *
      * @param x of the input's shape; null when not wanted
-     * @return where it goes
+     * @return the tensors of the gradients
      */
     public static MultiHeadGradients of(@Nullable Tensor x) {
         return new MultiHeadGradients(x, null, null, null, null, null);
@@ -44,7 +44,7 @@ public record MultiHeadGradients(
      *
      * @param query of the query's shape
      * @param memory of the shape of the tensor that was key and value; null when not wanted
-     * @return where they go
+     * @return the tensors of the gradients
      */
     public static MultiHeadGradients of(@Nullable Tensor query, @Nullable Tensor memory) {
         return new MultiHeadGradients(query, memory, null, null, null, null);
@@ -56,7 +56,7 @@ public record MultiHeadGradients(
      * @param query of the query's shape
      * @param key of the key's shape
      * @param value of the value's shape
-     * @return where they go
+     * @return the tensors of the gradients
      */
     public static MultiHeadGradients of(@Nullable Tensor query, @Nullable Tensor key, @Nullable Tensor value) {
         return new MultiHeadGradients(query, key, value, null, null, null);

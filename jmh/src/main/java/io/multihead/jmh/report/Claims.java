@@ -64,7 +64,7 @@ final class Claims {
         });
         List<String> columns = new ArrayList<>(List.of(BEST_PEERS));
         studies.values().forEach(study -> columns.add(study.name()));
-        return Tables.grid("speed over that of the best peer", columns, rows)
+        return Tables.grid("speed relative to the best peer", columns, rows)
                 + "\nProcessors: "
                 + studies.entrySet().stream()
                         .map(study ->

@@ -21,7 +21,7 @@ final class Sections {
               where that interval is on one side of 1, else level; nothing with fewer than five rounds. One verdict in sixteen is chance, half
               of those on each side.
             - **of the limit**: GFLOP/s over the FMA peak, or GB/s over the read bandwidth, of the same number of threads: the highest that a
-              fork of the probe reached; where the peak of two was not measured, it is twice that of one. GB/s count each weight, key and
+              fork of the probe reached; where the peak of two was not measured, it is twice the peak of one. GB/s count each weight, key and
               value once; data in the processor's caches can be read faster than memory.
             - Where each call was timed by itself (`Sampled`): **ms** is the median call, **p99** the 99th percentile over it, **B/call** the bytes
               that a call allocates, including JMH's own.
