@@ -3,7 +3,6 @@ package io.multihead.internal.toolcall;
 import io.multihead.text.PromptText;
 import java.util.List;
 import java.util.Optional;
-import java.util.function.Predicate;
 import java.util.regex.Pattern;
 
 /** How a family writes calls within the text of an answer. Immutable. */
@@ -57,24 +56,19 @@ public abstract class CallSyntax {
     /**
      * Reads the calls that end with a mark, which a string within them may have, too.
      *
-     * @param isWithinString whether a text ends within a string
+     * @param outside the index of the first mark that is within no string; -1 for none
      */
-    static Reading beforeMark(
-            String text, String mark, boolean ended, Predicate<String> isWithinString, UpToMark calls) {
+    static Reading beforeMark(String text, String mark, boolean ended, int outside, UpToMark calls) {
         int first = text.indexOf(mark);
         if (first < 0) {
             return Reading.unfinished(List.of(), text, ended, mark + " after it");
         }
-        int last = first;
-        while (last >= 0 && isWithinString.test(text.substring(0, last))) {
-            last = text.indexOf(mark, last + mark.length());
-        }
-        if (last < 0 && !ended) {
+        if (outside < 0 && !ended) {
             return Reading.open(List.of());
         }
         // a string without an end may be a broken call, which ends with the first mark
-        Reading whole = calls.read(text, last < 0 ? first : last);
-        return last == first || whole.state() == Reading.State.CALLS ? whole : calls.read(text, first);
+        Reading whole = calls.read(text, outside < 0 ? first : outside);
+        return outside == first || whole.state() == Reading.State.CALLS ? whole : calls.read(text, first);
     }
 
     /** Returns a call as an object with a name and arguments. */

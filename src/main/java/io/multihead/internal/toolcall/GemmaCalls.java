@@ -29,12 +29,23 @@ public final class GemmaCalls extends CallSyntax {
 
     @Override
     public Reading read(String text, boolean ended, List<Tool> tools) {
-        return beforeMark(text, close, ended, this::isWithinString, this::read);
+        return beforeMark(text, close, ended, outside(text), this::read);
     }
 
-    /** Returns whether a text ends within a string. */
-    private boolean isWithinString(String text) {
-        return text.split(Pattern.quote(escape), -1).length % 2 == 0;
+    /** Returns the index of the first mark behind a call that is within no string; -1 for none. */
+    private int outside(String text) {
+        int last = text.indexOf(close);
+        int string = text.indexOf(escape);
+        while (last >= 0 && string >= 0 && string < last) {
+            int end = text.indexOf(escape, string + escape.length());
+            if (end < 0) {
+                return -1;
+            }
+            int behind = end + escape.length();
+            last = last < behind ? text.indexOf(close, behind) : last;
+            string = text.indexOf(escape, behind);
+        }
+        return last;
     }
 
     /** Reads the call before the mark at an index. */

@@ -25,7 +25,7 @@ public final class LfmCalls extends CallSyntax {
         if (text.startsWith("{", first)) {
             return JSON.read(text, ended, tools);
         }
-        return beforeMark(text, END, ended, PythonCalls::isWithinString, LfmCalls::read);
+        return beforeMark(text, END, ended, PythonCalls.outside(text, END), LfmCalls::read);
     }
 
     /** Reads the calls before the mark at an index. */

@@ -21,12 +21,15 @@ final class PythonCalls {
         this.text = text;
     }
 
-    /** Returns whether a text ends within quotes. */
-    static boolean isWithinString(String text) {
+    /** Returns the index of the first mark that is within no quotes; -1 for none. */
+    static int outside(String text, String mark) {
         char quote = 0;
         for (int at = 0; at < text.length(); at++) {
             char c = text.charAt(at);
             if (quote == 0) {
+                if (text.startsWith(mark, at)) {
+                    return at;
+                }
                 quote = c == '"' || c == '\'' ? c : 0;
             } else if (c == '\\') {
                 at++;
@@ -34,7 +37,7 @@ final class PythonCalls {
                 quote = 0;
             }
         }
-        return quote != 0;
+        return -1;
     }
 
     static String write(Call call) {
