@@ -33,19 +33,19 @@ class EnglishTest {
     /** Phrases with a plainer form: an ellipsis, a pronoun or an idiom in place of the subject, the noun or the usual word. */
     private static final Pattern IDIOM = Pattern.compile("(?i)\\b(?:"
             + "(?<!there )(?:is|are) no (?:whole|multiple|probability|normal|integer|string|array|number|row)\\b" // is
-                                                                                                                  // not
-                                                                                                                  // a
-                                                                                                                  // ...
+            // not
+            // a
+            // ...
             + "|of (?:its|their|his) own(?=[.,;:)])|in the place of|takes? the place of" // separate; instead of,
-                                                                                         // replaces
+            // replaces
             + "|for any content|stays? (?:the caller's|as it is)|as it was\\b" // whatever it contains; owned by;
-                                                                               // unchanged
+            // unchanged
             + "|there twice|more or fewer|whose these are|which of the \\w+ are whose" // repeated; differs; boundaries
             + "|no longer|any ?more|to be had|in the making|for good\\b|as they are(?=[.,;)])" // history and idioms
             + "|outside of|but for\\b|multiplied with (?:a|the|its|one)|left out|leaves? out" // outside, except, by,
-                                                                                              // omitted
+            // omitted
             + "|broken calls?|cut off|asked for|goes on\\b|fresh (?:f32|JVMs?)|says so" // malformed, truncated,
-                                                                                        // requested, new
+            // requested, new
             + "|(?:tokens|ns|cycles) an? (?:second|vector|element|row|weight))" // per
             + "|(?:^|[.;] )so (?:do|does|is|are|has|have) (?!not)"); // with its own verb
 

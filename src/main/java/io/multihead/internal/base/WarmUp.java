@@ -36,12 +36,12 @@ public final class WarmUp {
     private static final int MOST_STEPS = 20;
 
     /**
-     * Empty calls after each trial. C2 compiles a method that was called 5000 times, or 600 times with 15,000 iterations of its
-     * loops; trials alone would allocate 40 MB for the exponential until then. A JVM that embeds 32 texts by MiniLM ends after 2.3 to 2.7 s with
-     * 64, and after 2.8 to 3.2 with 32 (Zen 4, five in turns); with 256 C2 moved checks out of the loops of tiles that failed later, and
-     * compiled tiles three times.
+     * Empty calls after each trial. C2 compiles a method that was called 5000 times, or 600 times with 15,000 iterations of its loops. Both
+     * limits grow with the length of C2's queue, and trials of kernels that are not compiled fill this queue with the JDK's code for vectors. So
+     * fewer trials mean an earlier compilation: attention reaches nine tenths of its speed after 0.93 s with 256 and after 1.26 s with 64
+     * (Zen 5). With 512 it is earlier still, but one row by bf16 takes 5 % longer for good.
      */
-    private static final int EMPTY_CALLS = 64;
+    private static final int EMPTY_CALLS = 256;
 
     /** Time of a trial without its operations: reading the clock, and code and numbers that are not in L1 any more. */
     private static final long TRIAL_NANOS = 500;

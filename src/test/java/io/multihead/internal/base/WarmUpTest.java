@@ -46,7 +46,7 @@ class WarmUpTest {
         trialsIn(200);
         int last = trialsIn(100);
         assertEquals(20, last); // every 5 ms
-        assertEquals(64 * trials, emptyCalls);
+        assertEquals(256 * trials, emptyCalls);
     }
 
     private int trialsIn(int millis) {
@@ -70,7 +70,7 @@ class WarmUpTest {
         now += MILLI;
         assertTrue(warmUp.isOver());
         assertEquals(3, trials);
-        assertEquals(64, emptyCalls);
+        assertEquals(256, emptyCalls);
         cost = 20_000;
         now += MILLI;
         assertTrue(warmUp.isOver());
