@@ -98,10 +98,10 @@ public final class Blocking {
     private Blocking() {}
 
     /**
-     * Returns {@link #WALK}: half of a panel where L1 has room for 32 KiB of it beside the rows in use, but not for all of it, and L2 has 2 MiB,
-     * which takes longer to answer. A tile alone then runs at 186 instead of 168 GFLOP/s on an Intel Xeon, whose L1 has 48 KiB. Zen 5 has as much
-     * L1, an L2 of 1 MiB, and loses up to 6 %, as sums take more time. In an L1 of 32 KiB neither stays. Narrower vectors take a line of each row
-     * at a time, so half of a panel is all that a tile reads.
+     * Returns {@link #WALK}: half a panel, where L1 has room for 32 KiB of it beside the rows in use but not for all of it, and L2 has 2 MiB or
+     * more, which takes longer to answer. A tile alone then runs at 186 instead of 168 GFLOP/s on an Intel Xeon, whose L1 has 48 KiB. Zen 5 has as
+     * much L1 and an L2 of 1 MiB, and loses up to 3 %. In an L1 of 32 KiB neither stays. Narrower vectors read a line of each row at a time, so a
+     * tile reads half of a panel alone.
      *
      * @param lanes of a vector
      */
