@@ -17,8 +17,6 @@ public class ChatTurnBench extends ModelComparison {
     private static final int TOKENS = 4000;
     private static final int TURN = 400;
     private static final int BEFORE = TOKENS - TURN;
-    private static final int FIRST = 300;
-    private static final int LAST = 31_000;
     private static final GenerationOptions ONE = GenerationOptions.DEFAULT.withMaxTokens(1);
 
     @Param({"multihead", "held", "alone", "whole"})
@@ -54,12 +52,6 @@ public class ChatTurnBench extends ModelComparison {
             }
             default -> throw unknown(impl);
         });
-    }
-
-    /** Changes a token, so that no call begins with what the call before it has left of its turn. */
-    private static int[] next(int[] chat, int at) {
-        chat[at] = chat[at] >= LAST ? FIRST : chat[at] + 1;
-        return chat;
     }
 
     private static void first(Sessions sessions, int[] ids) {

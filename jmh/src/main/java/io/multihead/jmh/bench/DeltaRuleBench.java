@@ -10,8 +10,8 @@ public class DeltaRuleBench extends RecurrenceComparison {
     }
 
     @Override
-    double scale() {
-        return 1 / Math.sqrt(DEPTH);
+    float scale() {
+        return (float) (1 / Math.sqrt(DEPTH));
     }
 
     @Override

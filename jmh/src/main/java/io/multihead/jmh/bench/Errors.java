@@ -4,6 +4,7 @@ import ai.onnxruntime.OrtEnvironment;
 import io.multihead.compute.Compute;
 import io.multihead.jmh.data.Data;
 import io.multihead.jmh.report.Machine;
+import io.multihead.jmh.report.Tables;
 import io.multihead.reference.ReferenceAttention;
 import io.multihead.reference.ScoreRule;
 import io.multihead.reference.Tolerance;
@@ -26,12 +27,10 @@ import org.bytedeco.pytorch.global.torch;
  * the condition of each output.
  */
 public final class Errors {
-    private static final String OURS = "multihead";
-
     private static final Map<String, String> NAMES = new LinkedHashMap<>();
 
     static {
-        NAMES.put(OURS, "Multihead");
+        NAMES.put("multihead", "Multihead");
         NAMES.put("onnxruntime", "ONNX Runtime");
         NAMES.put("pytorch", "PyTorch");
         NAMES.put("openblas", "two OpenBLAS products, softmax between");
@@ -60,42 +59,39 @@ public final class Errors {
         System.out.println(String.join(", ", List.of(jar(OrtEnvironment.class), jar(torch.class), jar(openblas.class)))
                 + ", OPENBLAS_CORETYPE=" + System.getenv("OPENBLAS_CORETYPE"));
         System.out.println("\nLargest error of an output, and in brackets the root mean square of all, in units:\n");
-        System.out.println("| batch, heads, tokens, head dim | " + String.join(" | ", NAMES.values()) + " |");
-        System.out.println("|---".repeat(NAMES.size() + 1) + "|");
-        Map<String, List<Deviation>> errors = new LinkedHashMap<>();
-        NAMES.keySet().forEach(impl -> errors.put(impl, new ArrayList<>()));
+        List<List<Deviation>> errors = new ArrayList<>();
+        List<List<String>> rows = new ArrayList<>();
         for (Inputs inputs : cases()) {
-            List<Deviation> row = errors(inputs);
-            StringBuilder line = new StringBuilder("| " + inputs.describe());
-            int column = 0;
-            for (List<Deviation> all : errors.values()) {
-                Deviation error = row.get(column++);
-                all.add(error);
-                line.append(String.format(Locale.ROOT, " | %.2f (%.2f)", error.largest, error.rootMeanSquare));
-            }
-            System.out.println(line + " |");
+            errors.add(errors(inputs));
+            List<String> row = new ArrayList<>(List.of(inputs.describe()));
+            errors.getLast()
+                    .forEach(error ->
+                            row.add(String.format(Locale.ROOT, "%.2f (%.2f)", error.largest, error.rootMeanSquare)));
+            rows.add(row);
         }
+        List<String> columns = new ArrayList<>(List.of("batch, heads, tokens, head dim"));
+        columns.addAll(NAMES.values());
+        System.out.println(Tables.markdown(columns, rows));
         System.out.println(
-                "\nMultihead's errors over those of a peer, lowest to highest of " + cases().size() + " cases:\n");
-        System.out.println("| peer | largest error | cases in which Multihead's is larger | root mean square |");
-        System.out.println("|---|---|---|---|");
-        errors.forEach((impl, theirs) -> {
-            if (!impl.equals(OURS)) {
-                System.out.println("| " + NAMES.get(impl) + ratios(errors.get(OURS), theirs) + " |");
-            }
-        });
+                "Multihead's errors over those of a peer, lowest to highest of " + rows.size() + " cases:\n");
+        List<List<String>> ratios = new ArrayList<>();
+        for (int impl = 1; impl < NAMES.size(); impl++) {
+            ratios.add(ratios(columns.get(1 + impl), errors, impl));
+        }
+        System.out.println(Tables.markdown(
+                List.of("peer", "largest error", "cases in which Multihead's is larger", "root mean square"), ratios));
     }
 
-    private static String ratios(List<Deviation> ours, List<Deviation> theirs) {
-        double[] largest = new double[ours.size()];
-        double[] rootMeanSquares = new double[ours.size()];
-        int larger = 0;
-        for (int i = 0; i < ours.size(); i++) {
-            largest[i] = ours.get(i).largest / theirs.get(i).largest;
-            rootMeanSquares[i] = ours.get(i).rootMeanSquare / theirs.get(i).rootMeanSquare;
-            larger += largest[i] > 1 ? 1 : 0;
-        }
-        return " | " + range(largest) + " | " + larger + " | " + range(rootMeanSquares);
+    /** Returns a row of a peer, of the errors of all cases by impl, ours first. */
+    private static List<String> ratios(String name, List<List<Deviation>> errors, int peer) {
+        double[] largest = errors.stream()
+                .mapToDouble(row -> row.getFirst().largest / row.get(peer).largest)
+                .toArray();
+        double[] rootMeanSquares = errors.stream()
+                .mapToDouble(row -> row.getFirst().rootMeanSquare / row.get(peer).rootMeanSquare)
+                .toArray();
+        long larger = Arrays.stream(largest).filter(ratio -> ratio > 1).count();
+        return List.of(name, range(largest), String.valueOf(larger), range(rootMeanSquares));
     }
 
     private static String range(double[] ratios) {
@@ -125,9 +121,9 @@ public final class Errors {
         bench.prepare();
         int[] sizes = Data.sizes(inputs.shape);
         int length = sizes[0] * sizes[1] * sizes[2] * sizes[3];
-        FloatBuffer query = gaussian(length, 1, inputs.queryFactor, 0);
-        FloatBuffer key = gaussian(length, 2, 1, 0);
-        FloatBuffer value = gaussian(length, 3, 1, inputs.valueMean);
+        FloatBuffer query = Data.gaussian(length, 1, inputs.queryFactor, 0);
+        FloatBuffer key = Data.gaussian(length, 2);
+        FloatBuffer value = Data.gaussian(length, 3, 1, inputs.valueMean);
         ReferenceAttention.Result exact = ReferenceAttention.forward(
                 bench.view(query),
                 bench.view(key),
@@ -148,14 +144,6 @@ public final class Errors {
         }
         bench.close();
         return errors;
-    }
-
-    private static FloatBuffer gaussian(int length, long seed, float factor, float mean) {
-        FloatBuffer values = Data.gaussian(length, seed);
-        for (int i = 0; i < length; i++) {
-            values.put(i, factor * values.get(i) + mean);
-        }
-        return values;
     }
 
     private static Deviation error(Tensor output, ReferenceAttention.Result exact) {

@@ -41,22 +41,21 @@ public final class FreshCall {
         Tensor c = Data.normal(6, 1, 1024, 1024);
         try (Compute cpu = Compute.serial()) {
             Workload workload = arguments[0].equals("layer") ? layer(cpu) : attention(cpu);
-            List<Double> ends = new ArrayList<>();
-            List<Double> calls = seconds(workload.call, SECONDS, ends);
-            double steady = median(calls.subList(calls.size() * 3 / 4, calls.size()));
-            List<Double> products =
-                    seconds(() -> Gemm.multiply(cpu, a, a, c, GemmOptions.DEFAULT), SECONDS / 2, new ArrayList<>());
-            double product = median(products.subList(products.size() / 2, products.size()));
-            List<Double> controls = seconds(FmaChains::run, SECONDS / 6, new ArrayList<>());
-            double control = median(controls.subList(controls.size() / 2, controls.size()));
+            List<Double> calls = seconds(workload.call, SECONDS);
+            double steady = steady(calls, 4);
+            List<Double> products = seconds(() -> Gemm.multiply(cpu, a, a, c, GemmOptions.DEFAULT), SECONDS / 2);
+            List<Double> controls = seconds(FmaChains::run, SECONDS / 6);
             System.out.printf(
                     Locale.ROOT,
                     "%.4f %.4f %.4f %.4f %.4f%n",
                     calls.get(0),
-                    ends.get(firstAt(calls, steady / 0.9)),
+                    calls.stream()
+                            .limit(1 + firstAt(calls, steady / 0.9))
+                            .mapToDouble(call -> call)
+                            .sum(),
                     workload.operations / steady * 1e-9,
-                    2 * Math.pow(1024, 3) / product * 1e-9,
-                    Roofline.operations(FloatVector.SPECIES_PREFERRED.length()) / control * 1e-9);
+                    2 * Math.pow(1024, 3) / steady(products, 2) * 1e-9,
+                    Roofline.operations(FloatVector.SPECIES_PREFERRED.length()) / steady(controls, 2) * 1e-9);
         }
     }
 
@@ -89,7 +88,7 @@ public final class FreshCall {
         return first;
     }
 
-    private static List<Double> seconds(Runnable call, double limit, List<Double> ends) {
+    private static List<Double> seconds(Runnable call, double limit) {
         List<Double> calls = new ArrayList<>();
         long start = System.nanoTime();
         double end = 0;
@@ -97,10 +96,14 @@ public final class FreshCall {
             call.run();
             double now = (System.nanoTime() - start) * 1e-9;
             calls.add(now - end);
-            ends.add(now);
             end = now;
         }
         return calls;
+    }
+
+    /** Returns the median of the last half, or the last of more parts. */
+    private static double steady(List<Double> calls, int parts) {
+        return median(calls.subList(calls.size() - calls.size() / parts, calls.size()));
     }
 
     private static double median(List<Double> values) {

@@ -145,11 +145,9 @@ public class LinearAttentionBench extends ThreadedComparison {
     }
 
     private static Norm norm(int length) {
-        FloatBuffer ones = Data.zeros(length);
-        for (int i = 0; i < length; i++) {
-            ones.put(i, 1);
-        }
-        return Norm.rms(row(ones), 1e-6);
+        Tensor ones = row(Data.zeros(length));
+        ones.fill(1);
+        return Norm.rms(ones, 1e-6);
     }
 
     private static Tensor row(FloatBuffer buffer) {

@@ -14,6 +14,8 @@ import org.openjdk.jmh.annotations.Param;
 
 /** Language models with random weights, of one file, in this library and in llama.cpp, where all of them get the same tokens. */
 public abstract class ModelComparison extends ThreadedComparison {
+    private static final int FIRST = 300;
+    private static final int LAST = 31_000;
     private static final Path FILES = Path.of("jmh/target/models");
 
     @Param({"SMOLLM2_135M", "LLAMA3_1B"})
@@ -43,6 +45,12 @@ public abstract class ModelComparison extends ThreadedComparison {
 
     /** Returns the ids of a random text. */
     static int[] ids(int count) {
-        return new SplittableRandom(1).ints(count, 300, 31_000).toArray();
+        return new SplittableRandom(1).ints(count, FIRST, LAST).toArray();
+    }
+
+    /** Changes a token, so that no session begins with tokens that one before it has left. */
+    static int[] next(int[] ids, int at) {
+        ids[at] = ids[at] >= LAST ? FIRST : ids[at] + 1;
+        return ids;
     }
 }

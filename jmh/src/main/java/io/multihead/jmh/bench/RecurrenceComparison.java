@@ -23,10 +23,7 @@ public abstract class RecurrenceComparison extends Comparison {
 
     @Override
     void open() {
-        rows = Data.array(Data.gaussian(tokens * STRIDE, 1));
-        for (int i = 0; i < rows.length; i++) {
-            rows[i] = (float) (scale() * rows[i]);
-        }
+        rows = Data.array(Data.gaussian(tokens * STRIDE, 1, scale(), 0));
         gates = new float[tokens * GATES];
         for (int i = 0; i < gates.length; i++) {
             gates[i] = i % GATES == 0 ? 0.9f : 0.5f;
@@ -42,22 +39,19 @@ public abstract class RecurrenceComparison extends Comparison {
 
     private Runnable make(float[] values, float[] buffer) {
         float[] state = new float[DEPTH * COLUMNS];
-        return switch (impl) {
-            case "multihead" ->
-                () -> {
-                    System.arraycopy(values, 0, buffer, 0, buffer.length);
-                    kernel(state, buffer);
+        Runnable steps =
+                switch (impl) {
+                    case "multihead" -> () -> kernel(state, buffer);
+                    case "scalar" -> () -> scalar(state, buffer);
+                    default -> throw unknown(impl);
                 };
-            case "scalar" ->
-                () -> {
-                    System.arraycopy(values, 0, buffer, 0, buffer.length);
-                    scalar(state, buffer);
-                };
-            default -> throw unknown(impl);
+        return () -> {
+            System.arraycopy(values, 0, buffer, 0, buffer.length);
+            steps.run();
         };
     }
 
-    abstract double scale();
+    abstract float scale();
 
     /** Runs the kernel, which replaces values by outputs. */
     abstract void kernel(float[] state, float[] values);

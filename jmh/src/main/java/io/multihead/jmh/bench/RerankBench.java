@@ -1,18 +1,13 @@
 package io.multihead.jmh.bench;
 
 import io.multihead.encoder.Reranker;
-import io.multihead.format.OnnxWeights;
-import io.multihead.format.Safetensors;
 import io.multihead.jmh.data.Data;
 import io.multihead.jmh.data.Texts;
 import io.multihead.jmh.peer.OnnxEncoder;
 import io.multihead.tensor.Tensor;
 import io.multihead.text.EncoderTokenizer;
 import java.io.IOException;
-import java.io.InputStream;
 import java.nio.FloatBuffer;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -26,12 +21,9 @@ public class RerankBench extends MiniLmComparison {
     private static final int DIM = 384;
     private static final String QUERY = Texts.NINE;
 
-    private static final String CONFIG = """
-            {"architectures": ["BertForSequenceClassification"], "id2label": {"0": "LABEL_0"}, "model_type": "bert",
-             "hidden_act": "gelu", "hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12,
-             "intermediate_size": 1536, "vocab_size": 30522, "max_position_embeddings": 512, "type_vocab_size": 2,
-             "layer_norm_eps": 1e-12, "sbert_ce_default_activation_function": "torch.nn.modules.linear.Identity"}
-            """;
+    private static final String SETTINGS = """
+            , "architectures": ["BertForSequenceClassification"], "id2label": {"0": "LABEL_0"},
+             "sbert_ce_default_activation_function": "torch.nn.modules.linear.Identity\"""";
 
     /** {@code onnxpadded} runs one batch with padding to the longest pair, {@code onnxsingle} pair after pair. */
     @Param({"multihead", "onnxpadded", "onnxsingle"})
@@ -46,9 +38,11 @@ public class RerankBench extends MiniLmComparison {
 
     @Override
     void open() throws IOException {
-        Path folder = temporary("rerank");
-        write(folder);
-        reranker = kept(Reranker.load(cpu, folder));
+        head.put("pooler.dense.weight", Data.normal(1, 1 / Math.sqrt(DIM), DIM, DIM));
+        head.put("pooler.dense.bias", Data.normal(2, 0.1, DIM));
+        head.put("classifier.weight", Data.normal(3, 0.2, 1, DIM));
+        head.put("classifier.bias", Data.normal(4, 0.1, 1));
+        reranker = kept(Reranker.load(cpu, folder(1e-12, SETTINGS, head)));
         List<String> texts = Texts.random(passages, 24, 12);
         FloatBuffer expected = Data.zeros(texts.size());
         put(reranker.score(QUERY, texts), expected);
@@ -56,22 +50,6 @@ public class RerankBench extends MiniLmComparison {
         load(impl, () -> make(texts, out));
         // the sums of two f32 encoders, rounded in another order, and a head whose outputs are of the size of 1
         Data.requireClose(impl, expected, out, 1e-4);
-    }
-
-    private void write(Path folder) throws IOException {
-        head.put("pooler.dense.weight", Data.normal(1, 1 / Math.sqrt(DIM), DIM, DIM));
-        head.put("pooler.dense.bias", Data.normal(2, 0.1, DIM));
-        head.put("classifier.weight", Data.normal(3, 0.2, 1, DIM));
-        head.put("classifier.bias", Data.normal(4, 0.1, 1));
-        Files.writeString(folder.resolve("config.json"), CONFIG);
-        try (InputStream model = resource(MODEL);
-                InputStream tokenizer = resource(TOKENIZER)) {
-            Files.copy(tokenizer, folder.resolve("tokenizer.json"));
-            OnnxWeights encoder = OnnxWeights.read(model);
-            Map<String, Tensor> weights = new LinkedHashMap<>(head);
-            encoder.names().forEach(name -> weights.put(name, encoder.get(name)));
-            Safetensors.write(folder.resolve("model.safetensors"), weights, Map.of("format", "pt"));
-        }
     }
 
     private Runnable make(List<String> texts, FloatBuffer out) throws Exception {

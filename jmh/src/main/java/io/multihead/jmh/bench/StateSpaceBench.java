@@ -10,7 +10,7 @@ public class StateSpaceBench extends RecurrenceComparison {
     }
 
     @Override
-    double scale() {
+    float scale() {
         return 1;
     }
 

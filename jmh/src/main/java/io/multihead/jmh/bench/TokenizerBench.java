@@ -19,7 +19,6 @@ import org.openjdk.jmh.annotations.Param;
  * milliseconds.
  */
 public class TokenizerBench extends Comparison {
-    private static final String RESOURCE = "/all-minilm-l6-v2-tokenizer.json";
     private static final int TOKENS = 10_000;
     private static final String WORDS =
             "Attention lets every position of a sequence look at every other one, and weigh what it finds there. A head learns one"
@@ -39,7 +38,7 @@ public class TokenizerBench extends Comparison {
     @Override
     void open() throws IOException {
         byte[] json;
-        try (InputStream in = TokenizerBench.class.getResourceAsStream(RESOURCE)) {
+        try (InputStream in = MiniLmComparison.resource(MiniLmComparison.TOKENIZER)) {
             json = in.readAllBytes();
         }
         EncoderTokenizer tokenizer = Tokenizers.ofEncoderJson(json);
@@ -64,7 +63,7 @@ public class TokenizerBench extends Comparison {
             }
             case "crate" -> {
                 HuggingFaceTokenizer crate = HuggingFaceTokenizer.newInstance(
-                        TokenizerBench.class.getResourceAsStream(RESOURCE),
+                        MiniLmComparison.resource(MiniLmComparison.TOKENIZER),
                         Map.of("truncation", "false", "padding", "false"));
                 return () -> texts.forEach(text -> last = crate.encode(text).getIds());
             }

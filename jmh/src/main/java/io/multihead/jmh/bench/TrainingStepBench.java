@@ -67,9 +67,7 @@ public class TrainingStepBench extends ThreadedComparison {
         Tensor input = view(x);
         Tensor output = Tensor.allocate(Arena.ofAuto(), DType.F32, input.shape());
         return () -> {
-            for (Tensor parameter : gradients.values()) {
-                parameter.memory().fill((byte) 0);
-            }
+            Gradients.clear(gradients);
             try (Pass pass = whole.record(cpu, input, output)) {
                 pass.backward(view(upstream), view(gradient), gradients);
             }

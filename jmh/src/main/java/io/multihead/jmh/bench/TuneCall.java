@@ -118,11 +118,10 @@ public final class TuneCall {
     }
 
     private static double product(int m, int k, int n) {
-        try (Arena arena = Arena.ofShared();
-                Compute cpu = Compute.serial()) {
-            Tensor a = random(arena, m, k);
-            Tensor b = random(arena, k, n);
-            Tensor c = random(arena, m, n);
+        try (Compute cpu = Compute.serial()) {
+            Tensor a = Data.tensor(1, m, k);
+            Tensor b = Data.tensor(2, k, n);
+            Tensor c = Data.tensor(3, m, n);
             return 2e-9 * m * k * n / fastest(() -> Gemm.multiply(cpu, a, b, c, GemmOptions.DEFAULT));
         }
     }
@@ -134,7 +133,7 @@ public final class TuneCall {
             Tensor[] inputs = new Tensor[4];
             Tensor[] results = new Tensor[4];
             for (int i = 0; i < inputs.length; i++) {
-                inputs[i] = random(arena, HEADS * tokens, DIM).reshape(1, HEADS, tokens, DIM);
+                inputs[i] = Data.tensor(i, 1, HEADS, tokens, DIM);
                 results[i] = Tensor.allocate(arena, DType.F32, shape);
             }
             AttentionOutputs outputs = AttentionOutputs.of(results[3])
@@ -159,8 +158,8 @@ public final class TuneCall {
         int dim = 128;
         try (Arena arena = Arena.ofShared();
                 Compute cpu = Compute.serial()) {
-            Tensor left = random(arena, query, dim);
-            Tensor right = random(arena, passages * tokens, dim);
+            Tensor left = Data.tensor(5, query, dim);
+            Tensor right = Data.tensor(6, passages * tokens, dim);
             Tensor scores = Tensor.allocate(arena, DType.F32, Shape.of(passages));
             long[] offsets =
                     LongStream.rangeClosed(0, passages).map(i -> i * tokens).toArray();
@@ -173,10 +172,10 @@ public final class TuneCall {
         int inputs = 1024;
         try (Arena arena = Arena.ofShared();
                 Compute cpu = Compute.serial()) {
-            Tensor x = random(arena, 1, inputs);
-            Tensor y = random(arena, 1, outputs);
+            Tensor x = Data.tensor(7, 1, inputs);
+            Tensor y = Data.tensor(8, 1, outputs);
             PackedWeights weights =
-                    PackedWeights.ofOutputRows(arena, random(arena, outputs, inputs), WeightFormat.Q8_0);
+                    PackedWeights.ofOutputRows(arena, Data.tensor(9, outputs, inputs), WeightFormat.Q8_0);
             double bytes = Q8_0_BYTES / 32 * inputs * outputs;
             return 1e-9 * bytes / fastest(() -> Gemm.multiply(cpu, x, weights, y, GemmOptions.DEFAULT));
         }
@@ -191,16 +190,6 @@ public final class TuneCall {
             fastest = Math.min(fastest, System.nanoTime() - start);
         }
         return fastest * 1e-9;
-    }
-
-    private static Tensor random(Arena arena, int rows, int columns) {
-        Tensor tensor = Tensor.allocate(arena, DType.F32, Shape.of(rows, columns));
-        tensor.memory()
-                .asByteBuffer()
-                .order(ByteOrder.nativeOrder())
-                .asFloatBuffer()
-                .put(Data.gaussian(rows * columns, rows));
-        return tensor;
     }
 
     /** Sums of memory. */

@@ -18,7 +18,11 @@ import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.openjdk.jmh.annotations.Param;
 
@@ -49,8 +53,6 @@ public class WeightFormatBench extends ThreadedComparison {
 
     @Param({"4096", "14336"})
     public int outputs;
-
-    private int turn;
 
     @Override
     public Work work() {
@@ -113,61 +115,62 @@ public class WeightFormatBench extends ThreadedComparison {
         }
     }
 
-    private Runnable own(WeightFormat weights, FloatBuffer x, Tensor matrix, FloatBuffer y) {
+    private Runnable own(WeightFormat weights, FloatBuffer x, Tensor matrix, FloatBuffer y) throws Exception {
         Arena arena = Arena.ofAuto();
         PackedWeights first = PackedWeights.ofOutputRows(arena, matrix, weights);
-        PackedWeights[] copies = new PackedWeights[copies(first.bytes())];
-        for (int i = 0; i < copies.length; i++) {
-            int[] all = IntStream.range(0, outputs).toArray();
-            PackedWeights copy = first.selectOutputs(arena, all);
-            copies[i] = impl.endsWith(ROUNDED) ? copy.withEightBitInputs() : copy;
-        }
+        int[] all = IntStream.range(0, outputs).toArray();
         Tensor input = Data.tensor(x, rows, inputs);
         Tensor output = Data.tensor(y, rows, outputs);
-        return () -> Gemm.multiply(cpu, input, copies[next(copies.length)], output, GemmOptions.DEFAULT);
+        return inTurns(
+                first.bytes(),
+                () -> {
+                    PackedWeights copy = first.selectOutputs(arena, all);
+                    return impl.endsWith(ROUNDED) ? copy.withEightBitInputs() : copy;
+                },
+                copy -> Gemm.multiply(cpu, input, copy, output, GemmOptions.DEFAULT));
     }
 
     /** A session has its weights, so there is one for each copy. */
     private Runnable onnxRuntime(FloatBuffer x, BlockTensor blocks, FloatBuffer y) throws Exception {
-        Onnx[] copies = new Onnx[copies(blocks.bytes())];
-        for (int i = 0; i < copies.length; i++) {
-            copies[i] = OnnxBlocks.multiply(rows, blocks, !impl.endsWith(ROUNDED), threads, x, y);
-        }
-        return () -> copies[next(copies.length)].run();
+        return inTurns(
+                blocks.bytes(),
+                () -> OnnxBlocks.multiply(rows, blocks, !impl.endsWith(ROUNDED), threads, x, y),
+                Onnx::run);
     }
 
-    private Runnable llamaCpp(FloatBuffer x, Tensor matrix, FloatBuffer y) {
+    private Runnable llamaCpp(FloatBuffer x, Tensor matrix, FloatBuffer y) throws Exception {
         boolean isBlocks =
                 Arrays.stream(BlockType.values()).anyMatch(type -> type.name().equals(format));
         GgmlProduct.Matrix weights = isBlocks
                 ? LlamaProduct.matrix(blocks(matrix))
                 : LlamaProduct.matrix(matrix.copy(Arena.ofAuto(), DType.valueOf(format)));
-        GgmlProduct[] copies = new GgmlProduct[copies(weights.bytes().byteSize())];
         GgmlBackend backend = new GgmlBackend(LlamaProduct.libraries(), threads);
-        Arrays.setAll(copies, i -> new GgmlProduct(backend, weights, x));
-        return () -> copies[next(copies.length)].multiply(y);
+        return inTurns(
+                weights.bytes().byteSize(), () -> new GgmlProduct(backend, weights, x), copy -> copy.multiply(y));
     }
 
-    private Runnable loops(FloatBuffer x, BlockTensor blocks, FloatBuffer y) {
+    private Runnable loops(FloatBuffer x, BlockTensor blocks, FloatBuffer y) throws Exception {
         Arena arena = Arena.ofAuto();
-        BlockTensor[] copies = new BlockTensor[copies(blocks.bytes())];
-        for (int i = 0; i < copies.length; i++) {
-            MemorySegment memory = arena.allocate(blocks.bytes(), Long.BYTES);
-            memory.copyFrom(blocks.memory().asSlice(blocks.offset(), blocks.bytes()));
-            copies[i] = BlockTensor.view(memory, blocks.type(), blocks.shape(), 0);
-        }
-        float[] rowsOfX = new float[rows * inputs];
-        x.get(0, rowsOfX);
+        float[] rowsOfX = Data.array(x);
         JavaBlocks loop = new JavaBlocks(blocks.type(), inputs, outputs);
-        return () -> loop.multiply(threads, rowsOfX, copies[next(copies.length)], y);
+        return inTurns(
+                blocks.bytes(),
+                () -> {
+                    MemorySegment memory = arena.allocate(blocks.bytes(), Long.BYTES);
+                    memory.copyFrom(blocks.memory().asSlice(blocks.offset(), blocks.bytes()));
+                    return BlockTensor.view(memory, blocks.type(), blocks.shape(), 0);
+                },
+                copy -> loop.multiply(threads, rowsOfX, copy, y));
     }
 
-    private static int copies(long bytes) {
-        return (int) Math.max(1, BYTES / bytes);
-    }
-
-    private int next(int copies) {
-        return Math.floorMod(turn++, copies);
+    /** Returns calls with so many copies of a size in turns that each comes from memory. */
+    private static <T> Runnable inTurns(long bytes, Callable<T> copy, Consumer<T> call) throws Exception {
+        List<T> copies = new ArrayList<>();
+        for (long i = 0; i < Math.max(1, BYTES / bytes); i++) {
+            copies.add(copy.call());
+        }
+        int[] turn = {0};
+        return () -> call.accept(copies.get(Math.floorMod(turn[0]++, copies.size())));
     }
 
     private BlockTensor blocks(Tensor matrix) {

@@ -21,10 +21,15 @@ public final class Data {
     }
 
     public static FloatBuffer gaussian(int length, long seed) {
+        return gaussian(length, seed, 1, 0);
+    }
+
+    /** Returns such numbers times a factor, plus a mean. */
+    public static FloatBuffer gaussian(int length, long seed, float factor, float mean) {
         SplittableRandom random = new SplittableRandom(seed);
         FloatBuffer buffer = zeros(length);
         for (int i = 0; i < length; i++) {
-            buffer.put(i, (float) random.nextGaussian());
+            buffer.put(i, factor * (float) random.nextGaussian() + mean);
         }
         return buffer;
     }

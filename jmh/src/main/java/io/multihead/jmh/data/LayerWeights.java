@@ -8,21 +8,13 @@ public record LayerWeights(
         int features, FloatBuffer inWeight, FloatBuffer inBias, FloatBuffer outWeight, FloatBuffer outBias) {
     /** Parameters that keep numbers as large as they come in. */
     public static LayerWeights draw(int features) {
+        float factor = (float) (1 / Math.sqrt(features));
         return new LayerWeights(
                 features,
-                scaled(3 * features * features, features, 11),
-                scaled(3 * features, features, 12),
-                scaled(features * features, features, 13),
-                scaled(features, features, 14));
-    }
-
-    private static FloatBuffer scaled(int length, int features, long seed) {
-        FloatBuffer buffer = Data.gaussian(length, seed);
-        float factor = (float) (1 / Math.sqrt(features));
-        for (int i = 0; i < length; i++) {
-            buffer.put(i, factor * buffer.get(i));
-        }
-        return buffer;
+                Data.gaussian(3 * features * features, 11, factor, 0),
+                Data.gaussian(3 * features, 12, factor, 0),
+                Data.gaussian(features * features, 13, factor, 0),
+                Data.gaussian(features, 14, factor, 0));
     }
 
     /** By PyTorch's name; null for what this layer has not. */

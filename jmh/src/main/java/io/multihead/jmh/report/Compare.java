@@ -40,7 +40,7 @@ public final class Compare {
     }
 
     private static List<String> row(Case of, Result before, Result after) {
-        Ratio ratio = after == null ? Ratio.NONE : ratio(before, after);
+        Ratio ratio = after == null ? Ratio.NONE : Results.overFastest(List.of(before), after);
         return List.of(
                 of.benchmark(),
                 of.label(),
@@ -52,17 +52,6 @@ public final class Compare {
                 Tables.number("%.3f", ratio.median()),
                 ratio.interval("%.3f"),
                 after == null ? "not timed" : ratio.verdict());
-    }
-
-    /** Returns the time of the older build over that of the newer, by rounds. */
-    static Ratio ratio(Result before, Result after) {
-        List<Double> ratios = new ArrayList<>();
-        before.times().rounds().forEach((round, time) -> {
-            if (after.times().rounds().containsKey(round)) {
-                ratios.add(time / after.times().rounds().get(round));
-            }
-        });
-        return Ratio.of(ratios);
     }
 
     private static String time(Result result) {

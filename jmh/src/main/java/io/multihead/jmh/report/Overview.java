@@ -70,7 +70,7 @@ final class Overview {
         }
         speeds.put(OURS, 1.0);
         new TreeMap<>(impls).forEach((impl, result) -> {
-            double ratio = Compare.ratio(ours, result).median();
+            double ratio = Results.overFastest(List.of(ours), result).median();
             if (PEERS.containsKey(impl) && !Double.isNaN(ratio)) {
                 speeds.merge(PEERS.get(impl), ratio, Math::max);
             }

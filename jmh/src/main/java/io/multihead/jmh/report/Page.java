@@ -1,10 +1,11 @@
 package io.multihead.jmh.report;
 
+import io.multihead.internal.base.AtomicFile;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -44,8 +45,8 @@ final class Page {
     }
 
     /**
-     * Writes all pages, and the JSON and the charts of processors that were measured, or the charts of all: first all of it beside the files it
-     * replaces, then each in its place, the first page last. Charts of these processors that their pages show no more are deleted.
+     * Writes all pages, and the JSON and the charts of processors that were measured, or the charts of all: each file whole, the first page last.
+     * Charts of these processors that their pages show no more are deleted.
      */
     void write(String... measured) throws IOException {
         Collection<String> keys = measured.length == 0 ? studies.keySet() : List.of(measured);
@@ -64,7 +65,10 @@ final class Page {
         studies.forEach((key, study) -> Sections.pages(key, study)
                 .forEach((path, text) -> files.put(folder().resolve(path), text.getBytes(StandardCharsets.UTF_8))));
         files.put(file, front());
-        replace(files);
+        for (Map.Entry<Path, byte[]> each : files.entrySet()) {
+            Files.createDirectories(each.getKey().getParent());
+            AtomicFile.write(each.getKey(), "page", out -> out.append(ByteBuffer.wrap(each.getValue())));
+        }
         for (String key : keys) {
             for (Path old : images(folder().resolve(key))) {
                 if (!files.containsKey(old)) {
@@ -91,30 +95,6 @@ final class Page {
         }
         try (Stream<Path> files = Files.list(folder)) {
             return files.filter(name -> name.toString().endsWith(".svg")).toList();
-        }
-    }
-
-    private static void replace(Map<Path, byte[]> files) throws IOException {
-        Map<Path, Path> written = new LinkedHashMap<>();
-        try {
-            for (Map.Entry<Path, byte[]> entry : files.entrySet()) {
-                Path target = entry.getKey();
-                Files.createDirectories(target.getParent());
-                Path temporary = target.resolveSibling(target.getFileName() + ".tmp");
-                written.put(target, temporary);
-                Files.write(temporary, entry.getValue());
-            }
-            for (Map.Entry<Path, Path> entry : written.entrySet()) {
-                Files.move(
-                        entry.getValue(),
-                        entry.getKey(),
-                        StandardCopyOption.ATOMIC_MOVE,
-                        StandardCopyOption.REPLACE_EXISTING);
-            }
-        } finally {
-            for (Path temporary : written.values()) {
-                Files.deleteIfExists(temporary);
-            }
         }
     }
 

@@ -135,13 +135,15 @@ final class Results {
      * least of what they vary around, so this errs against the impl. An impl that does other work has no ratio.
      */
     static Ratio overBestPeer(Map<String, Result> impls, Result result) {
-        if (!Impls.comparable(result.impl())) {
-            return Ratio.NONE;
-        }
+        return Impls.comparable(result.impl()) ? overFastest(peers(impls), result) : Ratio.NONE;
+    }
+
+    /** Returns how many times as fast a result is as the fastest of others, of each round in which some of them were measured. */
+    static Ratio overFastest(List<Result> others, Result result) {
         List<Double> ratios = new ArrayList<>();
-        result.times().rounds().forEach((round, time) -> peers(impls).stream()
-                .filter(peer -> peer.times().rounds().containsKey(round))
-                .mapToDouble(peer -> peer.times().rounds().get(round))
+        result.times().rounds().forEach((round, time) -> others.stream()
+                .filter(other -> other.times().rounds().containsKey(round))
+                .mapToDouble(other -> other.times().rounds().get(round))
                 .min()
                 .ifPresent(best -> ratios.add(best / time)));
         return Ratio.of(ratios);

@@ -14,7 +14,7 @@ import java.util.TreeSet;
 import java.util.stream.IntStream;
 
 /** The tables of a benchmark, in Markdown: every case and impl, and what a second thread gives. */
-final class Tables {
+public final class Tables {
     private static final List<String> COLUMNS = List.of(
             "case,impl,ms,spread,speed,of the best peer,interval,verdict,of the limit,calls,p99,B/call".split(","));
 
@@ -94,7 +94,8 @@ final class Tables {
         return markdown(head, rows);
     }
 
-    static String markdown(List<String> columns, List<List<String>> rows) {
+    /** Returns a table of rows, without the columns that have no text in any row. */
+    public static String markdown(List<String> columns, List<List<String>> rows) {
         int[] shown = IntStream.range(0, columns.size())
                 .filter(column -> rows.stream().anyMatch(row -> !row.get(column).isEmpty()))
                 .toArray();
