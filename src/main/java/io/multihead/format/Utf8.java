@@ -34,7 +34,8 @@ final class Utf8 {
 
     /** Returns the text of bytes that have been checked. */
     static String text(MemorySegment memory, long at, long end) {
-        byte[] bytes = memory.asSlice(at, end - at).toArray(ValueLayout.JAVA_BYTE);
+        byte[] bytes = new byte[Math.toIntExact(end - at)];
+        MemorySegment.copy(memory, ValueLayout.JAVA_BYTE, at, bytes, 0, bytes.length);
         return new String(bytes, StandardCharsets.UTF_8);
     }
 

@@ -57,13 +57,12 @@ record GgufKeys(Gguf file) {
     List<TokenType> types(int tokens) {
         List<TokenType> types = new ArrayList<>(tokens);
         String name = "token_type";
+        int most = TokenType.values().length;
         if (has(name)) {
             for (long number : file.integers(PREFIX + name)) {
-                if (number < 1 || number > TokenType.values().length) {
+                if (number < 1 || number > most) {
                     throw Checks.fail(
-                            PREFIX + name + "[" + types.size() + "]",
-                            Long.toString(number),
-                            "expected 1 to " + TokenType.values().length);
+                            PREFIX + name + "[" + types.size() + "]", Long.toString(number), "expected 1 to " + most);
                 }
                 types.add(TokenType.of((int) number));
             }

@@ -74,7 +74,7 @@ final class GgufTokenizer {
      * bytes count as bytes, also where a converter took them for texts.
      */
     private Vocabulary vocabulary(boolean pieces) {
-        List<String> tokens = keys.texts("tokens");
+        List<String> tokens = List.copyOf(keys.texts("tokens")); // once, as each is made when it is asked for
         List<TokenType> types = keys.types(tokens.size());
         if (types.isEmpty()) {
             types = new ArrayList<>();

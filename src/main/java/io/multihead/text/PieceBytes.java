@@ -3,6 +3,7 @@ package io.multihead.text;
 import io.multihead.internal.base.Checks;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.HexFormat;
 
 /** The bytes that the tokens of SentencePiece stand for. */
 final class PieceBytes {
@@ -38,7 +39,11 @@ final class PieceBytes {
 
     /** Returns whether a token is written as one of a byte. */
     static boolean isByte(String token) {
-        return token.startsWith("<0x") && token.matches("<0x[0-9A-Fa-f]{2}>");
+        return token.length() == 6
+                && token.startsWith("<0x")
+                && HexFormat.isHexDigit(token.charAt(3))
+                && HexFormat.isHexDigit(token.charAt(4))
+                && token.endsWith(">");
     }
 
     private static int byteOf(String token) {

@@ -19,6 +19,9 @@ public enum TokenType {
     /** One byte of UTF-8, written {@code <0x41>}. */
     BYTE;
 
+    /** Not an array of them for each token of a vocabulary. */
+    private static final List<TokenType> ALL = List.of(values());
+
     /** Returns whether pieces of this type are never parts of a user's text. */
     boolean isReserved() {
         return this == CONTROL || this == UNKNOWN || this == BYTE;
@@ -40,9 +43,9 @@ public enum TokenType {
      * @throws IllegalArgumentException if there is no such type
      */
     public static TokenType of(int number) {
-        if (number < 1 || number > values().length) {
-            throw Checks.fail("number", Integer.toString(number), "expected 1 to " + values().length);
+        if (number < 1 || number > ALL.size()) {
+            throw Checks.fail("number", Integer.toString(number), "expected 1 to " + ALL.size());
         }
-        return values()[number - 1];
+        return ALL.get(number - 1);
     }
 }

@@ -287,7 +287,18 @@ public final class Json {
 
     /** Returns whether {@code text} has an unpaired surrogate, which UTF-8 cannot hold. */
     public static boolean unpaired(CharSequence text) {
-        return text.codePoints().anyMatch(c -> c >= Character.MIN_SURROGATE && c <= Character.MAX_SURROGATE);
+        // not a stream of code points: vocabularies have hundreds of thousands of texts, and this is among the first
+        // code that runs
+        for (int i = 0; i < text.length(); i++) {
+            if (Character.isSurrogate(text.charAt(i))) {
+                boolean paired = i + 1 < text.length() && Character.isSurrogatePair(text.charAt(i), text.charAt(i + 1));
+                if (!paired) {
+                    return true;
+                }
+                i++;
+            }
+        }
+        return false;
     }
 
     private char escaped() {
