@@ -66,6 +66,12 @@ public final class HybridCache implements SequenceCache {
     }
 
     @Override
+    public void limitStates(long states) {
+        Checks.atLeast(states, 1, "states");
+        parts.forEach(part -> part.limitStates(states));
+    }
+
+    @Override
     public int layers() {
         return partOf.length;
     }

@@ -26,7 +26,7 @@ public final class RecurrentCache implements SequenceCache {
     /** The start of drafts, the end of a prompt, and that of the prompt before. */
     static final int MOST_SNAPSHOTS = 3;
 
-    /** The number of tokens that one state of {@link #bytesPerSequence} counts as in a cache with a {@link #limit}, since a state holds
+    /** The number of tokens that one state of {@link #bytesPerSequence} counts as in a cache with a {@link #limitStates}, since a state holds
      * any number of tokens. */
     public static final long TOKENS_OF_STATE = 1L << 32;
 
@@ -106,15 +106,9 @@ public final class RecurrentCache implements SequenceCache {
         return floats[(int) Checks.index(layer, floats.length, "layer")];
     }
 
-    /**
-     * Sets how many bytes sequences and snapshots may hold from now on; at first there is no limit. With a limit, {@link
-     * #availableTokens}, {@link #neededTokens} and {@link #freedTokens} count {@link #TOKENS_OF_STATE} for each state.
-     *
-     * @param bytes at least the bytes of one sequence; memory that is held beyond them is kept
-     * @throws IllegalArgumentException if {@code bytes} is less
-     */
-    public void limit(long bytes) {
-        mostSets = Checks.atLeast(bytes, bytesPerSequence(), "bytes") / bytesPerSequence();
+    @Override
+    public void limitStates(long states) {
+        mostSets = Checks.atLeast(states, 1, "states");
     }
 
     @Override
@@ -221,7 +215,7 @@ public final class RecurrentCache implements SequenceCache {
      * @param tokens number of new tokens, at least 1
      * @return {@link #floats} numbers, of this sequence until the next call: all zero if it had no tokens
      * @throws IllegalArgumentException if there is no such layer or sequence, or less than one token
-     * @throws CacheFullException if the state needs memory beyond the {@link #limit}; nothing has changed then
+     * @throws CacheFullException if it would be one more than {@link #limitStates} allows; nothing has changed then
      */
     public float[] states(int layer, int sequence, long tokens) {
         Checks.index(layer, floats.length, "layer");

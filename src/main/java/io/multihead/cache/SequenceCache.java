@@ -170,9 +170,21 @@ public interface SequenceCache {
     long bytesOf(int... of);
 
     /**
+     * Sets how many recurrent states sequences and snapshots may hold from now on, each of {@link #bytesPerSequence}; at first there is no limit.
+     * With one, {@link #availableTokens}, {@link #neededTokens} and {@link #freedTokens} of the part with these states count {@link
+     * RecurrentCache#TOKENS_OF_STATE} for each. Keys and values have none, so a cache of them alone stays as it is.
+     *
+     * @param states at least 1; those that are held beyond them are kept
+     * @throws IllegalArgumentException if there are fewer
+     */
+    default void limitStates(long states) {
+        Checks.atLeast(states, 1, "states");
+    }
+
+    /**
      * Returns how many tokens still fit, of all sequences together, in memory that no sequence holds.
      *
-     * @return a multiple of the page size; 2^62 if all states are recurrent. With a {@link RecurrentCache#limit}, compare the tokens that are
+     * @return a multiple of the page size; 2^62 if all states are recurrent. With {@link #limitStates}, compare the tokens that are
      *     available and needed for each kind of states ({@link HybridCache#parts})
      */
     long availableTokens();

@@ -216,13 +216,13 @@ final class DecoderBuilder {
         return own == null ? attention : attention.withValueNorm(plainNorm(heads.headDim()));
     }
 
-    /** Returns query, key and value; where values are made by the projection of keys, it computes twice, and is in memory once. */
+    /** Returns query, key and value, or query and key where the projected keys are the values. */
     private LinearGroup projections(String at, int queries, int keys, Values values) {
         PackedLinear query = projection(at + "attn_q", queries);
         PackedLinear key = projection(at + "attn_k", keys);
         String value = at + "attn_v";
         boolean isKey = values == Values.KEYS || values == Values.ANY && !weights.has(value + ".weight");
-        return LinearGroup.of(query, key, isKey ? key : projection(value, keys));
+        return isKey ? LinearGroup.of(query, key) : LinearGroup.of(query, key, projection(value, keys));
     }
 
     /** Files may have keys of layers that use those of another one. */

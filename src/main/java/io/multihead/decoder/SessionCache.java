@@ -2,7 +2,6 @@ package io.multihead.decoder;
 
 import io.multihead.cache.CacheFullException;
 import io.multihead.cache.CacheSession;
-import io.multihead.cache.RecurrentCache;
 import io.multihead.cache.SequenceCache;
 import io.multihead.compute.Compute;
 import io.multihead.decoder.Step.Outcome;
@@ -98,11 +97,7 @@ final class SessionCache {
         isRecurrent = cache.bytesPerSequence() > 0;
         prefixes = new KeptPrefixes(cache, eviction);
         taken = new long[eviction.parts.size()];
-        for (SequenceCache part : eviction.parts) {
-            if (part instanceof RecurrentCache states) {
-                states.limit(states.bytesPerSequence() * STATES * limits.sessions());
-            }
-        }
+        cache.limitStates((long) STATES * limits.sessions());
         keepsPrefixes = limits.keepsPrefixes();
     }
 

@@ -2,14 +2,17 @@ package io.multihead.model;
 
 import io.multihead.attention.AttentionOutputs;
 import io.multihead.tensor.Tensor;
+import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Query, key and value of a token side by side in one row, and behind all of them the rows of attention's output. If {@code gated}, each query
- * head has its gates behind it; if {@code shared}, keys and values are another layer's.
+ * head has its gates behind it; if {@code shared}, keys and values are another layer's; if {@code keysAreValues}, values are not projected, but copies
+ * of the projected keys.
  */
-record AttentionLayout(int heads, int keyValueHeads, int headDim, int valueDim, boolean gated, boolean shared)
+record AttentionLayout(
+        int heads, int keyValueHeads, int headDim, int valueDim, boolean gated, boolean shared, boolean keysAreValues)
         implements PartLayout<AttentionLayout.Views> {
     record Views(
             Tensor projections,
@@ -58,15 +61,17 @@ record AttentionLayout(int heads, int keyValueHeads, int headDim, int valueDim, 
         int valueAt = keyAt + keyWidth();
         int contextAt = tokens * stride;
         int contextStride = PartLayout.stride(contextWidth());
-        Tensor queries = PartLayout.rows(buffer, 0, tokens, queryWidth(), stride);
+        List<Tensor> parts = new ArrayList<>(List.of(PartLayout.rows(buffer, 0, tokens, queryWidth(), stride)));
+        if (!shared) {
+            parts.add(PartLayout.rows(buffer, keyAt, tokens, keyWidth(), stride));
+        }
+        if (!shared && !keysAreValues) {
+            parts.add(PartLayout.rows(buffer, valueAt, tokens, valueWidth(), stride));
+        }
+        int projected = keysAreValues ? valueAt : valueAt + valueWidth();
         return new Views(
-                PartLayout.rows(buffer, 0, tokens, valueAt + valueWidth(), stride),
-                shared
-                        ? List.of(queries)
-                        : List.of(
-                                queries,
-                                PartLayout.rows(buffer, keyAt, tokens, keyWidth(), stride),
-                                PartLayout.rows(buffer, valueAt, tokens, valueWidth(), stride)),
+                PartLayout.rows(buffer, 0, tokens, projected, stride),
+                List.copyOf(parts),
                 // of each head's part of a row, the first headDim elements
                 PartLayout.heads(buffer, 0, tokens, heads, queryStep(), stride).slice(3, 0, headDim),
                 shared ? null : PartLayout.heads(buffer, keyAt, tokens, keyValueHeads, headDim, stride),

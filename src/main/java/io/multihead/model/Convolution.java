@@ -3,7 +3,9 @@ package io.multihead.model;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.kernel.Lanes;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
@@ -29,12 +31,15 @@ final class Convolution {
      *
      * @param weights {@code [channels, taps]}, the tap of the token itself last
      */
-    Convolution(Tensor weights) {
+    Convolution(Tensor weights, int channels) {
         bias = null;
+        this.channels = channels;
         if (Checks.notNull(weights, "taps").rank() != 2 || weights.dim(1) < 2) {
             throw Checks.fail("taps", "shape " + weights.shape(), "expected [channels, taps], 2 taps at least");
         }
-        channels = Checks.fitsInt(weights.dim(0), "taps");
+        if (weights.dim(0) != channels) {
+            throw Checks.fail("taps", "shape " + weights.shape(), "expected [" + channels + ", taps]");
+        }
         taps = Checks.fitsInt(weights.dim(1), "taps");
         stride = Lanes.roundUp(channels, PANEL);
         factors = new float[Checks.product("taps", taps, stride)];
@@ -54,9 +59,7 @@ final class Convolution {
 
     /** Returns this convolution with numbers {@code [channels]}, copied, that are added to its sums. */
     Convolution withBias(Tensor numbers) {
-        if (Checks.notNull(numbers, "bias").rank() != 1 || numbers.dim(0) != channels) {
-            throw Checks.fail("bias", "shape " + numbers.shape(), "expected [" + channels + "]");
-        }
+        TensorChecks.requireShape(numbers, "bias", Shape.of(channels));
         return new Convolution(this, Arrays.copyOf(numbers.toArray(), stride));
     }
 

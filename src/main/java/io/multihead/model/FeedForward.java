@@ -3,7 +3,6 @@ package io.multihead.model;
 import io.multihead.compute.Compute;
 import io.multihead.gemm.Activation;
 import io.multihead.internal.base.Checks;
-import io.multihead.internal.base.TensorFaults;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -27,12 +26,7 @@ public final class FeedForward implements Part {
         this.down = Checks.notNull(down, "down");
         this.gate = gate;
         layout = new FeedForwardLayout(up.outputs(0), up.size() == 2);
-        if (down.inputs() != layout.inner() || down.outputs() != up.inputs()) {
-            throw Checks.fail(
-                    "down",
-                    down.inputs() + " inputs, " + down.outputs() + " outputs",
-                    "expected " + layout.inner() + " and " + up.inputs());
-        }
+        PackedLinear.requireSizes(down, layout.inner(), up.inputs(), "down");
     }
 
     /**
@@ -97,9 +91,7 @@ public final class FeedForward implements Part {
      * @throws IllegalArgumentException if it has another shape, or the last layer has a bias, which the gate would not multiply
      */
     public FeedForward withTokenGate(Tensor g) {
-        if (Checks.notNull(g, "g").rank() != 1 || g.dim(0) != dim()) {
-            throw TensorFaults.shape("g", g.shape(), Shape.of(dim()));
-        }
+        TensorChecks.requireShape(g, "g", Shape.of(dim()));
         TensorChecks.requireFloating(g, "g");
         if (down.bias() != null) {
             throw Checks.fail("down", "a layer with a bias", "expected one without, as gates come before it");

@@ -23,8 +23,6 @@ public final class GatedLinearAttention implements Part {
     /** Added to the square of the length of queries and keys, as transformers' models do. */
     private static final double EPSILON = 1e-6;
 
-    private static final int PROJECTIONS = 4;
-
     private final LinearGroup projections;
     private final PackedLinear output;
     private final Convolution convolution;
@@ -83,28 +81,11 @@ public final class GatedLinearAttention implements Part {
             PackedLinear output) {
         int channels = Checks.notNull(heads, "heads").channels();
         int width = heads.valueWidth();
-        int[] outputs = {channels, width, heads.valueHeads(), heads.valueHeads()};
-        if (Checks.notNull(projections, "projections").size() != PROJECTIONS) {
-            throw Checks.fail("projections", projections.size() + " of them", "expected " + PROJECTIONS);
-        }
-        for (int i = 0; i < PROJECTIONS; i++) {
-            if (projections.outputs(i) != outputs[i]) {
-                throw Checks.fail(
-                        "projections[" + i + "]", projections.outputs(i) + " outputs", "expected " + outputs[i]);
-            }
-        }
-        Convolution convolution = new Convolution(taps);
-        if (convolution.channels != channels) {
-            throw Checks.fail("taps", "shape " + taps.shape(), "expected [" + channels + ", taps]");
-        }
+        LinearGroup.requireOutputs(projections, channels, width, heads.valueHeads(), heads.valueHeads());
+        Convolution convolution = new Convolution(taps, channels);
         Checks.length(Checks.notNull(decay, "decay").heads(), heads.valueHeads(), "decay", "one per value head");
         Checks.length(Checks.notNull(norm, "norm").dim(), heads.valueDim(), "norm", "one per element of a value");
-        if (Checks.notNull(output, "output").inputs() != width || output.outputs() != projections.inputs()) {
-            throw Checks.fail(
-                    "output",
-                    output.inputs() + " inputs, " + output.outputs() + " outputs",
-                    "expected " + width + " and " + projections.inputs());
-        }
+        PackedLinear.requireSizes(output, width, projections.inputs(), "output");
         return new GatedLinearAttention(heads, projections, convolution, decay, norm, output);
     }
 

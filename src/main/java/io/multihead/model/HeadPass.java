@@ -11,7 +11,7 @@ import io.multihead.internal.nn.RowNorm;
 import io.multihead.position.Rope;
 import org.jspecify.annotations.Nullable;
 
-/** Normalizes and rotates the queries and keys of each token, in place and in one pass. */
+/** Normalizes and rotates the queries and keys of each token, in place and in one pass, and normalizes the values, or copies of the keys. */
 final class HeadPass extends RowLoop {
     private static final FloatsKey ROW = new FloatsKey();
     private static final FloatsKey PARTIAL = new FloatsKey();
@@ -35,7 +35,7 @@ final class HeadPass extends RowLoop {
 
     /** Changes the rows of a batch, whose positions have been found. */
     void run(Compute cpu, float[] buffer, AttentionLayout newLayout, TokenBatch newBatch) {
-        if (queryNorm == null && keyNorm == null && valueNorm == null && rope == null) {
+        if (queryNorm == null && keyNorm == null && valueNorm == null && rope == null && !newLayout.keysAreValues()) {
             return;
         }
         rows = buffer;
@@ -59,6 +59,9 @@ final class HeadPass extends RowLoop {
             change(scratch, queryNorm, at, of.heads(), of.headDim(), of.queryStep(), position);
             if (!of.shared()) {
                 int keys = at + of.queryWidth();
+                if (of.keysAreValues()) {
+                    System.arraycopy(rows, keys, rows, keys + of.keyWidth(), of.valueWidth());
+                }
                 change(scratch, keyNorm, keys, of.keyValueHeads(), of.headDim(), of.headDim(), position);
                 normalize(scratch, valueNorm, keys + of.keyWidth(), of.keyValueHeads(), of.valueDim(), of.valueDim());
             }

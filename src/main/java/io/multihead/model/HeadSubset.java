@@ -33,16 +33,22 @@ final class HeadSubset {
 
     AttentionLayout layout() {
         return new AttentionLayout(
-                heads.length, keyValueHeads.length, all.headDim(), all.valueDim(), all.gated(), false);
+                heads.length,
+                keyValueHeads.length,
+                all.headDim(),
+                all.valueDim(),
+                all.gated(),
+                false,
+                all.keysAreValues());
     }
 
-    /** Returns query, key and value of these heads. */
+    /** Returns the projections of these heads. */
     LinearGroup projections(LinearGroup of, Arena arena) {
-        return of.select(
-                arena,
-                elements(heads, all.queryStep()),
-                elements(keyValueHeads, all.headDim()),
-                elements(keyValueHeads, all.valueDim()));
+        int[] queries = elements(heads, all.queryStep());
+        int[] keys = elements(keyValueHeads, all.headDim());
+        return all.keysAreValues()
+                ? of.select(arena, queries, keys)
+                : of.select(arena, queries, keys, elements(keyValueHeads, all.valueDim()));
     }
 
     /** Fails unless the inputs of an output projection that are of these heads are whole blocks. */

@@ -31,12 +31,7 @@ public final class LayerInput implements Part {
      */
     public static LayerInput of(PackedLinear gate, PackedLinear out, int layer) {
         int dim = Checks.notNull(gate, "gate").outputs();
-        if (Checks.notNull(out, "out").inputs() != dim || out.outputs() != gate.inputs()) {
-            throw Checks.fail(
-                    "out",
-                    out.inputs() + " inputs, " + out.outputs() + " outputs",
-                    "expected " + dim + " and " + gate.inputs());
-        }
+        PackedLinear.requireSizes(out, dim, gate.inputs(), "out");
         return new LayerInput(gate, out, (int) Checks.atLeast(layer, 0, "layer"));
     }
 

@@ -74,6 +74,19 @@ public final class LinearGroup {
         return group;
     }
 
+    /** Fails unless a group has these outputs. */
+    static void requireOutputs(LinearGroup projections, int... outputs) {
+        if (Checks.notNull(projections, "projections").size() != outputs.length) {
+            throw Checks.fail("projections", projections.size() + " of them", "expected " + outputs.length);
+        }
+        for (int i = 0; i < outputs.length; i++) {
+            if (projections.outputs(i) != outputs[i]) {
+                throw Checks.fail(
+                        "projections[" + i + "]", projections.outputs(i) + " outputs", "expected " + outputs[i]);
+            }
+        }
+    }
+
     /** {@return the elements of an input row} */
     public int inputs() {
         return layers.get(0).inputs();

@@ -2,6 +2,8 @@ package io.multihead.model;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.call.TensorChecks;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.List;
 
@@ -18,8 +20,6 @@ import java.util.List;
  * sequence into calls. The states of a sequence are the last inputs of the convolution, and S of all heads. Immutable and thread-safe.
  */
 public final class Mamba2 implements Part {
-    private static final int PROJECTIONS = 3;
-
     private final LinearGroup projections;
     private final PackedLinear output;
     private final Convolution convolution;
@@ -58,28 +58,11 @@ public final class Mamba2 implements Part {
             PackedLinear output) {
         int channels = Checks.notNull(heads, "heads").channels();
         int width = heads.width();
-        int[] outputs = {width, channels, heads.heads()};
-        if (Checks.notNull(projections, "projections").size() != PROJECTIONS) {
-            throw Checks.fail("projections", projections.size() + " of them", "expected " + PROJECTIONS);
-        }
-        for (int i = 0; i < PROJECTIONS; i++) {
-            if (projections.outputs(i) != outputs[i]) {
-                throw Checks.fail(
-                        "projections[" + i + "]", projections.outputs(i) + " outputs", "expected " + outputs[i]);
-            }
-        }
-        Convolution convolution = new Convolution(taps);
-        if (convolution.channels != channels) {
-            throw Checks.fail("taps", "shape " + taps.shape(), "expected [" + channels + ", taps]");
-        }
+        LinearGroup.requireOutputs(projections, width, channels, heads.heads());
+        Convolution convolution = new Convolution(taps, channels);
         Checks.length(Checks.notNull(decay, "decay").heads(), heads.heads(), "decay", "one per head");
         Checks.length(Checks.notNull(norm, "norm").dim(), width, "norm", "one per element of all heads");
-        if (Checks.notNull(output, "output").inputs() != width || output.outputs() != projections.inputs()) {
-            throw Checks.fail(
-                    "output",
-                    output.inputs() + " inputs, " + output.outputs() + " outputs",
-                    "expected " + width + " and " + projections.inputs());
-        }
+        PackedLinear.requireSizes(output, width, projections.inputs(), "output");
         return new Mamba2(projections, convolution, Mamba2Rules.of(heads, decay, norm.row()), output);
     }
 
@@ -100,10 +83,7 @@ public final class Mamba2 implements Part {
      * @throws IllegalArgumentException if their number differs from the number of heads
      */
     public Mamba2 withSkip(Tensor factors) {
-        int heads = heads().heads();
-        if (Checks.notNull(factors, "factors").rank() != 1 || factors.dim(0) != heads) {
-            throw Checks.fail("factors", "shape " + factors.shape(), "expected [" + heads + "]");
-        }
+        TensorChecks.requireShape(factors, "factors", Shape.of(heads().heads()));
         return new Mamba2(projections, convolution, rules.withSkip(factors.toArray()), output);
     }
 

@@ -6,6 +6,8 @@ import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.call.TensorChecks;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import org.jspecify.annotations.Nullable;
@@ -45,8 +47,8 @@ public final class PackedLinear {
      */
     public static PackedLinear of(PackedWeights weights, @Nullable Tensor bias) {
         Checks.notNull(weights, "weights");
-        if (bias != null && (bias.rank() != 1 || bias.dim(0) != weights.outputs())) {
-            throw Checks.fail("bias", "shape " + bias.shape(), "expected [" + weights.outputs() + "]");
+        if (bias != null) {
+            TensorChecks.requireShape(bias, "bias", Shape.of(weights.outputs()));
         }
         return new PackedLinear(weights, GemmOptions.DEFAULT.withBias(bias == null ? null : Tensor.of(bias.toArray())));
     }
@@ -67,6 +69,16 @@ public final class PackedLinear {
      */
     public PackedLinear withScale(double scale) {
         return new PackedLinear(weights, options.withFactors((float) scale, 0f));
+    }
+
+    /** Fails unless a layer has these sizes. */
+    static void requireSizes(PackedLinear layer, int inputs, int outputs, String argument) {
+        if (Checks.notNull(layer, argument).inputs() != inputs || layer.outputs() != outputs) {
+            throw Checks.fail(
+                    argument,
+                    layer.inputs() + " inputs, " + layer.outputs() + " outputs",
+                    "expected " + inputs + " and " + outputs);
+        }
     }
 
     /** {@return the elements of an input row} */

@@ -1,6 +1,8 @@
 package io.multihead.model;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.call.TensorChecks;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
@@ -126,10 +128,11 @@ public final class Router {
     }
 
     private float @Nullable [] ofExperts(@Nullable Tensor numbers, String argument) {
-        if (numbers != null && (numbers.rank() != 1 || numbers.dim(0) != experts())) {
-            throw Checks.fail(argument, "shape " + numbers.shape(), "expected [" + experts() + "]");
+        if (numbers == null) {
+            return null;
         }
-        return numbers == null ? null : numbers.toArray();
+        TensorChecks.requireShape(numbers, argument, Shape.of(experts()));
+        return numbers.toArray();
     }
 
     /** Returns the norm of the logits' input; null for none. */

@@ -70,7 +70,8 @@ public final class SelfAttention implements Part {
      *
      * @param heads query heads, a multiple of keyValueHeads
      * @param keyValueHeads heads of keys and values
-     * @param projections query, key and value: {@code heads headDim}, {@code keyValueHeads headDim} and {@code keyValueHeads valueDim} outputs
+     * @param projections query, key and value: {@code heads headDim}, {@code keyValueHeads headDim} and {@code keyValueHeads valueDim} outputs; or
+     *     query and key, whose outputs are also the values, without the keys' norms and rotation (Gemma 4)
      * @param output {@code heads valueDim} inputs, and as many outputs as the projections have inputs
      * @param options mask, scale and score options
      * @return the part
@@ -88,7 +89,7 @@ public final class SelfAttention implements Part {
      * @param heads query heads, a multiple of keyValueHeads
      * @param keyValueHeads heads of keys and values
      * @param projections query, key and value: {@code 2 heads headDim}, for each head its query and then as many gates,
-     *     {@code keyValueHeads headDim} and {@code keyValueHeads headDim} outputs
+     *     {@code keyValueHeads headDim} and {@code keyValueHeads headDim} outputs; or query and key, as of {@link #of}
      * @param output {@code heads headDim} inputs, as many outputs as the projections have inputs
      * @param options mask, scale and score options
      * @return the part
@@ -128,8 +129,8 @@ public final class SelfAttention implements Part {
                     "query", query.outputs() + " outputs", "expected " + heads + " heads of " + sizes.headDim());
         }
         AttentionLayout layout =
-                new AttentionLayout(heads, sizes.heads(), sizes.headDim(), sizes.valueDim(), false, true);
-        requireOutput(output, layout, query.inputs());
+                new AttentionLayout(heads, sizes.heads(), sizes.headDim(), sizes.valueDim(), false, true, false);
+        PackedLinear.requireSizes(output, layout.contextWidth(), query.inputs(), "output");
         requireNoDropout(options);
         if (!LayerCaches.keeps(sizes.window(), window(options))) {
             throw Checks.fail("sizes", sizes.toString(), "expected a window of at least the options'");
@@ -148,31 +149,25 @@ public final class SelfAttention implements Part {
         if (keyValueHeads < 1 || heads % keyValueHeads != 0) {
             throw Checks.fail("keyValueHeads", String.valueOf(keyValueHeads), "expected a divisor of " + heads);
         }
-        if (Checks.notNull(projections, "projections").size() != 3) {
-            throw Checks.fail("projections", projections.size() + " outputs", "expected query, key and value");
+        boolean keysAreValues = Checks.notNull(projections, "projections").size() == 2;
+        if (!keysAreValues && projections.size() != 3) {
+            throw Checks.fail(
+                    "projections", projections.size() + " outputs", "expected query, key and value, or query and key");
         }
         int headDim = dim(projections.outputs(0), gated ? 2L * heads : heads, "query");
         int keyDim = dim(projections.outputs(1), keyValueHeads, "key");
-        int valueDim = dim(projections.outputs(2), keyValueHeads, "value");
+        int valueDim = keysAreValues ? keyDim : dim(projections.outputs(2), keyValueHeads, "value");
         if (keyDim != headDim) {
             throw Checks.fail("projections", "key heads of " + keyDim, "expected " + headDim + ", as of queries");
         }
         if (gated && valueDim != headDim) {
             throw Checks.fail("projections", "value heads of " + valueDim, "expected " + headDim + ", as of gates");
         }
-        AttentionLayout layout = new AttentionLayout(heads, keyValueHeads, headDim, valueDim, gated, false);
-        requireOutput(output, layout, projections.inputs());
+        AttentionLayout layout =
+                new AttentionLayout(heads, keyValueHeads, headDim, valueDim, gated, false, keysAreValues);
+        PackedLinear.requireSizes(output, layout.contextWidth(), projections.inputs(), "output");
         requireNoDropout(options);
         return new SelfAttention(projections, output, layout, options, null, HeadNorms.NONE, -1, null);
-    }
-
-    private static void requireOutput(PackedLinear output, AttentionLayout layout, int dim) {
-        if (Checks.notNull(output, "output").inputs() != layout.contextWidth() || output.outputs() != dim) {
-            throw Checks.fail(
-                    "output",
-                    output.inputs() + " inputs, " + output.outputs() + " outputs",
-                    "expected " + layout.contextWidth() + " and " + dim);
-        }
     }
 
     private static void requireNoDropout(AttentionOptions options) {
@@ -345,7 +340,7 @@ public final class SelfAttention implements Part {
         return projections.inputs();
     }
 
-    /** {@return the projections of query, key and value} */
+    /** {@return the projections of query, key and value, or of query alone, or query and key} */
     public LinearGroup projections() {
         return projections;
     }

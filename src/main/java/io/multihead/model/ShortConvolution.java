@@ -42,14 +42,8 @@ public final class ShortConvolution implements Part {
         if (in.outputs() != 3L * dim) {
             throw Checks.fail("in", in.outputs() + " outputs", "expected " + 3L * dim + ", three for each input");
         }
-        Convolution convolution = new Convolution(taps);
-        if (convolution.channels != dim) {
-            throw Checks.fail("taps", "shape " + taps.shape(), "expected [" + dim + ", taps]");
-        }
-        if (Checks.notNull(out, "out").inputs() != dim || out.outputs() != dim) {
-            throw Checks.fail(
-                    "out", out.inputs() + " inputs, " + out.outputs() + " outputs", "expected " + dim + " of both");
-        }
+        Convolution convolution = new Convolution(taps, dim);
+        PackedLinear.requireSizes(out, dim, dim, "out");
         return new ShortConvolution(in, convolution, out);
     }
 

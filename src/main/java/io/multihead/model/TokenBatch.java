@@ -3,7 +3,6 @@ package io.multihead.model;
 import io.multihead.attention.KeyValueView;
 import io.multihead.attention.PackedSequences;
 import io.multihead.cache.CacheFullException;
-import io.multihead.cache.HybridCache;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.cache.RecurrentCache;
 import io.multihead.cache.SequenceCache;
@@ -14,6 +13,7 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.exec.CallGuard;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,6 +30,9 @@ public final class TokenBatch {
 
     final CallGuard calls = new CallGuard("batch");
     private final @Nullable SequenceCache cache;
+    /** The caches of one kind of which the cache is made. */
+    private final List<? extends SequenceCache> parts;
+
     private final int capacity;
     /** As long as the tokens so far have needed: the capacity is a limit, and may be larger than memory. */
     private int[] ids;
@@ -76,6 +79,7 @@ public final class TokenBatch {
     private TokenBatch(@Nullable SequenceCache cache, int capacity) {
         Checks.fitsInt(Checks.atLeast(capacity, 1, "capacity"), "capacity");
         this.cache = cache;
+        parts = cache == null ? List.of() : cache.parts();
         this.capacity = capacity;
         ids = new int[Math.min(capacity, FIRST_TOKENS)];
         types = new int[ids.length];
@@ -378,12 +382,9 @@ public final class TokenBatch {
         return states;
     }
 
-    /** Fails if a sequence is there twice, or a cache of several has no room in one; one cache finds both before it changes. */
+    /** Fails if a sequence is there twice, or a cache of several has no room in one; one cache finds that before it changes. */
     void requireRoom() {
-        if (cache == null || cache instanceof KeyValueCache) {
-            return;
-        }
-        for (int sequence = 0; sequence < sequences; sequence++) {
+        for (int sequence = 0; sequence < sequences && cache != null; sequence++) {
             for (int other = 0; other < sequence; other++) {
                 if (numbers[sequence] == numbers[other]) {
                     throw Checks.fail(
@@ -391,10 +392,8 @@ public final class TokenBatch {
                 }
             }
         }
-        if (cache instanceof HybridCache hybrid) {
-            for (int i = 0; i < hybrid.parts().size(); i++) {
-                requireRoom(hybrid.parts().get(i));
-            }
+        for (int i = 0; parts.size() > 1 && i < parts.size(); i++) {
+            requireRoom(parts.get(i));
         }
     }
 

@@ -209,7 +209,7 @@ class RecurrentCacheProperties {
     void aLimitCountsStates() {
         SplittableRandom random = new SplittableRandom(5);
         RecurrentCache cache = RecurrentCache.of(FLOATS, FLOATS);
-        cache.limit(7 * cache.bytesPerSequence() + 1);
+        cache.limitStates(7);
         assertEquals(7 * RecurrentCache.TOKENS_OF_STATE, cache.availableTokens());
         List<Integer> open = new ArrayList<>(List.of(cache.open()));
         int full = 0;
@@ -253,8 +253,8 @@ class RecurrentCacheProperties {
         }
         assertTrue(full > 5, full + " times full");
         assertEquals(
-                "bytes: 1; expected at least " + cache.bytesPerSequence(),
-                assertThrows(IllegalArgumentException.class, () -> cache.limit(1))
+                "states: 0; expected at least 1",
+                assertThrows(IllegalArgumentException.class, () -> cache.limitStates(0))
                         .getMessage());
     }
 

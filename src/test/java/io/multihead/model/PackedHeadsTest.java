@@ -9,6 +9,7 @@ import io.multihead.attention.AttentionOptions;
 import io.multihead.compute.Compute;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.gemm.WeightFormat;
+import io.multihead.position.Rope;
 import io.multihead.support.Numbers;
 import io.multihead.tensor.BlockTensor;
 import io.multihead.tensor.BlockType;
@@ -19,6 +20,7 @@ import java.lang.foreign.Arena;
 import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
+import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
@@ -134,6 +136,34 @@ class PackedHeadsTest {
         float[] states = states(kept);
         assertArrayEquals(states(expected.attention(format, isOneProduct)), states, format + " " + isOneProduct);
         assertFalse(Arrays.equals(states(whole), states), format.name());
+    }
+
+    /** The values are the projected keys as they are before the norm and the rotation of keys. */
+    @Test
+    void keysThatAreValuesAreProjectedOnce() {
+        Weights all = weights(4, 2, HEAD_DIM);
+        PackedLinear query = PackedLinear.of(pack(all.query, WeightFormat.Q8_0), all.bias);
+        PackedLinear key = PackedLinear.of(pack(all.key, WeightFormat.Q8_0));
+        PackedLinear output = PackedLinear.of(pack(all.output, WeightFormat.F32));
+        Norm norm = Norm.rms(matrix(HEAD_DIM), 1e-6);
+        Rope rope = Rope.of(Rope.Config.of(HEAD_DIM));
+        Tensor joined = Tensor.of(new float[DIM * 6 * HEAD_DIM], DIM, 6 * HEAD_DIM);
+        Tensor.concat(1, joined, all.query, all.key);
+        Tensor biases = Tensor.of(Arrays.copyOf(all.bias.toArray(), 6 * HEAD_DIM));
+        PackedLinear queryAndKey = PackedLinear.of(pack(joined, WeightFormat.Q8_0), biases);
+        for (UnaryOperator<SelfAttention> change : List.<UnaryOperator<SelfAttention>>of(
+                same -> same, of -> of.withRope(rope).withHeadNorms(norm, norm).withValueNorm(norm))) {
+            SelfAttention twice = change.apply(all.attention(LinearGroup.of(query, key, key), output));
+            SelfAttention once = change.apply(all.attention(LinearGroup.of(query, key), output));
+            SelfAttention asOne = change.apply(
+                    all.attention(LinearGroup.concatenated(queryAndKey, query.outputs(), key.outputs()), output));
+            assertEquals(HEAD_DIM, once.valueDim());
+            assertArrayEquals(states(twice), states(once));
+            assertArrayEquals(states(twice), states(asOne));
+            float[] kept = states(twice.keepHeads(arena, 3, 2));
+            assertArrayEquals(kept, states(once.keepHeads(arena, 3, 2)));
+            assertArrayEquals(kept, states(asOne.keepHeads(arena, 3, 2)));
+        }
     }
 
     /** Four heads of 64 elements share the blocks of 256: they stay together, or the projection is widened. */

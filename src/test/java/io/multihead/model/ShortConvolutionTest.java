@@ -146,7 +146,7 @@ class ShortConvolutionTest {
                 () -> ShortConvolution.of(in, gaussian(1, 8, 1), out));
         assertFails("taps: shape [7, 3]; expected [8, taps]", () -> ShortConvolution.of(in, gaussian(1, 7, 3), out));
         assertFails(
-                "out: 8 inputs, 24 outputs; expected 8 of both", () -> ShortConvolution.of(in, gaussian(1, 8, 3), in));
+                "out: 8 inputs, 24 outputs; expected 8 and 8", () -> ShortConvolution.of(in, gaussian(1, 8, 3), in));
     }
 
     private static void assertFails(String message, Runnable call) {

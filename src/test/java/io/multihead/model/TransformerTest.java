@@ -275,7 +275,8 @@ class TransformerTest {
         fill(batch, sequence, 1);
         batch.begin(sequence);
         batch.add(1);
-        assertRefused("to: [0, 0]; expected no sequence twice, as 0 is", () -> model.forward(SERIAL, batch, buffers));
+        assertRefused(
+                "batch: sequence 0 twice; expected no sequence twice", () -> model.forward(SERIAL, batch, buffers));
         assertEquals(1, cache.length(0, sequence));
         assertEquals(1, cache.length(1, sequence));
     }
@@ -395,8 +396,8 @@ class TransformerTest {
         AttentionOptions causal = AttentionOptions.CAUSAL;
         assertRefused("keyValueHeads: 3; expected a divisor of 4", () -> SelfAttention.of(4, 3, three, square, causal));
         assertRefused(
-                "projections: 2 outputs; expected query, key and value",
-                () -> SelfAttention.of(2, 2, LinearGroup.of(square, square), square, causal));
+                "projections: 1 outputs; expected query, key and value, or query and key",
+                () -> SelfAttention.of(2, 2, LinearGroup.of(square), square, causal));
         assertRefused(
                 "projections: key heads of 8; expected 4, as of queries",
                 () -> SelfAttention.of(2, 1, three, square, causal));

@@ -10,8 +10,7 @@ import io.multihead.internal.kernel.MicroKernel;
  *
  * <p>Results depend on {@link #KEY_BLOCK}, {@link #DIM_CHUNK}, {@link #VALUE_CHAIN} and {@link #KEY_SPLIT}, gradients also on
  * {@link #BACKWARD_QUERIES} and {@link #BACKWARD_KEYS}: these say where chains of additions begin. They do not depend on
- * {@link #QUERY_TILE}, {@link #TASK_ROWS}, {@link #TASK_ROWS_REPACKED}, {@link #WIDE_DIM}, {@link #PACKED_FLOATS} and
- * {@link #TASKS_PER_THREAD}, which may change.
+ * {@link #QUERY_TILE}, {@link #TASK_ROWS}, {@link #TASK_ROWS_REPACKED}, {@link #WIDE_DIM} and {@link #PACKED_FLOATS}, which may change.
  */
 public final class AttentionBlocking {
     /**
@@ -52,9 +51,6 @@ public final class AttentionBlocking {
 
     /** Maximum floats of packed keys and values that a thread keeps from task to task: 16 MiB. */
     public static final long PACKED_FLOATS = 1L << 22;
-
-    /** Tasks per thread below which tasks are made smaller, so that all threads finish at about the same time. */
-    public static final int TASKS_PER_THREAD = 4;
 
     /** Query rows of one block of backward. */
     public static final int BACKWARD_QUERIES = 256;

@@ -9,9 +9,6 @@ import io.multihead.internal.exec.Workspace;
  * caller at a time.
  */
 public abstract class RowLoop implements LoopBody {
-    /** So many that a thread which comes late leaves little to the end. */
-    private static final int TASKS_PER_THREAD = 4;
-
     /** Elements below which a task is not worth another thread: a few microseconds of element-wise work. */
     private static final long LEAST = 1 << 13;
 

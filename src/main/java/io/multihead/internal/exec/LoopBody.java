@@ -3,6 +3,9 @@ package io.multihead.internal.exec;
 /** The body of a parallel loop. */
 @FunctionalInterface
 public interface LoopBody {
+    /** Tasks for each thread, so many that a thread which comes late leaves little to the end. */
+    int TASKS_PER_THREAD = 4;
+
     /**
      * Runs one task. Tasks run in any order and on any thread.
      *

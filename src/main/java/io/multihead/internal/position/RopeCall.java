@@ -13,7 +13,6 @@ public final class RopeCall extends Operation implements LoopBody {
     public static final ScratchKey<RopeCall> CALL = ScratchKey.of(RopeCall::new);
 
     private static final ScratchKey<RopeTile> TILE = ScratchKey.of(RopeTile::new);
-    private static final int TASKS_PER_THREAD = 4;
     /** Elements below which a task is not worth another thread. */
     private static final long LEAST = 1 << 14;
 

@@ -4,6 +4,7 @@ import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.AttentionProblem;
 import io.multihead.internal.attention.keyvalue.KeyValueSource;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.kernel.Lanes;
 import java.util.Arrays;
 
@@ -73,7 +74,7 @@ final class ForwardSchedule {
     private boolean leavesThreadsIdle(int threads) {
         return threads > 1
                 && tasks > 0
-                && tasks < (long) threads * AttentionBlocking.TASKS_PER_THREAD
+                && tasks < (long) threads * LoopBody.TASKS_PER_THREAD
                 && mostRows <= AttentionBlocking.QUERY_TILE;
     }
 
@@ -104,9 +105,8 @@ final class ForwardSchedule {
         tasks = 0;
         long stored = call.savesStates() ? SplitRange.stored(call.source()) : 1;
         long groups = problem.sequences() * problem.keyValueHeads() * stored;
-        long wanted = threads == 1 || groups == 0
-                ? 1
-                : Math.ceilDiv((long) threads * AttentionBlocking.TASKS_PER_THREAD, groups);
+        long wanted =
+                threads == 1 || groups == 0 ? 1 : Math.ceilDiv((long) threads * LoopBody.TASKS_PER_THREAD, groups);
         for (int sequence = 0; sequence < problem.sequences(); sequence++) {
             long rows = problem.headsPerGroup() * problem.queries(sequence);
             int taskRows = rowsPerTask(rows, maxRows, wanted);
