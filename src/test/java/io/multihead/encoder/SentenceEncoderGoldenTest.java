@@ -13,7 +13,10 @@ import io.multihead.support.Promises;
 import io.multihead.tensor.Tensor;
 import io.multihead.text.GoldenTexts;
 import io.multihead.text.Models;
+import java.io.IOException;
 import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -116,6 +119,18 @@ class SentenceEncoderGoldenTest {
 
     private static List<Integer> indices(float[] query, float[][] vectors) {
         return Neighbor.nearest(query, vectors, 5).stream().map(Neighbor::index).toList();
+    }
+
+    /** The output of the README's program. */
+    @Test
+    void theReadmeHasTheOutputOfItsProgram() throws IOException {
+        List<String> texts = List.of("A cat sleeps.", "Stocks fell.", "The market lost ground.");
+        float[] query = ENCODER.embed("What happened at the exchange?");
+        String readme = Files.readString(Path.of("README.md"));
+        for (Neighbor found : Neighbor.nearest(query, ENCODER.embed(texts), 2)) {
+            String line = String.format(Locale.ROOT, "%.4f %s", found.similarity(), texts.get(found.index()));
+            assertTrue(readme.contains("    // " + line + "\n"), line);
+        }
     }
 
     /** 22.6 million weights in f32, and no second copy of any beside the packed one. */

@@ -25,6 +25,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.function.Supplier;
@@ -138,7 +139,8 @@ final class HttpApi implements AutoCloseable {
                     authorize(exchange);
                 }
                 if (methods.isEmpty()) {
-                    throw ApiException.wrong(404, asked + ": nothing is here");
+                    throw ApiException.wrong(
+                            404, asked + ": nothing is here; expected one of " + new TreeSet<>(routes.keySet()));
                 }
                 Answer answer = methods.get(method);
                 if (answer == null) {

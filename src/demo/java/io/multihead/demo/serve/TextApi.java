@@ -114,6 +114,7 @@ final class TextApi {
     @Nullable
     JsonNode chat(Fields fields, HttpExchange exchange) throws IOException, InterruptedException {
         requireModel(fields);
+        requireTemplate();
         ChatFields chat = ChatFields.of(fields);
         boolean logProbabilities = fields.flag("logprobs", false);
         int mostProbable = (int) fields.integer("top_logprobs", 0, MOST_ALTERNATIVES, 0);
@@ -162,6 +163,14 @@ final class TextApi {
     private GenerationFields generation(Fields fields) {
         return GenerationFields.of(
                 fields, sessions.contextTokens(), timeout, model.tokenizer().vocabularySize());
+    }
+
+    private void requireTemplate() {
+        try {
+            model.chatTemplate();
+        } catch (IllegalArgumentException none) {
+            throw ApiException.wrong(400, "the model has no chat template; /v1/completions continues texts");
+        }
     }
 
     private void requireModel(Fields fields) {

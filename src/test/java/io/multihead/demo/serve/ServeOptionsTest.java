@@ -71,6 +71,21 @@ class ServeOptionsTest {
         }
     }
 
+    @Test
+    void aPathThatIsNotServedIsNamedWithThoseThatAre() throws Exception {
+        try (RunningServer server = new RunningServer("--model", model())) {
+            HttpResponse<String> none = server.post("/v1/embeddings", "{\"input\": \"a\"}");
+            assertEquals(404, none.statusCode());
+            assertTrue(
+                    none.body().contains("/v1/embeddings: nothing is here; expected one of [/, /attention, "),
+                    none.body());
+            HttpResponse<String> chat =
+                    server.post("/v1/chat/completions", "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}]}");
+            assertEquals(400, chat.statusCode());
+            assertTrue(chat.body().contains("no chat template; /v1/completions continues texts"), chat.body());
+        }
+    }
+
     /** The test itself takes the only turn. */
     @Test
     void moreThanMayWaitAreToldToComeBack() throws Exception {
