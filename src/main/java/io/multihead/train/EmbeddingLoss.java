@@ -56,9 +56,34 @@ public final class EmbeddingLoss {
      */
     public double multipleNegatives(
             double scale, Tensor anchors, Tensor candidates, Tensor anchorGradient, Tensor candidateGradient) {
+        return negatives(scale, false, new Vectors(anchors, candidates, anchorGradient, candidateGradient));
+    }
+
+    /**
+     * Computes the mean of the loss of multiple negatives and of the same loss in the other direction, as sentence-transformers' {@code
+     * MultipleNegativesSymmetricRankingLoss}: the other anchors of the batch are negatives of a positive. Hard negatives have no direction back.
+     *
+     * @param scale factor of cosines, above 0; 20 in sentence-transformers
+     * @param anchors {@code [n, dim]}, floating
+     * @param candidates {@code [m, dim]}, at least as many as anchors
+     * @param anchorGradient of the anchors' shape, written
+     * @param candidateGradient of the candidates' shape, written
+     * @return the loss
+     * @throws IllegalArgumentException if the scale, a shape or a type does not fit; nothing has been written then
+     */
+    public double symmetricNegatives(
+            double scale, Tensor anchors, Tensor candidates, Tensor anchorGradient, Tensor candidateGradient) {
+        return negatives(scale, true, new Vectors(anchors, candidates, anchorGradient, candidateGradient));
+    }
+
+    private record Vectors(Tensor anchors, Tensor candidates, Tensor anchorGradient, Tensor candidateGradient) {}
+
+    private double negatives(double scale, boolean symmetric, Vectors vectors) {
         if (!(scale > 0 && scale < Double.POSITIVE_INFINITY)) {
             throw Checks.fail("scale", String.valueOf(scale), "expected a finite number above 0");
         }
+        Tensor anchors = vectors.anchors;
+        Tensor candidates = vectors.candidates;
         Sides sides = new Sides(anchors, "anchors", candidates, "candidates");
         if (candidates.dim(0) < anchors.dim(0)) {
             throw Checks.fail(
@@ -66,20 +91,25 @@ public final class EmbeddingLoss {
                     candidates.dim(0) + " vectors",
                     "expected at least " + anchors.dim(0) + ", as of anchors");
         }
-        sides.requireGradients(anchorGradient, "anchorGradient", candidateGradient, "candidateGradient");
+        sides.requireGradients(
+                vectors.anchorGradient, "anchorGradient", vectors.candidateGradient, "candidateGradient");
+        int directions = symmetric ? 2 : 1;
         double loss = 0;
         for (int dim : dims(anchors)) {
             UnitRows left = sides.left(dim);
             UnitRows right = sides.right(dim);
             for (int i = 0; i < left.rows(); i++) {
-                loss += ranked(scale, left, right, i) / left.rows();
+                double own = ranked(scale, left, right, i, directions * left.rows());
+                double back = symmetric ? ranked(scale, right, left, i, directions * left.rows()) : 0;
+                loss += (own + back) / (directions * left.rows());
             }
             sides.add(left, right);
         }
-        return sides.write(loss, anchorGradient, candidateGradient);
+        return sides.write(loss, vectors.anchorGradient, vectors.candidateGradient);
     }
 
-    private static double ranked(double scale, UnitRows left, UnitRows right, int i) {
+    /** Returns the cross-entropy of row i of the right among all of them, and adds its gradient over a number of terms. */
+    private static double ranked(double scale, UnitRows left, UnitRows right, int i, int terms) {
         double[] scores = new double[right.rows()];
         Arrays.setAll(scores, j -> scale * left.cosine(i, right, j));
         double max = Arrays.stream(scores).max().orElse(0);
@@ -87,7 +117,7 @@ public final class EmbeddingLoss {
                 Arrays.stream(scores).map(score -> StrictMath.exp(score - max)).sum();
         for (int j = 0; j < scores.length; j++) {
             double probability = StrictMath.exp(scores[j] - max) / sum;
-            left.addGradient(i, right, j, scale * (probability - (i == j ? 1 : 0)) / left.rows());
+            left.addGradient(i, right, j, scale * (probability - (i == j ? 1 : 0)) / terms);
         }
         return StrictMath.log(sum) + max - scores[i];
     }

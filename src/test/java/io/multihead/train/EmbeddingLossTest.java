@@ -33,6 +33,12 @@ class EmbeddingLossTest {
         double first = Math.log(Math.exp(4) + 1 + Math.exp(-4)) - 4;
         double second = Math.log(1 + Math.exp(4) + 1) - 4;
         assertEquals((first + second) / 2, multiple(4, WHOLE).of(anchors, candidates, zeros(2, 2), zeros(3, 2)), 1e-15);
+        // back from the first two candidates to two anchors, a row for each
+        double back = Math.log(Math.exp(4) + 1) - 4;
+        assertEquals(
+                ((first + second) / 2 + back) / 2,
+                WHOLE.symmetricNegatives(4, anchors, candidates, zeros(2, 2), zeros(3, 2)),
+                1e-15);
         Tensor turned = Tensor.of(new float[] {0, 1, 0, -1}, 2, 2);
         assertEquals(
                 (0.25 + 0.25) / 2,
@@ -54,6 +60,7 @@ class EmbeddingLossTest {
         }
         for (EmbeddingLoss losses : new EmbeddingLoss[] {WHOLE, WHOLE.withDims(1, dim, 2)}) {
             check(multiple(3, losses), random, n, n + 2, dim);
+            check((a, b, ofA, ofB) -> losses.symmetricNegatives(3, a, b, ofA, ofB), random, n, n + 2, dim);
             check((a, b, ofA, ofB) -> losses.cosines(a, b, labels, ofA, ofB), random, n, n, dim);
             // a margin that no triplet meets: no kink
             check((a, b, ofA, ofB) -> losses.triplets(2.5, a, b, ofA, ofB), random, n, 2 * n, dim);
