@@ -62,16 +62,23 @@ public final class Finetune implements Callable<Integer> {
             defaultValue = "EMBEDDING")
     private Kind kind;
 
-    @Option(names = "--steps", description = "steps in all (default: ${DEFAULT-VALUE})", defaultValue = "30")
+    @Option(names = "--steps", description = "steps in all (default: ${DEFAULT-VALUE})", defaultValue = "60")
     private int steps;
 
     @Option(names = "--batch", description = "pairs of a step (default: ${DEFAULT-VALUE})", defaultValue = "24")
     private int batch;
 
+    @Option(
+            names = "--layers",
+            description =
+                    "last layers that are trained, others are frozen (default: ${DEFAULT-VALUE}); a reranker trains all",
+            defaultValue = "2")
+    private int layers;
+
     @Option(names = "--rate", description = "highest learning rate (default: ${DEFAULT-VALUE})", defaultValue = "5e-5")
     private double rate;
 
-    @Option(names = "--dropout", description = "0 to 1 (default: ${DEFAULT-VALUE})", defaultValue = "0.1")
+    @Option(names = "--dropout", description = "0 to 1 (default: ${DEFAULT-VALUE})", defaultValue = "0")
     private double dropout;
 
     @Option(names = "--seed", description = "of pairs and dropout (default: ${DEFAULT-VALUE})", defaultValue = "42")
@@ -109,11 +116,12 @@ public final class Finetune implements Callable<Integer> {
     public Integer call() throws IOException {
         require(steps >= 1, "--steps", steps, "at least 1");
         require(batch >= 2, "--batch", batch, "at least 2, as others of a step are the negatives");
+        require(layers >= 1, "--layers", layers, "at least 1");
         require(rate > 0 && rate < 1, "--rate", rate, "above 0 and below 1");
         require(dropout >= 0 && dropout < 1, "--dropout", dropout, "0 to below 1");
         Files.createDirectories(out);
         OutputFolder.requireWritable(out);
-        PairData data = pairs == null ? PairData.fables() : PairData.read(pairs);
+        PairData data = pairs == null ? PairData.fables(kind == Kind.EMBEDDING) : PairData.read(pairs);
         Path from = model == null ? MiniLmFolder.write(Files.createDirectories(out.resolve("base"))) : model;
         PrintWriter to = spec.commandLine().getOut();
         try (TrainingRun run = new TrainingRun();
@@ -127,7 +135,7 @@ public final class Finetune implements Callable<Integer> {
             if (kind == Kind.RERANKER) {
                 rerank(new Setting(cpu, data, run), encoder, BertCrossEncoder.load(arena, from, seed));
             } else {
-                train(new PairModel(encoder, cpu, data.trained(), batch), run);
+                train(new PairModel(encoder, cpu, data.trained(), batch, layers), run);
                 to.printf("recall at 1: %s after%n", percent(data.recall(cpu, encoder)));
                 encoder.save(out.resolve("model"));
             }

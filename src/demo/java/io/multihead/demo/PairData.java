@@ -14,6 +14,7 @@ import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 
 /**
  * Pairs of texts to learn from, and pairs of other groups that are held out.
@@ -25,8 +26,12 @@ record PairData(List<Pair> trained, List<Pair> heldOut) {
     /** Every third group is held out. */
     private static final int PART = 3;
 
-    /** The sentences of fables, each with the rest of its fable; every third fable is held out. */
-    static PairData fables() throws IOException {
+    /**
+     * The sentences of fables, each with the rest of its fable; every third fable is held out.
+     *
+     * @param manyAnchors whether what is learned from has two sentences and titles as further anchors, because 34 fables have few sentences
+     */
+    static PairData fables(boolean manyAnchors) throws IOException {
         Fables fables = Fables.read();
         Map<String, List<String>> texts = new LinkedHashMap<>();
         for (int i = 0; i < fables.sentences().size(); i++) {
@@ -34,14 +39,33 @@ record PairData(List<Pair> trained, List<Pair> heldOut) {
                     .add(fables.sentences().get(i));
         }
         List<Pair> pairs = new ArrayList<>();
+        List<Pair> more = new ArrayList<>();
         texts.forEach((title, sentences) -> {
             for (int i = 0; i < sentences.size(); i++) {
-                List<String> rest = new ArrayList<>(sentences);
-                String sentence = rest.remove(i);
-                pairs.add(new Pair(title, sentence, String.join(" ", rest), List.of()));
+                String rest = without(sentences, i, 1);
+                pairs.add(new Pair(title, sentences.get(i), rest, List.of()));
+                more.add(new Pair(title, title, rest, List.of()));
+                if (i + 1 < sentences.size() && sentences.size() > 2) {
+                    String two = sentences.get(i) + " " + sentences.get(i + 1);
+                    more.add(new Pair(title, two, without(sentences, i, 2), List.of()));
+                }
             }
         });
-        return divide(pairs);
+        PairData data = divide(pairs);
+        if (!manyAnchors) {
+            return data;
+        }
+        List<String> groups = data.trained.stream().map(Pair::group).toList();
+        return new PairData(
+                Stream.concat(data.trained.stream(), more.stream().filter(pair -> groups.contains(pair.group())))
+                        .toList(),
+                data.heldOut);
+    }
+
+    private static String without(List<String> sentences, int from, int count) {
+        List<String> rest = new ArrayList<>(sentences.subList(0, from));
+        rest.addAll(sentences.subList(from + count, sentences.size()));
+        return String.join(" ", rest);
     }
 
     /** Lines of an anchor, its positive and perhaps hard negatives, with tabs between them; those of one positive are one group. */

@@ -2,6 +2,7 @@ package io.multihead.demo;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -20,6 +21,8 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashSet;
+import java.util.Set;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -38,6 +41,20 @@ class FinetuneTest {
         model = TinyModel.write(folder.resolve("tiny"));
         pairs = folder.resolve("pairs.tsv");
         Files.writeString(pairs, "a b\tb c\nd e\te f\tf d\ng h\th i\nj k\tk l\nm\tn o\np q\tq r\nz\tb c\n");
+    }
+
+    /** No text of a held-out fable is learned from, and no positive has its anchor. */
+    @Test
+    void heldOutFablesAreNotLearnedFrom() throws IOException {
+        PairData fables = PairData.fables(true);
+        Set<String> learned = new HashSet<>();
+        fables.trained().forEach(pair -> learned.add(pair.group()));
+        assertEquals(34, learned.size());
+        fables.heldOut().forEach(pair -> assertFalse(learned.contains(pair.group()), pair.group()));
+        fables.trained().stream()
+                .filter(pair -> !pair.anchor().equals(pair.group())) // a title may be in its fable
+                .forEach(pair -> assertFalse(pair.positive().contains(pair.anchor()), pair.anchor()));
+        fables.heldOut().forEach(pair -> assertFalse(pair.positive().contains(pair.anchor()), pair.anchor()));
     }
 
     @Test
@@ -138,7 +155,7 @@ class FinetuneTest {
 
     private Trainer trainer(BertLayers encoder, Path checkpoint) throws IOException {
         PairModel learner =
-                new PairModel(encoder, Compute.serial(), PairData.read(pairs).trained(), 3);
+                new PairModel(encoder, Compute.serial(), PairData.read(pairs).trained(), 3, 1);
         AdamW optimizer = AdamW.of(learner.parameters(), AdamW.Options.DEFAULT);
         return new Trainer(learner, optimizer, Schedule.linear(1e-3, 1, 8), 5).savingTo(checkpoint, 100);
     }
@@ -149,6 +166,7 @@ class FinetuneTest {
         assertEquals(2, run("--steps", "0"));
         assertEquals(2, run("--batch", "1"));
         assertEquals(2, run("--dropout", "1"));
+        assertEquals(2, run("--layers", "0"));
         Files.writeString(pairs, "no tab\n");
         assertEquals(1, run("--out", folder.resolve("out").toString()));
         Files.writeString(pairs, "one\ttwo\n");

@@ -11,6 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
+import java.util.stream.IntStream;
 
 /**
  * An encoder that learns from pairs of texts: each anchor is to be nearer to its own positive than to those of the others in the batch, which are of
@@ -24,6 +25,7 @@ public final class PairModel implements Trainable {
     private final Compute cpu;
     private final List<List<Pair>> groups;
     private final int batch;
+    private final int layers;
 
     /**
      * A text and one that it belongs to.
@@ -33,12 +35,13 @@ public final class PairModel implements Trainable {
      */
     public record Pair(String group, String anchor, String positive, List<String> negatives) {}
 
-    /** A model that takes a pair of each of {@code batch} groups in a step. */
-    public PairModel(BertLayers encoder, Compute cpu, List<Pair> pairs, int batch) {
+    /** A model that takes a pair of each of {@code batch} groups in a step, and of whose encoder so many of the last layers are trained. */
+    public PairModel(BertLayers encoder, Compute cpu, List<Pair> pairs, int batch, int layers) {
         this.encoder = encoder;
         this.cpu = cpu;
         groups = groups(pairs);
         this.batch = Math.min(batch, groups.size());
+        this.layers = layers;
     }
 
     static List<List<Pair>> groups(List<Pair> pairs) {
@@ -50,7 +53,8 @@ public final class PairModel implements Trainable {
 
     @Override
     public String architecture() {
-        return "pairs of " + groups.size() + " groups, " + batch + " a step, vectors of " + encoder.dim();
+        return "pairs of " + groups.size() + " groups, " + batch + " a step, vectors of " + encoder.dim()
+                + ", trained layers: " + layers;
     }
 
     @Override
@@ -66,7 +70,15 @@ public final class PairModel implements Trainable {
     /** Embeddings stay as they are: few pairs have few of their rows. */
     @Override
     public Map<String, Tensor> gradients() {
-        return encoder.gradients(Arena.ofAuto(), name -> !name.startsWith("embeddings."));
+        int all = (int) encoder.parameters().keySet().stream()
+                .filter(name -> name.endsWith("norm1.weight"))
+                .count();
+        List<String> frozen = IntStream.range(0, all - layers)
+                .mapToObj(layer -> "encoder.layer." + layer + ".")
+                .toList();
+        return encoder.gradients(
+                Arena.ofAuto(),
+                name -> !name.startsWith("embeddings.") && frozen.stream().noneMatch(name::startsWith));
     }
 
     /** Returns pairs of a step, each of another group. */
@@ -93,7 +105,8 @@ public final class PairModel implements Trainable {
                 BertPass right = encoder.record(cpu, candidates, 2 * drop + 1)) {
             Tensor ofLeft = Tensors.room(left.vectors().shape().toArray());
             Tensor ofRight = Tensors.room(right.vectors().shape().toArray());
-            double loss = EmbeddingLoss.of().multipleNegatives(SCALE, left.vectors(), right.vectors(), ofLeft, ofRight);
+            double loss =
+                    EmbeddingLoss.of().symmetricNegatives(SCALE, left.vectors(), right.vectors(), ofLeft, ofRight);
             left.backward(ofLeft, gradients);
             right.backward(ofRight, gradients);
             return loss;
