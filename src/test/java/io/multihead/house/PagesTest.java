@@ -27,6 +27,8 @@ class PagesTest {
     /** A page with a task, code, its output and what to know; settings and formats belong to the reference. */
     private static final int USE_LINES = 120;
 
+    private static final int SUMMARY_POINTS = 10;
+
     private static final Map<String, Integer> LINES = Map.of("README.md", 150, "CONTRIBUTING.md", 120);
     private static final Path INDEX = Path.of("docs/README.md");
     /** The target of a link without a scheme: a path, or none for this page, and an anchor if there is one. */
@@ -120,6 +122,19 @@ class PagesTest {
             pages++;
         }
         assertTrue(pages > 10, "found only " + pages + " pages");
+    }
+
+    @Test
+    void experimentsBeginWithAShortSummary() throws Exception {
+        int pages = 0;
+        for (Path page : files(Path.of("docs/experiments"))) {
+            String text = Files.readString(page);
+            String summary = text.substring(text.indexOf("In short:\n"), text.indexOf("\n## "));
+            long points = summary.lines().filter(line -> line.startsWith("- ")).count();
+            assertTrue(points >= 1 && points <= SUMMARY_POINTS, page + " has " + points + " points");
+            pages++;
+        }
+        assertTrue(pages > 5, "found only " + pages + " pages");
     }
 
     @Test
