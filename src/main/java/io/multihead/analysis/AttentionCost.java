@@ -83,7 +83,7 @@ public record AttentionCost(long embedDim, long heads) {
 
     /**
      * Returns the bytes that a recorded layer keeps for its backward in f32, beyond input and output: query, key, value and attention of
-     * every token, and a log-sum-exp in f64 per head. No term in {@code L^2}.
+     * every token, and a log-sum-exp in f64 per head. The number has no term in {@code L^2}.
      *
      * @param length tokens, L, at least 0
      * @return {@code 16 L d + 8 L h}

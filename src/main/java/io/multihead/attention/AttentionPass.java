@@ -28,7 +28,8 @@ public record AttentionPass(
         Checks.notNull(value, "value");
         Checks.notNull(options, "options");
         if (Checks.notNull(outputs, "outputs").logSumExp() == null) {
-            throw Checks.fail("logSumExp", "missing", "expected what forward wrote; ask forward for it");
+            throw Checks.fail(
+                    "logSumExp", "missing", "expected the tensor that forward wrote; request it from forward");
         }
     }
 }

@@ -80,7 +80,7 @@ public record AttentionState(Tensor output, Tensor logSumExp) {
             throw Checks.fail(
                     argument,
                     "output shape " + part.output.shape(),
-                    "expected " + merged.output.shape() + ", as of merged");
+                    "expected " + merged.output.shape() + ", as in merged");
         }
         TensorChecks.requireFloating(part.logSumExp, argument + " logSumExp");
         TensorChecks.requireAccess(cpu, part.output, argument);

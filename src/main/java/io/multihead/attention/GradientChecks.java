@@ -82,7 +82,9 @@ final class GradientChecks {
                 .toList();
         if (!shapes.contains(gradient.shape())) {
             throw Checks.fail(
-                    "bias gradient", "shape " + gradient.shape(), "expected that of a bias of the mask, of " + shapes);
+                    "bias gradient",
+                    "shape " + gradient.shape(),
+                    "expected the shape of a bias of the mask, one of " + shapes);
         }
         tensors.writes("bias gradient", gradient, gradient.shape());
     }

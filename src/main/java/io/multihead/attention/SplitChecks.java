@@ -16,7 +16,7 @@ final class SplitChecks {
     /** Fails unless the states are those of all splits in order and fit the outputs, and the outputs have memory of their own. */
     static void require(Compute cpu, List<Tensor> states, AttentionOutputs outputs) {
         if (states.isEmpty()) {
-            throw Checks.fail("states", "none", "expected those of at least one shard");
+            throw Checks.fail("states", "none", "expected the states of at least one shard");
         }
         requireOutputs(cpu, outputs);
         for (int i = 0; i < states.size(); i++) {
@@ -33,7 +33,8 @@ final class SplitChecks {
     private static void requireOutputs(Compute cpu, AttentionOutputs outputs) {
         if (outputs.weights() != null || outputs.scores() != null) {
             String actual = outputs.weights() != null ? "weights" : "scores";
-            throw Checks.fail("outputs", actual, "expected output and logSumExp alone, since states hold no more");
+            throw Checks.fail(
+                    "outputs", actual, "expected only output and logSumExp, since states have no weights and scores");
         }
         Tensor output = outputs.output();
         Tensor logSumExp = outputs.logSumExp();

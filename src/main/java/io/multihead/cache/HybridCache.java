@@ -44,7 +44,8 @@ public final class HybridCache implements SequenceCache {
         for (int i = 0; i < counts.length; i++) {
             SequenceCache part = all.get(i);
             if (part instanceof HybridCache || all.indexOf(part) != i) {
-                throw Checks.fail("parts[" + i + "]", "a hybrid or there twice", "expected different ones of one kind");
+                throw Checks.fail(
+                        "parts[" + i + "]", "a hybrid or given twice", "expected different caches that are not hybrid");
             }
             Checks.length(part.layers(), counts[i], "layers of parts[" + i + "]", "as many as partOf names");
             requireEmpty(part, i);
@@ -164,7 +165,8 @@ public final class HybridCache implements SequenceCache {
             return;
         }
         if (most != length) {
-            throw Checks.fail("length", String.valueOf(length), "expected one that all layers can have, as " + most);
+            throw Checks.fail(
+                    "length", String.valueOf(length), "expected a length that all layers can have, such as " + most);
         }
         for (int i = 0; i < parts.size(); i++) {
             parts.get(i).truncate(sequence, length);

@@ -345,7 +345,7 @@ public final class RecurrentCache implements SequenceCache {
     public void slide(int sequence, long firstKey) {
         get(sequence);
         throw new IllegalStateException("sequence " + sequence
-                + ": recurrent states, which cannot forget their first tokens; expected keys and values alone");
+                + ": recurrent states, which cannot drop their first tokens; expected only keys and values");
     }
 
     @Override

@@ -72,7 +72,7 @@ final class SessionChecksums {
         Shape expected = shape(sums.names.size());
         if (tensor.dtype() != DType.I8 || !tensor.shape().equals(expected)) {
             throw Checks.fail(
-                    NAME, tensor.toString(), "expected I8 " + expected + ", as of " + sums.names.size() + " tensors");
+                    NAME, tensor.toString(), "expected I8 " + expected + ", as in " + sums.names.size() + " tensors");
         }
         sums.require(0, of(file.metadata(), sums.crc), "metadata");
         return sums;

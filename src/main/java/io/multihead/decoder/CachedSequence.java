@@ -35,6 +35,6 @@ final class CachedSequence {
 
     /** Returns the exception of calls of a closed session. */
     static IllegalStateException closedError() {
-        return new IllegalStateException("session: closed; expected an open one");
+        return new IllegalStateException("session: closed; expected an open session");
     }
 }

@@ -51,7 +51,7 @@ final class ChunkBorders {
             }
             borders[i] = token;
             if (i > 0 && token == borders[i - 1]) {
-                throw Checks.fail("chunks[" + (i - 1) + "]", "no token of its own", "expected one at least");
+                throw Checks.fail("chunks[" + (i - 1) + "]", "no token", "expected at least one token for each chunk");
             }
             end += i < chunks.size() ? bytes(chunks.get(i)) : 0;
         }
@@ -82,7 +82,7 @@ final class ChunkBorders {
             throw Checks.fail(
                     "chunks",
                     "a text that the tokenizer changes",
-                    "expected one whose tokens are its characters, such as one in Unicode's form NFC");
+                    "expected a text that the tokenizer does not change, such as a text in Unicode's form NFC");
         }
         return ends;
     }

@@ -51,7 +51,7 @@ record EmbedderSettings(
         if (type.getAsLong() == RANK) {
             String labels = architecture + ".classifier.output_labels";
             if (file.find(labels).isEmpty() || !file.strings(labels).equals(ANSWERS)) {
-                String expected = ANSWERS + ", as of Qwen3-Reranker";
+                String expected = ANSWERS + ", as in Qwen3-Reranker";
                 throw file.find(labels).isEmpty()
                         ? file.fail(key, "another one, or classifier.output_labels of " + expected)
                         : file.fail(labels, expected);
@@ -99,12 +99,10 @@ record EmbedderSettings(
         Pooling pooling = module.modes().size() == 1 ? MODES.get(module.modes().getFirst()) : null;
         if (pooling == null) {
             throw Checks.fail(
-                    "pooling_mode",
-                    module.modes().toString(),
-                    "expected one of cls, mean and lasttoken beside a decoder");
+                    "pooling_mode", module.modes().toString(), "expected cls, mean or lasttoken, for a decoder");
         }
         if (pooling == Pooling.MEAN && !module.includesPrompt()) {
-            throw Checks.fail("include_prompt", "false", "expected true beside a decoder");
+            throw Checks.fail("include_prompt", "false", "expected true, for a decoder");
         }
         return pooling;
     }

@@ -117,7 +117,7 @@ final class GptOssSource implements WeightSource {
 
     private Tensor tensor(String name, int rank, @Nullable DType type) {
         if (!folder.contains(name)) {
-            throw Checks.fail("tensor \"" + name + "\"", "not in the folder", "expected one beside " + BLOCKS);
+            throw Checks.fail("tensor \"" + name + "\"", "not in the folder", "expected a tensor for " + BLOCKS);
         }
         Tensor tensor = folder.get(name, Shape.of()).plain();
         if (tensor.rank() != rank || !tensor.isDense() || type != null && tensor.dtype() != type) {

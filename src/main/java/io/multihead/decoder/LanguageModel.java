@@ -222,7 +222,7 @@ public final class LanguageModel implements AutoCloseable {
         requireOpen();
         if (!loaded.hasHead()) {
             throw new IllegalStateException(
-                    "model: no output head in its files; expected one, as embeddings alone need none");
+                    "model: no output head in its files; expected an output head, which only embeddings do not need");
         }
         int tokens = options.contextTokens() == 0 ? contextTokens() : options.contextTokens();
         if (tokens > contextTokens()) {

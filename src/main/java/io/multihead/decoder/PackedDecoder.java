@@ -91,7 +91,8 @@ final class PackedDecoder {
                 requireStored(folder, bytes.memory().byteSize());
                 files = DecoderFiles.of(folder, file.tensors(), loading.arena());
             } catch (ProviderNotFoundException missing) {
-                throw new IllegalStateException("runtime: no module jdk.zipfs; expected it, to read " + path, missing);
+                throw new IllegalStateException(
+                        "runtime: no module jdk.zipfs; expected the module, to read " + path, missing);
             }
         }
         return files.with(file.json(MODEL).text(NAME), () -> Map.of(source, bytes));

@@ -50,13 +50,13 @@ record PrefixFile(ModelIdentity model, String frequencies) {
             throw Checks.fail(
                     MODEL,
                     notes.get(MODEL) + ", checksum " + checksum,
-                    "expected that of these sessions, " + model.name() + ", checksum " + model.checksum());
+                    "expected the model of these sessions, " + model.name() + ", checksum " + model.checksum());
         }
         if (!frequencies.equals(notes.get(FREQUENCIES))) {
             throw Checks.fail(
                     FREQUENCIES,
                     String.valueOf(notes.get(FREQUENCIES)),
-                    "expected those of these sessions, " + frequencies);
+                    "expected the frequencies of these sessions, " + frequencies);
         }
         readTokens(notes.get(TOKENS), model.vocabulary(), mostTokens, to);
     }

@@ -49,7 +49,7 @@ final class QwenFamily implements Family {
         }
         List<String> types = Rules.layerTypes(settings, sizes);
         if (types != null && window == 0 && types.contains(Rules.SLIDING)) {
-            throw settings.fail("layer_types", Rules.FULL + " alone without use_sliding_window and sliding_window");
+            throw settings.fail("layer_types", Rules.FULL + " only, without use_sliding_window and sliding_window");
         }
         boolean biases = third ? settings.flag("attention_bias", false) : true;
         DecoderConfig config = new DecoderConfig(

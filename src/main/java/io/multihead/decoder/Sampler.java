@@ -87,7 +87,7 @@ final class Sampler {
         float max = maxima[largestBlock()];
         if (Float.isInfinite(max)) { // or all of them are -infinity, which have no differences
             throw new ArithmeticException("temperature: " + temperature
-                    + " for logits that it makes infinite; expected a larger one, or 0, which is greedy");
+                    + " for logits that it makes infinite; expected a larger temperature, or 0 for greedy");
         }
         float sum = VocabularyOps.exponentials(row, vocabulary, max, partial);
         VocabularyOps.normalize(row, vocabulary, sum, maxima);

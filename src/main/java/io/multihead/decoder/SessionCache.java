@@ -372,7 +372,7 @@ final class SessionCache {
 
     void requireOpen() {
         if (closed) {
-            throw new IllegalStateException("sessions: closed; expected open ones");
+            throw new IllegalStateException("sessions: closed; expected open sessions");
         }
         if (!modelIsOpen.getAsBoolean()) {
             throw modelClosed();

@@ -21,7 +21,7 @@ abstract class SessionTask {
     }
 
     void chooseAhead(Sampler sampler) {
-        throw new IllegalStateException("task: chooses no tokens; expected one that does");
+        throw new IllegalStateException("task: chooses no tokens; expected a task that does");
     }
 
     /** Takes the logits of the step that was computed. */

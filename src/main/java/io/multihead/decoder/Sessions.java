@@ -138,7 +138,9 @@ public final class Sessions implements AutoCloseable {
         for (int i = 0; i < each.size(); i++) {
             if (each.get(i).state.cache != cache || each.indexOf(each.get(i)) != i) {
                 throw Checks.fail(
-                        "sessions[" + i + "]", "of others or there twice", "expected different ones of these sessions");
+                        "sessions[" + i + "]",
+                        "of another object or given twice",
+                        "expected different sessions of this object");
             }
         }
         List<SessionState> entered = new ArrayList<>();

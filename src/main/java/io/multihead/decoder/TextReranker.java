@@ -61,7 +61,8 @@ public final class TextReranker implements AutoCloseable {
     static void requireTokens(Tokenizer tokenizer) {
         for (String control : CONTROLS) {
             if (tokenizer.find(control) < 0 || !tokenizer.isControl(tokenizer.find(control))) {
-                throw Checks.fail("tokenizer", "no control token " + control, "expected that of Qwen3-Reranker");
+                throw Checks.fail(
+                        "tokenizer", "no control token " + control, "expected the tokenizer of Qwen3-Reranker");
             }
         }
         answer(tokenizer, "yes");

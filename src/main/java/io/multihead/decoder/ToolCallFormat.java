@@ -148,7 +148,7 @@ public enum ToolCallFormat {
             throw Checks.fail(
                     "template",
                     parts.length - 1 + " texts of " + calls.size() + " answers with calls",
-                    "expected one that writes each as it is");
+                    "expected a template that writes each of them unchanged");
         }
         PromptText.Builder all = new PromptText.Builder();
         int from = 0;

@@ -63,7 +63,7 @@ final class ChunkRun extends BatchRun {
             }
             borders[i] = token;
             if (i > 0 && token == borders[i - 1]) {
-                throw Checks.fail("chunks[" + (i - 1) + "]", "no token of its own", "expected one at least");
+                throw Checks.fail("chunks[" + (i - 1) + "]", "no token", "expected at least one token for each chunk");
             }
             end += i < chunks.size() ? chunks.get(i).length() : 0;
         }

@@ -182,7 +182,7 @@ final class EmbeddingRun extends BatchRun {
             throw Checks.fail(
                     "text " + number,
                     core.tokenizer.specialTokenCount() + tokens.size() + " tokens",
-                    "expected at most " + how.maxTokens() + ", or another way with long texts");
+                    "expected at most " + how.maxTokens() + ", or another treatment of long texts");
         }
         end = how.longTexts() == LongTexts.TRUNCATE ? Math.min(tokens.size(), most) : tokens.size();
         from = 0;

@@ -82,7 +82,7 @@ final class EncoderGguf {
         EncoderCore core = core(loading, file, settings.names(), config, labels);
         return core.orClose(() -> {
             if (core.tokenizer.separators() == 1 && core.tokenizer.secondType() >= config.types()) {
-                throw file.fail(GgufEncoderSettings.TYPES, "2, as of two texts");
+                throw file.fail(GgufEncoderSettings.TYPES, "2, for two texts");
             }
             return new RerankerFolder.Loaded(
                     core, RerankerConfig.byDefault(labels), config.positions(), TokenizerFiles.NONE);

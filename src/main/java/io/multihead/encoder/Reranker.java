@@ -305,8 +305,7 @@ public final class Reranker implements AutoCloseable {
      */
     public double[] score(String query, List<String> passages, IntConsumer progress) {
         if (labels() != 1) {
-            throw new IllegalStateException(
-                    "model: " + labels() + " labels; expected 1, as of a model that scores, or labelScores");
+            throw new IllegalStateException("model: " + labels() + " labels; expected 1, or a call of labelScores");
         }
         return outputs(query, passages, progress);
     }

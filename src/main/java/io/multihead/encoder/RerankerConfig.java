@@ -35,7 +35,7 @@ record RerankerConfig(EncoderConfig model, int labels, ScoreActivation activatio
     /** Fails unless the tokens of the second text can have another type, which some families tell apart by the tokens between them alone. */
     static void requireTwoTypes(EncoderConfig model) {
         if (model.types() < model.pairTypes()) {
-            throw Checks.fail("type_vocab_size", String.valueOf(model.types()), "expected 2, as of two texts");
+            throw Checks.fail("type_vocab_size", String.valueOf(model.types()), "expected 2, for two texts");
         }
     }
 

@@ -74,7 +74,7 @@ record GgufHeader(int version, Map<String, GgufValue> metadata, Map<String, Gguf
             String what = GgufValue.what(key);
             GgufType type = GgufType.of(cursor.read32(what), what);
             if (metadata.put(key, new GgufValue(what, type, cursor.readValue(type, what))) != null) {
-                throw Checks.fail(what, "stands twice", "expected every key once");
+                throw Checks.fail(what, "used twice", "expected every key once");
             }
         }
         return metadata;
@@ -107,7 +107,7 @@ record GgufHeader(int version, Map<String, GgufValue> metadata, Map<String, Gguf
         for (GgufTensor.Described each : described) {
             GgufTensor tensor = GgufTensor.place(each, dataStart, fileSize, alignment);
             if (tensors.put(tensor.name(), tensor) != null) {
-                throw Checks.fail(tensor.what(), "stands twice", "expected every name once");
+                throw Checks.fail(tensor.what(), "used twice", "expected every name once");
             }
         }
         requireDisjoint(tensors);

@@ -234,7 +234,7 @@ public final class GgufValue {
     /**
      * {@return an integer of any of the eight types}
      *
-     * @throws IllegalArgumentException if this is none, or a {@link GgufType#U64} above 2<sup>63</sup> - 1
+     * @throws IllegalArgumentException if this is not an integer, or a {@link GgufType#U64} above 2<sup>63</sup> - 1
      */
     public long integer() {
         require(type.isInteger(), "an integer");
@@ -254,7 +254,7 @@ public final class GgufValue {
     /**
      * {@return a {@link GgufType#BOOL}}
      *
-     * @throws IllegalArgumentException if this is none
+     * @throws IllegalArgumentException if this is not a boolean
      */
     public boolean bool() {
         require(type == GgufType.BOOL, "a bool");
@@ -293,7 +293,7 @@ public final class GgufValue {
     /**
      * {@return the elements of an array of f32, as a new array}
      *
-     * @throws IllegalArgumentException if this is none
+     * @throws IllegalArgumentException if this is not an array of f32
      */
     public float[] floats() {
         requireElements("f32", type == GgufType.ARRAY && elementType() == GgufType.F32);

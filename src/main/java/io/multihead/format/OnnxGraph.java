@@ -265,10 +265,10 @@ final class OnnxGraph {
                     what, "shape " + Arrays.toString(tensor.dims), "expected sizes whose product is below 2^63");
         }
         if (shape.elements() != elements) {
-            throw Checks.fail(what, elements + " elements", "expected those of shape " + shape);
+            throw Checks.fail(what, elements + " elements", "expected the elements of shape " + shape);
         }
         if (tensors.put(tensor.name, Tensor.view(values, DType.F32, shape)) != null) {
-            throw Checks.fail(what, "there twice", "expected unique names");
+            throw Checks.fail(what, "used twice", "expected unique names");
         }
     }
 

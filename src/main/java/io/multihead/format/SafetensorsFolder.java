@@ -77,7 +77,7 @@ public final class SafetensorsFolder {
     private static void add(Safetensors file, Map<String, Safetensors> all) {
         for (String name : file.names()) {
             if (all.put(name, file) != null) {
-                throw Checks.fail("tensor \"" + name + "\"", "in two files", "expected it in one");
+                throw Checks.fail("tensor \"" + name + "\"", "in two files", "expected it in one file");
             }
         }
     }
@@ -85,7 +85,7 @@ public final class SafetensorsFolder {
     private static void requireStored(String name, String part, Map<String, Safetensors> files) {
         Safetensors file = files.get(part);
         if (file == null || !file.contains(name)) {
-            throw Checks.fail("tensor \"" + name + "\"", "not in " + part, "expected it there");
+            throw Checks.fail("tensor \"" + name + "\"", "not in " + part, "expected the tensor in this file");
         }
     }
 
@@ -99,7 +99,7 @@ public final class SafetensorsFolder {
         } catch (InvalidPathException malformed) {
             // falls through to the message for paths that leave the folder
         }
-        throw Checks.fail("index.weight_map", name, "expected a file beside the index");
+        throw Checks.fail("index.weight_map", name, "expected a file in the folder of the index");
     }
 
     /** {@return the file that names all tensors, for messages} */

@@ -51,7 +51,10 @@ final class GemmChecks {
 
     static void requirePackedOptions(GemmOptions options) {
         if (Checks.notNull(options, "options").transposeB()) {
-            throw Checks.fail("options", "transposeB with packed weights", "expected them packed as [inputs, outputs]");
+            throw Checks.fail(
+                    "options",
+                    "transposeB with packed weights",
+                    "expected false, with weights packed as [inputs, outputs]");
         }
     }
 

@@ -69,13 +69,13 @@ public final class MaxSim {
             throw Checks.fail(
                     "tokens",
                     "shape " + tokens.shape(),
-                    "expected vectors of " + query.dim(1) + " elements, as of query " + query.shape());
+                    "expected vectors of " + query.dim(1) + " elements, as in query " + query.shape());
         }
         Checks.requireOffsets(offsets, "offsets", tokens.dim(0), tokens.shape());
         TensorChecks.requireWritable(cpu, scores, "scores");
         if (scores.rank() != 1 || scores.dim(0) != offsets.length - 1) {
             throw Checks.fail(
-                    "scores", "shape " + scores.shape(), "expected [" + (offsets.length - 1) + "], as of offsets");
+                    "scores", "shape " + scores.shape(), "expected [" + (offsets.length - 1) + "], as in offsets");
         }
         TensorChecks.requireApart(scores, "scores", query, "query");
         TensorChecks.requireApart(scores, "scores", tokens, "tokens");

@@ -63,7 +63,7 @@ final class GrammarFilter implements TokenFilter {
         Configuration to = configurations.after(at(), token);
         if (stop || ended > 0 || to.isDead()) {
             String name = vocabulary.tokenizer().token(token);
-            throw Checks.fail("token", token + " (" + name + ")", "expected one that the grammar allows");
+            throw Checks.fail("token", token + " (" + name + ")", "expected a token that the grammar allows");
         }
         path.add(to);
     }

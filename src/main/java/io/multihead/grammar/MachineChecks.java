@@ -44,7 +44,7 @@ final class MachineChecks {
         MachineChecks checks = new MachineChecks(machine);
         boolean[] alive = checks.reached(false);
         if (!alive[start]) {
-            throw Checks.fail("grammar", "no text can end", "expected one that allows at least one text");
+            throw Checks.fail("grammar", "no text can end", "expected a grammar that allows at least one text");
         }
         for (int move = 0; move < machine.moves(); move++) {
             boolean called = machine.label(move) != Machine.CALL || alive[machine.callee(move)];

@@ -118,7 +118,9 @@ final class SchemaExpander {
         }
         if (!open.add(node.path()) || open.size() > DEEPEST) {
             throw Checks.fail(
-                    node.path(), "a schema that refers to itself alone", "expected a property or an item between");
+                    node.path(),
+                    "a schema that refers only to itself",
+                    "expected a property or an item between the references");
         }
         Set<SchemaNode> own = new TreeSet<>();
         own.add(node);
@@ -232,7 +234,7 @@ final class SchemaExpander {
             return anchor;
         }
         if (!reference.equals("#") && !reference.startsWith("#/")) {
-            throw node.fail("$ref", "expected one into this schema, which begins with #");
+            throw node.fail("$ref", "expected a reference within this schema, which begins with #");
         }
         Object value = root.value();
         StringBuilder path = new StringBuilder("#");

@@ -83,7 +83,7 @@ public final class TokenRules {
         @Override
         public void accept(int token) {
             if (Arrays.stream(tokens).anyMatch(forbidden -> forbidden == token)) {
-                throw Checks.fail("token", String.valueOf(token), "expected one that is not forbidden");
+                throw Checks.fail("token", String.valueOf(token), "expected a token that is not forbidden");
             }
         }
 

@@ -125,7 +125,7 @@ public final class MultiheadScoringModel implements ScoringModel, AutoCloseable 
             Reranker loaded = Reranker.load(cpu, from);
             try {
                 if (loaded.labels() != 1) {
-                    throw Checks.fail("model", loaded.labels() + " labels", "expected 1, as of a model that scores");
+                    throw Checks.fail("model", loaded.labels() + " labels", "expected 1, for a score");
                 }
                 Reranker limited = maxTokens == 0 ? loaded : loaded.withMaxTokens(maxTokens);
                 return activation == null ? limited : limited.withActivation(activation);

@@ -30,7 +30,7 @@ public final class Block {
         for (int i = 0; i < sublayers.size(); i++) {
             Part part = sublayers.get(i).part();
             if (part.dim() != dim) {
-                throw Checks.fail("part " + i, "states of " + part.dim(), "expected " + dim + ", as of the first");
+                throw Checks.fail("part " + i, "states of " + part.dim(), "expected " + dim + ", as in the first");
             }
             all.addAll(part.states());
         }

@@ -64,7 +64,7 @@ public final class Branches implements Part {
                 throw Checks.fail(
                         "branches[" + i + "]",
                         "states of " + each.part().dim() + (each.sum() == null ? "" : ", a norm of sums"),
-                        "expected " + dim + ", as of the first, and no norm of sums");
+                        "expected " + dim + ", as in the first, and no norm of sums");
             }
         }
         return new Branches(all);

@@ -207,7 +207,7 @@ public final class Buffers {
     LayerRows layerRows() {
         if (layerRows == null) {
             throw new IllegalStateException(
-                    "buffers: no embeddings of layers; expected those of a model that has some");
+                    "buffers: no embeddings of layers; expected buffers of a model with LayerEmbeddings");
         }
         return layerRows;
     }
@@ -358,7 +358,9 @@ public final class Buffers {
         }
         if (needed.results() && !sizes.results()) {
             throw Checks.fail(
-                    "buffers", "one row beside the state", "expected two, for parts with norms before and after");
+                    "buffers",
+                    "one row in addition to the state",
+                    "expected two rows, for parts with norms before and after");
         }
     }
 

@@ -114,7 +114,7 @@ public final class EmbeddingTables {
      */
     public EmbeddingTables withNorm(Norm newNorm) {
         if (Checks.notNull(newNorm, "norm").dim() != dim()) {
-            throw Checks.fail("norm", newNorm.dim() + " elements", "expected " + dim() + ", as of words");
+            throw Checks.fail("norm", newNorm.dim() + " elements", "expected " + dim() + ", as in words");
         }
         return new EmbeddingTables(words, scale, types, positions, newNorm);
     }

@@ -69,7 +69,7 @@ public final class Experts implements Part {
         FeedForward first = all.get(0);
         if (router.logits().inputs() != first.dim()) {
             throw Checks.fail(
-                    "router", router.logits().inputs() + " inputs", "expected " + first.dim() + ", as of the experts");
+                    "router", router.logits().inputs() + " inputs", "expected " + first.dim() + ", as in the experts");
         }
         for (int i = 0; i < all.size(); i++) {
             if (all.get(i).hasTokenGate()) {

@@ -94,7 +94,7 @@ public final class FeedForward implements Part {
         TensorChecks.requireShape(g, "g", Shape.of(dim()));
         TensorChecks.requireFloating(g, "g");
         if (down.bias() != null) {
-            throw Checks.fail("down", "a layer with a bias", "expected one without, as gates come before it");
+            throw Checks.fail("down", "a layer with a bias", "expected no bias, since the gate would not multiply it");
         }
         return new FeedForward(up, down, gate, g.toArray());
     }

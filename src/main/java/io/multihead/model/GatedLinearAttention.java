@@ -65,7 +65,7 @@ public final class GatedLinearAttention implements Part {
      *     inputs of the decays, {@code valueHeads}
      * @param taps {@code [2 keyHeads keyDim + valueHeads valueDim, taps]}, any strides and floating type, copied; at least two, the factor of the
      *     token itself last, as {@code torch.nn.Conv1d} stores them
-     * @param decay of {@code valueHeads} heads
+     * @param decay the decay of each of the {@code valueHeads} heads
      * @param norm of {@code valueDim} elements, applied to each head's results
      * @param output {@code valueHeads valueDim} inputs, and as many outputs as the projections have
      *     inputs

@@ -28,7 +28,8 @@ final class LayerCaches {
         KeyValueSizes sizes = null;
         for (StateSizes each : layers) {
             if (!(each instanceof KeyValueSizes keys)) {
-                throw new IllegalStateException("blocks: recurrent states; expected keys and values alone, or cache()");
+                throw new IllegalStateException(
+                        "blocks: recurrent states; expected only keys and values, or a call of cache()");
             }
             sizes = sizes == null ? keys.whole() : sizes;
             if (!keys.whole().equals(sizes)) {

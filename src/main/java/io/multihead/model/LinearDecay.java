@@ -30,7 +30,7 @@ public final class LinearDecay {
             throw Checks.fail("slopes", "shape " + slopes.shape(), "expected one axis of at least 1 element");
         }
         if (!Checks.notNull(biases, "biases").shape().equals(slopes.shape())) {
-            throw Checks.fail("biases", "shape " + biases.shape(), "expected " + slopes.shape() + ", as of slopes");
+            throw Checks.fail("biases", "shape " + biases.shape(), "expected " + slopes.shape() + ", as in slopes");
         }
         float[] copy = slopes.toArray();
         for (float slope : copy) {

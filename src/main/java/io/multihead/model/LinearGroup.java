@@ -51,7 +51,7 @@ public final class LinearGroup {
                 throw Checks.fail(
                         "layers",
                         layer.inputs() + " inputs",
-                        "expected " + all.get(0).inputs() + ", as of the first");
+                        "expected " + all.get(0).inputs() + ", as in the first");
             }
         }
         return new LinearGroup(all, all.stream().mapToInt(PackedLinear::outputs).toArray());
@@ -69,7 +69,7 @@ public final class LinearGroup {
                 List.of(Checks.notNull(layer, "layer")),
                 Checks.notNull(outputs, "outputs").clone());
         if (group.width != layer.outputs()) {
-            throw Checks.fail("outputs", group.width + " in all", "expected " + layer.outputs() + ", as of the layer");
+            throw Checks.fail("outputs", group.width + " in all", "expected " + layer.outputs() + ", as in the layer");
         }
         return group;
     }

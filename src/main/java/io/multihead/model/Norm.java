@@ -82,7 +82,7 @@ public final class Norm {
         float[] factors = padded(weight, "weight");
         float[] addends = bias == null ? new float[factors.length] : padded(bias, "bias");
         if (bias != null && bias.dim(0) != weight.dim(0)) {
-            throw Checks.fail("bias", "shape " + bias.shape(), "expected " + weight.shape() + ", as of weight");
+            throw Checks.fail("bias", "shape " + bias.shape(), "expected " + weight.shape() + ", as in weight");
         }
         return of(dim(weight), true, epsilon, factors, addends);
     }

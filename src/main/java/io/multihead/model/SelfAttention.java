@@ -158,10 +158,10 @@ public final class SelfAttention implements Part {
         int keyDim = dim(projections.outputs(1), keyValueHeads, "key");
         int valueDim = keysAreValues ? keyDim : dim(projections.outputs(2), keyValueHeads, "value");
         if (keyDim != headDim) {
-            throw Checks.fail("projections", "key heads of " + keyDim, "expected " + headDim + ", as of queries");
+            throw Checks.fail("projections", "key heads of " + keyDim, "expected " + headDim + ", as in queries");
         }
         if (gated && valueDim != headDim) {
-            throw Checks.fail("projections", "value heads of " + valueDim, "expected " + headDim + ", as of gates");
+            throw Checks.fail("projections", "value heads of " + valueDim, "expected " + headDim + ", as in gates");
         }
         AttentionLayout layout =
                 new AttentionLayout(heads, keyValueHeads, headDim, valueDim, gated, false, keysAreValues);

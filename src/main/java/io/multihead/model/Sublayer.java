@@ -26,7 +26,7 @@ public record Sublayer(
 
     private static void requireDim(@Nullable Norm norm, int dim, String argument) {
         if (norm != null && norm.dim() != dim) {
-            throw Checks.fail(argument, norm.dim() + " elements", "expected " + dim + ", as of the part");
+            throw Checks.fail(argument, norm.dim() + " elements", "expected " + dim + ", as in the part");
         }
     }
 

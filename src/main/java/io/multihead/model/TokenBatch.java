@@ -119,7 +119,7 @@ public final class TokenBatch {
      */
     public void begin() {
         if (cache != null) {
-            throw new IllegalStateException("batch: one with a cache; expected begin(sequence)");
+            throw new IllegalStateException("batch: has a cache; expected begin(sequence)");
         }
         begin(-1, "sequences");
     }
@@ -308,7 +308,7 @@ public final class TokenBatch {
             throw Checks.fail(
                     "cache",
                     "a window of " + keys.window() + " tokens in layer " + layer,
-                    "expected that of its readers");
+                    "expected the window of the layers that read it");
         }
     }
 

@@ -86,7 +86,7 @@ public final class Transformer {
         for (Block block : all) {
             if (block.dim() != embeddings.dim()) {
                 throw Checks.fail(
-                        "blocks", "states of " + block.dim(), "expected " + embeddings.dim() + ", as of embeddings");
+                        "blocks", "states of " + block.dim(), "expected " + embeddings.dim() + ", as in embeddings");
             }
         }
         return new Transformer(embeddings, all, null, null, 0f, null);
@@ -100,7 +100,7 @@ public final class Transformer {
      */
     public Transformer withFinalNorm(Norm norm) {
         if (Checks.notNull(norm, "norm").dim() != dim()) {
-            throw Checks.fail("norm", norm.dim() + " elements", "expected " + dim() + ", as of embeddings");
+            throw Checks.fail("norm", norm.dim() + " elements", "expected " + dim() + ", as in embeddings");
         }
         return new Transformer(embeddings, blocks, norm, head, logitCap, layerEmbeddings);
     }
@@ -113,13 +113,13 @@ public final class Transformer {
      */
     public Transformer withHead(PackedLinear newHead) {
         if (Checks.notNull(newHead, "head").inputs() != dim()) {
-            throw Checks.fail("head", newHead.inputs() + " inputs", "expected " + dim() + ", as of embeddings");
+            throw Checks.fail("head", newHead.inputs() + " inputs", "expected " + dim() + ", as in embeddings");
         }
         return new Transformer(embeddings, blocks, finalNorm, newHead, logitCap, layerEmbeddings);
     }
 
     /**
-     * {@return this stack with other blocks, such as its own with other rotary positions}
+     * {@return this stack with other blocks, for example with other rotary positions}
      *
      * @param newBlocks one after the other
      * @throws IllegalArgumentException if sizes differ
@@ -142,7 +142,7 @@ public final class Transformer {
                     "newLayers",
                     newLayers.projection().inputs() + " inputs, "
                             + newLayers.table().vocabulary() + " words",
-                    "expected " + dim() + " and " + vocabulary() + ", as of embeddings");
+                    "expected " + dim() + " and " + vocabulary() + ", as in embeddings");
         }
         return new Transformer(embeddings, blocks, finalNorm, head, logitCap, newLayers);
     }

@@ -46,7 +46,7 @@ public final class GatedLinear extends ComposedLayer {
         // not by parameters: a layer of packed weights has none, or a bias alone
         if (Checks.notNull(up, "up").inputs() != Checks.notNull(gate, "gate").inputs()
                 || up.outputs() != gate.outputs()) {
-            throw Checks.fail("up", "weight " + sizes(up), "expected " + sizes(gate) + ", as of gate");
+            throw Checks.fail("up", "weight " + sizes(up), "expected " + sizes(gate) + ", as in gate");
         }
         return of((Layer) gate, function, up);
     }
@@ -77,7 +77,7 @@ public final class GatedLinear extends ComposedLayer {
         Shape output = up.outputShape(input);
         Shape ofGate = gate.outputShape(input);
         if (!output.equals(ofGate)) {
-            throw Checks.fail("up", "output " + output, "expected " + ofGate + ", as of gate");
+            throw Checks.fail("up", "output " + output, "expected " + ofGate + ", as in gate");
         }
         return output;
     }

@@ -30,7 +30,7 @@ abstract class RecordedPass implements Pass {
     @SuppressWarnings("try") // the call ends with the block
     public final void backward(Tensor outputGradient, @Nullable Tensor inputGradient, Map<String, Tensor> gradients) {
         if (closed) {
-            throw new IllegalStateException("pass: closed; expected an open one");
+            throw new IllegalStateException("pass: closed; expected an open pass");
         }
         TensorChecks tensors = new TensorChecks(cpu)
                 .reads("x", x, x.shape())

@@ -33,7 +33,8 @@ public final class Residual extends ComposedLayer {
     public Shape outputShape(Shape input) {
         Shape output = inner.outputShape(Checks.notNull(input, "input"));
         if (!output.equals(input)) {
-            throw Checks.fail("x", "shape " + input, "expected one that the layer keeps; its output is " + output);
+            throw Checks.fail(
+                    "x", "shape " + input, "expected a shape that the layer does not change; its output is " + output);
         }
         return output;
     }

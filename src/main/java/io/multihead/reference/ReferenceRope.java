@@ -327,7 +327,7 @@ public final class ReferenceRope {
 
     private ReferenceRope with(double[] scaled, double scale) {
         if (tables != null) {
-            throw new IllegalStateException("rope: made of tables; expected one that computes its angles");
+            throw new IllegalStateException("rope: made of tables; expected a rope that computes its angles");
         }
         return new ReferenceRope(this, scaled, scale, streams, streamCount);
     }

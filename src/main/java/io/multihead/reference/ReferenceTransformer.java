@@ -452,7 +452,7 @@ public record ReferenceTransformer(
      */
     public double[] states(int[] ids, int[] types) {
         if (Checks.notNull(ids, "ids").length != Checks.notNull(types, "types").length) {
-            throw Checks.fail("types", types.length + " tokens", "expected " + ids.length + ", as of ids");
+            throw Checks.fail("types", types.length + " tokens", "expected " + ids.length + ", as in ids");
         }
         double[] states = embedding.of(ids, types);
         for (Block block : blocks) {
@@ -476,7 +476,8 @@ public record ReferenceTransformer(
                 switch (last.attention) {
                     case Attention plain -> plain;
                     case GatedAttention gated -> gated.attention;
-                    default -> throw Checks.fail("block", String.valueOf(block), "expected one with softmax attention");
+                    default ->
+                        throw Checks.fail("block", String.valueOf(block), "expected a block with softmax attention");
                 };
         ReferenceTransformer before =
                 new ReferenceTransformer(embedding, blocks.subList(0, block), null, head, logitCap);

@@ -89,7 +89,7 @@ final class MergesJson {
     private static void place(@Nullable String[] texts, String token, int id) {
         if (texts[id] != null && !Objects.equals(texts[id], token)) {
             throw Checks.fail(
-                    "token \"" + token + "\"", "id " + id, "expected another than that of \"" + texts[id] + "\"");
+                    "token \"" + token + "\"", "id " + id, "expected an id other than the id of \"" + texts[id] + "\"");
         }
         texts[id] = token;
     }
@@ -101,7 +101,7 @@ final class MergesJson {
         place(texts, token.text(), id);
         boolean ascii = token.text().chars().allMatch(c -> c < 0x80);
         if (each.normalized() && file.has("normalizer") && !(overBytes && ascii)) {
-            throw each.source().fail("normalized", "false beside a normalizer");
+            throw each.source().fail("normalized", "false if there is a normalizer");
         }
         if (types[id] != TokenType.UNKNOWN) {
             types[id] = each.special() ? TokenType.CONTROL : TokenType.USER_DEFINED;

@@ -145,8 +145,8 @@ final class SentencePieceModel {
             return unigram().tokenizer(special(Vocabulary.of(tokens, types), added, moreStopTokens));
         }
         require(modelType == BPE, "model_type", "UNIGRAM (1) or BPE (2)");
-        require(map.length == 0, "precompiled_charsmap", "none beside BPE");
-        require(!collapses, "remove_extra_whitespaces", "false beside BPE");
+        require(map.length == 0, "precompiled_charsmap", "none with BPE");
+        require(!collapses, "remove_extra_whitespaces", "false with BPE");
         // a piece that is found before others is found in the text, where spaces are not replaced yet
         for (int id = 0; id < tokens.size(); id++) {
             if (types.get(id) == TokenType.USER_DEFINED) {

@@ -74,10 +74,10 @@ public record SpecialIds(
             Checks.atLeast(stop, 0, "stopTokens");
         }
         if (Checks.notNull(added, "added").begin() && begin == NONE) {
-            throw Checks.fail("begin", "no token", "expected one, which is added to every text");
+            throw Checks.fail("begin", "no token", "expected a token, since it is added to every text");
         }
         if (added.end() && end == NONE) {
-            throw Checks.fail("end", "no token", "expected one, which is added to every text");
+            throw Checks.fail("end", "no token", "expected a token, since it is added to every text");
         }
     }
 

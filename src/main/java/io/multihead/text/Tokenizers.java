@@ -195,7 +195,7 @@ public final class Tokenizers {
     private static void requireXlmR(@Nullable JsonObject config) {
         String type = config == null ? null : config.find("tokenizer_class");
         if (config != null && type != null && !type.matches("XLMRobertaTokenizer(Fast)?")) {
-            throw config.fail("tokenizer_class", "XLMRobertaTokenizer beside sentencepiece.bpe.model");
+            throw config.fail("tokenizer_class", "XLMRobertaTokenizer with sentencepiece.bpe.model");
         }
     }
 

@@ -100,7 +100,7 @@ final class UnigramJson {
         String text = each.token().text();
         int expected = id < texts.size() ? id : texts.size();
         if (id != expected || id < texts.size() && !texts.get(id).equals(text)) {
-            throw each.source().fail("id", "that of the piece \"" + text + "\", or else " + texts.size());
+            throw each.source().fail("id", "the id of the piece \"" + text + "\", or else " + texts.size());
         }
         TokenType type = each.special() ? TokenType.CONTROL : TokenType.USER_DEFINED;
         if (id == texts.size()) {
@@ -188,7 +188,7 @@ final class UnigramJson {
     private Division division() {
         List<JsonObject> parts = file.parts("pre_tokenizer", "pretokenizers");
         if (parts.isEmpty()) {
-            throw file.fail("pre_tokenizer", "Metaspace, perhaps after WhitespaceSplit");
+            throw file.fail("pre_tokenizer", "Metaspace, optionally after WhitespaceSplit");
         }
         JsonObject first = parts.getFirst();
         boolean words = first.text("type").equals("WhitespaceSplit");
@@ -196,7 +196,7 @@ final class UnigramJson {
             throw Checks.fail(
                     "tokenizer.pre_tokenizer",
                     parts.size() + " parts",
-                    "expected Metaspace, perhaps after WhitespaceSplit");
+                    "expected Metaspace, optionally after WhitespaceSplit");
         }
         JsonObject metaspace = parts.getLast();
         metaspace.requireType("Metaspace");

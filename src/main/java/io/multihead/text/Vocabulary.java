@@ -39,7 +39,7 @@ public final class Vocabulary {
         Checks.length(kinds.size(), texts.size(), "types", "one per token");
         for (int id = 0; id < texts.size(); id++) {
             if (Json.unpaired(texts.get(id))) {
-                throw Checks.fail("tokens[" + id + "]", "an unpaired surrogate", "expected what UTF-8 can hold");
+                throw Checks.fail("tokens[" + id + "]", "an unpaired surrogate", "expected text that UTF-8 can encode");
             }
         }
         return new Vocabulary(texts, kinds, new float[0], texts.size());

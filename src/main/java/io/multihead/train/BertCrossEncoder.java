@@ -80,8 +80,7 @@ public final class BertCrossEncoder {
         BertLayers encoder = BertLayers.load(arena, folder);
         int dim = encoder.sizes().dim();
         if (encoder.sizes().types() < 2) {
-            throw Checks.fail(
-                    "type_vocab_size", String.valueOf(encoder.sizes().types()), "expected 2, as of two texts");
+            throw Checks.fail("type_vocab_size", String.valueOf(encoder.sizes().types()), "expected 2, for two texts");
         }
         Map<String, Shape> shapes = new LinkedHashMap<>();
         shapes.put(POOLER + "weight", Shape.of(dim, dim));

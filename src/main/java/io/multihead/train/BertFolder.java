@@ -73,7 +73,7 @@ record BertFolder(BertSizes sizes, EncoderTokenizer tokenizer, int mostTokens) {
             throw Checks.fail(
                     folder + ": pooling",
                     String.valueOf(pooling),
-                    "expected the mean of tokens alone, which these layers compute");
+                    "expected only the mean of tokens, which these layers compute");
         }
     }
 

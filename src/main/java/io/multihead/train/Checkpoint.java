@@ -106,7 +106,8 @@ public final class Checkpoint {
 
     private static Map<String, Long> counters(Safetensors saved) {
         if (!saved.metadata().containsKey(MODEL)) {
-            throw Checks.fail("metadata", saved.metadata().keySet().toString(), "expected those of a checkpoint");
+            throw Checks.fail(
+                    "metadata", saved.metadata().keySet().toString(), "expected the metadata of a checkpoint");
         }
         Map<String, Long> counters = new LinkedHashMap<>();
         saved.metadata().forEach((key, value) -> {

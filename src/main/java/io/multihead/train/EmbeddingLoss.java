@@ -89,7 +89,7 @@ public final class EmbeddingLoss {
             throw Checks.fail(
                     "candidates",
                     candidates.dim(0) + " vectors",
-                    "expected at least " + anchors.dim(0) + ", as of anchors");
+                    "expected at least " + anchors.dim(0) + ", as in anchors");
         }
         sides.requireGradients(
                 vectors.anchorGradient, "anchorGradient", vectors.candidateGradient, "candidateGradient");
@@ -222,7 +222,7 @@ public final class EmbeddingLoss {
             left = UnitRows.values(a, aName);
             right = UnitRows.values(b, bName);
             columns = Checks.fitsInt(a.dim(1), aName);
-            Checks.length(b.dim(1), columns, bName, "elements, as of " + aName);
+            Checks.length(b.dim(1), columns, bName, "elements, as in " + aName);
             dims(a);
             leftSums = new double[left.length];
             rightSums = new double[right.length];

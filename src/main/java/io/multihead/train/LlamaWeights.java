@@ -34,7 +34,8 @@ final class LlamaWeights {
                 LlamaWeights weights = new LlamaWeights(files, sizes);
                 T made = making.apply(sizes, weights);
                 if (!weights.left.isEmpty()) {
-                    throw Checks.fail("weights", weights.left.iterator().next(), "expected those of a Llama alone");
+                    throw Checks.fail(
+                            "weights", weights.left.iterator().next(), "expected only weights of a Llama model");
                 }
                 return made;
             });

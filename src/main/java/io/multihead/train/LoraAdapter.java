@@ -235,7 +235,7 @@ public final class LoraAdapter {
                 });
                 if (!left.isEmpty()) {
                     throw Checks.fail(
-                            "adapters", left.iterator().next(), "expected those of the model's modules alone");
+                            "adapters", left.iterator().next(), "expected only weights of the model's modules");
                 }
                 return new LoraAdapter(arena, config, weights, copies);
             });

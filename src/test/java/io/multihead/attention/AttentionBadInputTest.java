@@ -67,11 +67,11 @@ class AttentionBadInputTest {
         fails("logSumExp: shape [2, 4]; expected [2, 4, 5]", outputs.withLogSumExp(zeros(2, 4)));
         fails("weights: shape [2, 4, 5, 7]; expected [2, 4, 5, 6]", outputs.withWeights(zeros(2, 4, 5, 7)));
         fails(
-                "output: F32 [2, 4, 5, 3] strides [160, 40, 8, 1] overlaps query; expected memory of its own",
+                "output: F32 [2, 4, 5, 3] strides [160, 40, 8, 1] overlaps query; expected separate memory",
                 AttentionOutputs.of(query.slice(3, 0, 3)));
         float[] both = new float[240];
         message(
-                "output: F32 [2, 4, 5, 3] overlaps weights; expected memory of its own",
+                "output: F32 [2, 4, 5, 3] overlaps weights; expected separate memory",
                 () -> Attention.forward(
                         CPU,
                         query,
@@ -102,10 +102,10 @@ class AttentionBadInputTest {
             float[] both = new float[240];
             Tensor scores = Tensor.of(both, 2, 4, 5, 6);
             fails(
-                    "scores: F32 [2, 4, 5, 6] overlaps weights; expected memory of its own",
+                    "scores: F32 [2, 4, 5, 6] overlaps weights; expected separate memory",
                     outputs.withWeights(Tensor.of(both, 2, 4, 5, 6)).withScores(scores, stage));
             fails(
-                    "scores: F32 [2, 4, 5, 6] overlaps logSumExp; expected memory of its own",
+                    "scores: F32 [2, 4, 5, 6] overlaps logSumExp; expected separate memory",
                     outputs.withLogSumExp(Tensor.of(both, 240).slice(0, 0, 40).reshape(2, 4, 5))
                             .withScores(scores, stage));
         }
@@ -115,9 +115,9 @@ class AttentionBadInputTest {
     void masks() {
         Tensor flags = Tensor.view(MemorySegment.ofArray(new byte[7]), DType.I8, Shape.of(7));
         masked(
-                "mask: shape [7]; expected one that broadcasts to (batch, heads, queries, keys) = [2, 4, 5, 6]",
+                "mask: shape [7]; expected a shape that broadcasts to (batch, heads, queries, keys) = [2, 4, 5, 6]",
                 Mask.keep(flags));
-        String broadcast = "expected one that broadcasts to (batch, heads, queries, keys) = [2, 4, 5, 6]";
+        String broadcast = "expected a shape that broadcasts to (batch, heads, queries, keys) = [2, 4, 5, 6]";
         masked(
                 "mask: shape [2, 5, 6]; " + broadcast + "; if the first axis is the batch, use reshape(2, 1, 5, 6)",
                 Mask.bias(zeros(2, 5, 6)));
@@ -129,7 +129,7 @@ class AttentionBadInputTest {
         masked("keyLengths: 3 lengths; expected 1 or one per batch of 2", Mask.keyLengths(1, 2, 3));
         masked("keyLengths: 7; expected at most the 6 keys", Mask.keyLengths(7));
         masked(
-                "output: F32 [2, 4, 5, 3] overlaps mask; expected memory of its own",
+                "output: F32 [2, 4, 5, 3] overlaps mask; expected separate memory",
                 Mask.bias(Tensor.of(result, 120).slice(0, 0, 6)));
         message("keyLengths: -1; expected at least 0", () -> Mask.keyLengths(-1));
         message("left: -1; expected at least 0, or Long.MAX_VALUE for an unbounded window", () -> Mask.window(-1, 0));

@@ -130,7 +130,7 @@ class AttentionGradientTest {
                 upstream,
                 g -> AttentionGradients.of(g.query(), g.key(), zeros(1)));
         fails(
-                "bias gradient: shape [5, 6]; expected that of a bias of the mask, of []",
+                "bias gradient: shape [5, 6]; expected the shape of a bias of the mask, one of []",
                 upstream,
                 g -> g.withBias(zeros(5, 6)));
     }
@@ -138,11 +138,11 @@ class AttentionGradientTest {
     @Test
     void overlapIsRefused() {
         fails(
-                "query gradient: F32 [2, 4, 5, 8] overlaps query; expected memory of its own",
+                "query gradient: F32 [2, 4, 5, 8] overlaps query; expected separate memory",
                 upstream,
                 g -> AttentionGradients.of(pass.query(), g.key(), g.value()));
         fails(
-                "value gradient: F32 [2, 2, 6, 3] strides [96, 48, 8, 1] overlaps key gradient; expected memory of its own",
+                "value gradient: F32 [2, 2, 6, 3] strides [96, 48, 8, 1] overlaps key gradient; expected separate memory",
                 upstream,
                 g -> {
                     Tensor both = zeros(2, 2, 6, 8);
@@ -212,7 +212,9 @@ class AttentionGradientTest {
                 IllegalArgumentException.class,
                 () -> new AttentionPass(
                         pass.query(), pass.key(), pass.value(), AttentionOutputs.of(upstream), pass.options()));
-        assertEquals("logSumExp: missing; expected what forward wrote; ask forward for it", missing.getMessage());
+        assertEquals(
+                "logSumExp: missing; expected the tensor that forward wrote; request it from forward",
+                missing.getMessage());
         AttentionPass without = new AttentionPass(
                 pass.query(),
                 pass.key(),

@@ -135,7 +135,7 @@ class AttentionSplitsTest {
         rejected("states[1]: split 2; expected split 1" + order, first, third);
         rejected("states[1]: split 0; expected split 1" + order, first, first);
         rejected("states[1]: split 2; expected split 1" + order, first, third, second);
-        rejected("states: none; expected those of at least one shard");
+        rejected("states: none; expected the states of at least one shard");
     }
 
     @Test
@@ -177,7 +177,7 @@ class AttentionSplitsTest {
     void outputsThatStatesDoNotHoldAreErrors() {
         Tensor first = states(0, 1024);
         Tensor keys = ones(1, 2, 1, 1024);
-        String expected = "; expected output and logSumExp alone, since states hold no more";
+        String expected = "; expected only output and logSumExp, since states have no weights and scores";
         AttentionOutputs weights = AttentionOutputs.of(output).withWeights(keys);
         rejected("outputs: weights" + expected, () -> AttentionSplits.merge(CPU, List.of(first), weights));
         AttentionOutputs scores = AttentionOutputs.of(output).withScores(keys, ScoreStage.MASKED);
@@ -219,10 +219,10 @@ class AttentionSplitsTest {
                         IllegalArgumentException.class,
                         () -> AttentionSplits.merge(CPU, List.of(states), AttentionOutputs.of(over)))
                 .getMessage();
-        assertEquals("output: " + over + " overlaps states[0]; expected memory of its own", message);
+        assertEquals("output: " + over + " overlaps states[0]; expected separate memory", message);
         Tensor logSumExp = states.select(3, 0).select(3, 100);
         rejected(
-                "logSumExp: " + logSumExp + " overlaps states[0]; expected memory of its own",
+                "logSumExp: " + logSumExp + " overlaps states[0]; expected separate memory",
                 () -> AttentionSplits.merge(
                         CPU, List.of(states), AttentionOutputs.of(output).withLogSumExp(logSumExp)));
         assertArrayEquals(before, states.toArray());
@@ -256,7 +256,7 @@ class AttentionSplitsTest {
         KeyValueView shard = shard(0, 1024);
         Tensor states = Tensor.of(new float[202], 1, 2, 1, 1, 101);
         rejected(
-                "mask: shape [2500]; expected one that broadcasts to (batch, heads, queries, keys) = [1, 2, 1, 1024]",
+                "mask: shape [2500]; expected a shape that broadcasts to (batch, heads, queries, keys) = [1, 2, 1, 1024]",
                 () -> AttentionSplits.forward(CPU, query, shard, states, whole));
     }
 }

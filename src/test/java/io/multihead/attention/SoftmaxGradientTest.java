@@ -106,7 +106,7 @@ class SoftmaxGradientTest {
                 () -> Softmax.backward(CPU, p, dp, other, AttentionOptions.DEFAULT));
         Tensor row = Tensor.of(new float[4], 4);
         Named.message(
-                "scoresGradient: F32 [3] overlaps output; expected memory of its own",
+                "scoresGradient: F32 [3] overlaps output; expected separate memory",
                 () -> Softmax.backward(
                         CPU,
                         row.slice(0, 0, 3),

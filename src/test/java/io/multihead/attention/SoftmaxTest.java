@@ -173,7 +173,7 @@ class SoftmaxTest {
         AttentionOptions options = AttentionOptions.DEFAULT.withMask(Mask.bias(bias));
         var error = assertThrows(
                 IllegalArgumentException.class, () -> Softmax.forward(Compute.serial(), x, x, within, options));
-        assertEquals("logSumExp: F32 [2] overlaps mask; expected memory of its own", error.getMessage());
+        assertEquals("logSumExp: F32 [2] overlaps mask; expected separate memory", error.getMessage());
         assertArrayEquals(new float[] {1f, 2f, 3f, 4f, 5f, 6f}, bias.toArray());
     }
 

@@ -172,8 +172,7 @@ class RecurrentCacheProperties {
         int sequence = cache.open();
         append(cache, sequence, List.of(1, 2, 3));
         String message =
-                "sequence 0: recurrent states, which cannot forget their first tokens; expected keys and values "
-                        + "alone";
+                "sequence 0: recurrent states, which cannot drop their first tokens; expected only keys and values";
         assertEquals(
                 message,
                 assertThrows(IllegalStateException.class, () -> cache.slide(sequence, 1))

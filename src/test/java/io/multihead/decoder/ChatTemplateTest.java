@@ -284,7 +284,8 @@ class ChatTemplateTest {
         assertEquals(List.of("<q>"), own.controlTokens());
         assertRefused("variables: tools; expected other names than ", () -> chat.withVariable("tools", "x"));
         assertRefused(
-                "variables.x: a java.lang.Object; expected what JSON has", () -> chat.withVariable("x", new Object()));
+                "variables.x: a java.lang.Object; expected a value of a JSON type",
+                () -> chat.withVariable("x", new Object()));
         assertRefused("arguments: ", () -> new ToolCall("", "f", "[1]"));
         assertRefused("role: USER with tool calls or reasoning; expected ASSISTANT", () -> ChatMessage.user("a")
                 .withReasoning("b"));

@@ -56,7 +56,7 @@ class ChunkBordersTest {
         for (String[] chunks : List.of(new String[] {"b", "", "b"}, new String[] {"b", "a", "b"})) {
             String message = assertThrows(IllegalArgumentException.class, () -> borders(SpacePrefix.NONE, "", chunks))
                     .getMessage();
-            assertEquals("chunks[1]: no token of its own; expected one at least", message);
+            assertEquals("chunks[1]: no token; expected at least one token for each chunk", message);
         }
     }
 

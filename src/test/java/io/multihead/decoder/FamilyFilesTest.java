@@ -209,7 +209,8 @@ class FamilyFilesTest {
                 String message = assertThrows(IllegalStateException.class, () -> model.sessions(SessionOptions.DEFAULT))
                         .getMessage();
                 assertEquals(
-                        "model: no output head in its files; expected one, as embeddings alone need none", message);
+                        "model: no output head in its files; expected an output head, which only embeddings do not need",
+                        message);
             }
         }
     }
@@ -323,7 +324,9 @@ class FamilyFilesTest {
         try (Compute cpu = Compute.serial()) {
             String message = assertThrows(IllegalArgumentException.class, () -> LanguageModel.load(cpu, path, ROUNDED))
                     .getMessage();
-            assertEquals(path + ": eightBitInputs: no weights in Q4_0, Q4_1 or Q4_K; expected some", message);
+            assertEquals(
+                    path + ": eightBitInputs: no weights in Q4_0, Q4_1 or Q4_K; expected at least one such weight",
+                    message);
         }
     }
 
@@ -371,7 +374,7 @@ class FamilyFilesTest {
                     .getMessage();
             assertEquals(
                     saved
-                            + ": frequencies: of contexts up to 32 tokens; expected those of these sessions, of contexts beyond 32"
+                            + ": frequencies: of contexts up to 32 tokens; expected the frequencies of these sessions, of contexts beyond 32"
                             + " tokens",
                     message);
             float[] others = ofMany.open().append(ids).nextLogits();

@@ -369,7 +369,7 @@ class RequiredCallTest {
         AnswerFormat answers = AnswerFormat.of(grammars, List.of(none), "", 1);
         assertTrue(assertThrows(IllegalArgumentException.class, () -> answers.requiring(GenerationOptions.DEFAULT))
                 .getMessage()
-                .contains("tools.f.parameters.properties.a: [1, null]; expected a text, as of its type"));
+                .contains("tools.f.parameters.properties.a: [1, null]; expected a text of its type"));
         ToolDefinition marked = new ToolDefinition("f", "", schema.formatted("[\"x</parameter>\"]"));
         AnswerFormat ofMarked = AnswerFormat.of(grammars, List.of(marked), "", 1);
         assertTrue(assertThrows(IllegalArgumentException.class, () -> ofMarked.requiring(GenerationOptions.DEFAULT))

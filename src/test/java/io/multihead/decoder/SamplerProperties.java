@@ -120,7 +120,7 @@ class SamplerProperties {
         Sampler sampler = new Sampler(3);
         float[] logits = {1, 3e38f, 2};
         assertEquals(
-                "temperature: 0.01 for logits that it makes infinite; expected a larger one, or 0, which is greedy",
+                "temperature: 0.01 for logits that it makes infinite; expected a larger temperature, or 0 for greedy",
                 assertThrows(ArithmeticException.class, () -> sampler.choose(logits, NOTHING, Sampling.of(0.01, 1), 0))
                         .getMessage());
         float[] low = {-3e38f, -2e38f, -3e38f};

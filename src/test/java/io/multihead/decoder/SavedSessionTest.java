@@ -174,7 +174,7 @@ class SavedSessionTest {
         try (LanguageModel other = TinyDecoder.model(cpu, 2)) {
             String message = refused(other, SessionOptions.DEFAULT);
             assertTrue(message.startsWith("model: tiny (tiny, 2 layers of 32, 4 heads on 2), checksum "), message);
-            assertTrue(message.contains("; expected that of these sessions, tiny (tiny"), message);
+            assertTrue(message.contains("; expected the model of these sessions, tiny (tiny"), message);
         }
         // the last bit of one weight
         Map<String, Tensor> weights = TinyDecoder.weights(TinyDecoder.config(), 1);
@@ -344,7 +344,7 @@ class SavedSessionTest {
         }
         empty.append(5);
         empty.close();
-        assertState("session: closed; expected an open one", empty);
+        assertState("session: closed; expected an open session", empty);
         assertFalse(Files.exists(file()));
     }
 

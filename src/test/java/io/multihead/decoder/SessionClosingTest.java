@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 class SessionClosingTest {
     private static final int SCHEDULES = 200;
     private static final int TOKENS = 12;
-    private static final String CLOSED = "session: closed; expected an open one";
+    private static final String CLOSED = "session: closed; expected an open session";
 
     private final Compute cpu = Compute.threads(2);
     private final LanguageModel model = TinyDecoder.endless(cpu, 1);
@@ -367,7 +367,7 @@ class SessionClosingTest {
                 }
                 sessions.close();
                 assertEquals(
-                        "sessions: closed; expected open ones",
+                        "sessions: closed; expected open sessions",
                         assertThrows(ExecutionException.class, racing::get)
                                 .getCause()
                                 .getMessage());

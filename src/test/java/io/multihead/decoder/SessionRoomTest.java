@@ -206,7 +206,7 @@ class SessionRoomTest {
             Thread.sleep(30);
             waiting.close();
             assertEquals(
-                    "session: closed; expected an open one",
+                    "session: closed; expected an open session",
                     assertThrows(ExecutionException.class, closed::get)
                             .getCause()
                             .getMessage());

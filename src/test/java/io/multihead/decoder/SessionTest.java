@@ -422,7 +422,7 @@ class SessionTest {
             Throwable failure =
                     assertThrows(ExecutionException.class, text::get).getCause();
             assertInstanceOf(IllegalStateException.class, failure);
-            assertEquals("sessions: closed; expected open ones", failure.getMessage());
+            assertEquals("sessions: closed; expected open sessions", failure.getMessage());
         }
         assertThrows(IllegalStateException.class, closing::open);
         endless.close();

@@ -223,7 +223,7 @@ class TextEmbedderTest {
                 LanguageModel model = LanguageModel.load(cpu, writePoisoned())) {
             TextEmbedder embedder = model.embedder();
             assertEquals(
-                    "chunks[1]: no token of its own; expected one at least",
+                    "chunks[1]: no token; expected at least one token for each chunk",
                     assertThrows(IllegalArgumentException.class, () -> embedder.embedChunks(List.of("a", "")))
                             .getMessage());
             assertEquals(

@@ -275,7 +275,7 @@ class TextRerankerTest {
                 assertThrows(NullPointerException.class, () -> reranker.score("q", Arrays.asList("a", null)));
             }
             assertEquals(
-                    "sessions: closed; expected open ones",
+                    "sessions: closed; expected open sessions",
                     assertThrows(IllegalStateException.class, () -> closed.score("q", "a"))
                             .getMessage());
         });

@@ -114,7 +114,8 @@ class BertOnnxTest {
     @Test
     void anotherOperationIsNamed() {
         activation = "DynamicQuantizeLinear";
-        assertFails("onnx: operations [DynamicQuantizeLinear]; expected those of a BERT encoder in f32, [Add, Cast, ");
+        assertFails(
+                "onnx: operations [DynamicQuantizeLinear]; expected the weights of a BERT encoder in f32, [Add, Cast, ");
         activation = "Tanh";
         assertFails("onnx: operations [Tanh]");
         activation = "Mul";

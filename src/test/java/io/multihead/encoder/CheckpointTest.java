@@ -72,7 +72,7 @@ class CheckpointTest extends TinyModelFolder {
         write("model.safetensors", two);
         assertFails(
                 "model.safetensors: weights: [bert.embeddings.word_embeddings.weight, embeddings.word_embeddings.weight];"
-                        + " expected those of one encoder");
+                        + " expected the weights of one encoder");
         write("model.safetensors", renamed(name -> "distilbert." + name));
         assertFails(
                 "model.safetensors: tensor \"distilbert.embeddings.word_embeddings.weight\": begins with distilbert.;"
@@ -125,11 +125,11 @@ class CheckpointTest extends TinyModelFolder {
             delimiter = '|',
             quoteCharacter = '`',
             value = {
-                "\"part-1\" | \"../part-1\" | index.weight_map: ../part-1; expected a file beside the index",
-                "\"part-1\" | \"/part-1\" | index.weight_map: /part-1; expected a file beside the index",
-                "\"part-1\" | \"\" | index.weight_map: ; expected a file beside the index",
-                "\"part-1\" | \"..\" | index.weight_map: ..; expected a file beside the index",
-                "\"part-1\" | \"a\\u0000\" | expected a file beside the index",
+                "\"part-1\" | \"../part-1\" | index.weight_map: ../part-1; expected a file in the folder of the index",
+                "\"part-1\" | \"/part-1\" | index.weight_map: /part-1; expected a file in the folder of the index",
+                "\"part-1\" | \"\" | index.weight_map: ; expected a file in the folder of the index",
+                "\"part-1\" | \"..\" | index.weight_map: ..; expected a file in the folder of the index",
+                "\"part-1\" | \"a\\u0000\" | expected a file in the folder of the index",
                 "\"part-1\" | \"part-2\" | not in part-2; expected it there",
                 "\"part-1\" | 1 | index.weight_map.bert.embeddings.position_embeddings.weight: 1; expected a string",
                 "weight_map | weights | index.weight_map: null; expected an object",

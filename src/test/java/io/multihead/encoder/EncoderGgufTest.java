@@ -318,7 +318,7 @@ class EncoderGgufTest {
                 .token("token_type_count", 1);
         untyped.tensors.computeIfPresent("token_types.weight", (name, types) -> Tensor.of(new float[21], 1, 21));
         untyped.write(file);
-        assertEquals(file + ": tokenizer.ggml.token_type_count: U32 1; expected 2, as of two texts", rerankers());
+        assertEquals(file + ": tokenizer.ggml.token_type_count: U32 1; expected 2, for two texts", rerankers());
     }
 
     private String rerankers() {

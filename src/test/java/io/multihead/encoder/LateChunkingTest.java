@@ -94,7 +94,8 @@ class LateChunkingTest {
         TinyModel.write(folder);
         try (Compute cpu = Compute.serial();
                 SentenceEncoder encoder = SentenceEncoder.load(cpu, folder)) {
-            assertRefused("chunks[1]: no token of its own; expected one at least", encoder, List.of("a", " ", "b"));
+            assertRefused(
+                    "chunks[1]: no token; expected at least one token for each chunk", encoder, List.of("a", " ", "b"));
             assertRefused(
                     "chunks: 27 tokens; expected at most 12, as parts of a text that is read as a whole",
                     encoder,

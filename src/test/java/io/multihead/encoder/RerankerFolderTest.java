@@ -186,7 +186,7 @@ class RerankerFolderTest {
         Files.writeString(
                 folder.resolve("config.json"),
                 MODEL.config("").replace("\"type_vocab_size\": 2", "\"type_vocab_size\": 1"));
-        assertFails("config.json: type_vocab_size: 1; expected 2, as of two texts");
+        assertFails("config.json: type_vocab_size: 1; expected 2, for two texts");
     }
 
     @Test

@@ -135,9 +135,9 @@ class RerankerOnnxTest {
                 "onnx: Gemm /bert/pooler/dense/Gemm with alpha NaN; expected 1.0", "onnx: Gemm /classifier/Gemm with");
         alpha = 1;
         activation = "Relu";
-        assertFails("onnx: operations [Relu]; expected those of a BERT encoder in f32, [Add, ");
+        assertFails("onnx: operations [Relu]; expected the weights of a BERT encoder in f32, [Add, ");
         activation = "Mul";
-        assertFails("onnx: no Tanh; expected that of the pooler");
+        assertFails("onnx: no Tanh; expected the activation of the pooler");
         activation = "Tanh";
         model.weights().remove("classifier.bias");
         assertFails("tensor \"classifier.bias\": not in the file");

@@ -137,7 +137,7 @@ class RerankerTest {
             for (int label = 0; label < 3; label++) {
                 assertEquals(expected.exact()[label], scores[1][label], expected.bounds()[label]);
             }
-            String message = "model: 3 labels; expected 1, as of a model that scores, or labelScores";
+            String message = "model: 3 labels; expected 1, or a call of labelScores";
             for (Runnable call :
                     List.<Runnable>of(() -> labeled.score("ab", "c"), () -> labeled.rank("ab", List.of("c")))) {
                 assertEquals(

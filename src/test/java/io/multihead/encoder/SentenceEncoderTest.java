@@ -140,7 +140,7 @@ class SentenceEncoderTest extends TinyModelFolder {
         assertArrayEquals(encoder.embed("abc defghi j"), strict.embed("abc defghi j"));
         IllegalArgumentException wrong =
                 assertThrows(IllegalArgumentException.class, () -> strict.embed(List.of("a", LONG)));
-        assertEquals("text 1: 33 tokens; expected at most 12, or another way with long texts", wrong.getMessage());
+        assertEquals("text 1: 33 tokens; expected at most 12, or another treatment of long texts", wrong.getMessage());
     }
 
     /** Parts end with a word where they can: the word of 8 tokens is not divided, one of 13 must be. */

@@ -223,7 +223,7 @@ class StaticEncoderTest {
                     encoder.withMaxTokens(1200).embed(LONG));
             SentenceEncoder strict = encoder.withLongTexts(LongTexts.FAIL);
             assertEquals(
-                    "text 0: 6 tokens; expected at most 4, or another way with long texts",
+                    "text 0: 6 tokens; expected at most 4, or another treatment of long texts",
                     assertThrows(IllegalArgumentException.class, () -> strict.embed("abc de f"))
                             .getMessage());
         }

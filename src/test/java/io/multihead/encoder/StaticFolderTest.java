@@ -37,7 +37,7 @@ class StaticFolderTest {
             value = {
                 "other | 59 | 0 | tensor \"embedding.weight\": not in the file; expected it, or model2vec's \"embeddings\", beside [other]",
                 "embedding.weight | 58 | 0 | tokenizer: 59 tokens; expected at most the 58 of the model's word embeddings",
-                "embedding.weight | 59 | 1 | weights: unused [more]; expected those of a StaticEmbedding module",
+                "embedding.weight | 59 | 1 | weights: unused [more]; expected the weights of a StaticEmbedding module",
             })
     void weightsThatDoNotFitAreNamed(String name, int rows, int more, String message) throws IOException {
         TinyStatic.write(folder, ROWS, true);

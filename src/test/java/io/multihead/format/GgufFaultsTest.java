@@ -69,7 +69,7 @@ class GgufFaultsTest {
                 new Bad(pairs(1).key("k", 9).u32(9).u64(1).u32(9).u64(9), "k: 9 at byte"),
                 new Bad(deep(9), "k: arrays more than 8 deep; expected at most 8"),
                 new Bad(deep(100_000), "k: arrays more than 8 deep; expected at most 8"),
-                new Bad(pairs(2).key("k", 0).raw(1).key("k", 8).text("x"), "k: stands twice"));
+                new Bad(pairs(2).key("k", 0).raw(1).key("k", 8).text("x"), "k: used twice"));
     }
 
     static Stream<Bad> badAlignments() {
@@ -109,7 +109,7 @@ class GgufFaultsTest {
                 new Bad(data(tensors(1).tensor("t", 8, 0, 64), 64), "Q8_0 [64] at offset 0; expected at most 64 bytes"),
                 new Bad(
                         data(tensors(2).tensor("t", 0, 0, 1).tensor("t", 0, 32, 1), 64),
-                        "tensor \"t\": stands twice; expected every name once"),
+                        "tensor \"t\": used twice; expected every name once"),
                 new Bad(
                         data(tensors(2).tensor("a", 0, 0, 9).tensor("b", 0, 32, 1), 64),
                         "tensor \"b\": begins at byte 128; expected at least 132, where tensor \"a\" ends"),

@@ -184,16 +184,16 @@ class OnnxWeightsTest {
                 new Bad(new OnnxMessage().length(7, -1).bytes(), "a field of 18446744073709551615 bytes"),
                 new Bad(
                         new OnnxMessage().raw(7, new byte[] {10, 5}).bytes(),
-                        "a field of 5 bytes; expected one within"),
+                        "a field of 5 bytes; expected a field within"),
                 new Bad(new byte[] {8, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 1}, "an integer of more than 10 bytes"),
                 new Bad(
                         graph(OnnxFile.tensor("w", SIX, 2, 2)),
-                        "tensor \"w\": 6 elements; expected those of shape [2, 2]"),
+                        "tensor \"w\": 6 elements; expected the elements of shape [2, 2]"),
                 new Bad(graph(OnnxFile.tensor("w", SIX, -2, -3)), "tensor \"w\": shape [-2, -3]; expected"),
                 new Bad(graph(OnnxFile.tensor("w", SIX, new long[17])), "more than 16 integers"),
                 new Bad(graph(new OnnxMessage().number(2, 1).raw(9, new byte[5])), "5 bytes of floats"),
                 new Bad(graph(new OnnxMessage().number(14, 1)), "in another file; expected its data here"),
-                new Bad(OnnxFile.model(new OnnxMessage().message(5, two).message(5, two)), "there twice"),
+                new Bad(OnnxFile.model(new OnnxMessage().message(5, two).message(5, two)), "used twice"),
                 new Bad(OnnxFile.model(new OnnxMessage().message(15, two)), "a sparse tensor; expected dense ones"),
                 new Bad(OnnxFile.model(shared), "share a weight; expected one each"),
                 new Bad(

@@ -143,10 +143,10 @@ class SafetensorsTest {
     static Stream<Bad> badFiles() {
         String a = "'a':{'dtype':'F32','shape':[2],'data_offsets':[0,8]}";
         return Stream.of(
-                new Bad("{" + a + "," + a + "}", 8, "\"a\" stands twice; expected unique names"),
-                new Bad("{" + a + "," + a.replace("'a'", "'\\u0061'") + "}", 8, "\"a\" stands twice"),
-                new Bad("{'a':{'dtype':'F32','dtype':'F32'}}", 8, "\"dtype\" stands twice"),
-                new Bad("{'__metadata__':{'k':'1','k':'2'}}", 0, "\"k\" stands twice"),
+                new Bad("{" + a + "," + a + "}", 8, "\"a\" used twice; expected unique names"),
+                new Bad("{" + a + "," + a.replace("'a'", "'\\u0061'") + "}", 8, "\"a\" used twice"),
+                new Bad("{'a':{'dtype':'F32','dtype':'F32'}}", 8, "\"dtype\" used twice"),
+                new Bad("{'__metadata__':{'k':'1','k':'2'}}", 0, "\"k\" used twice"),
                 new Bad("{" + a + "," + a.replace("'a'", "'b'") + "}", 8, "tensor \"b\": starts at byte 0; expected 8"),
                 new Bad("{" + a + "," + part("b", 4, 8) + "}", 8, "tensor \"b\": starts at byte 4; expected 8"),
                 new Bad("{" + a + "," + part("b", 12, 16) + "}", 16, "tensor \"b\": starts at byte 12; expected 8"),

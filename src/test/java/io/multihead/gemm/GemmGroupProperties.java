@@ -246,12 +246,12 @@ class GemmGroupProperties {
                 List.of(first, row(33)),
                 options);
         assertRefused(
-                "product 0: c: F32 [1, 64] overlaps c of product 1; expected memory of its own",
+                "product 0: c: F32 [1, 64] overlaps c of product 1; expected separate memory",
                 weights,
                 List.of(first, first.slice(1, 32, 64)),
                 options);
         assertRefused(
-                "product 0: c: F32 [1, 64] overlaps bias of product 1; expected memory of its own",
+                "product 0: c: F32 [1, 64] overlaps bias of product 1; expected separate memory",
                 weights,
                 List.of(first, second),
                 List.of(

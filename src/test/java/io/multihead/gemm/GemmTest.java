@@ -180,7 +180,7 @@ class GemmTest {
                 "b: packed, transposed, with 4 rows and 3 columns; expected 3 rows as a has columns, and 4 columns, as in c [2, 4]",
                 () -> Gemm.multiply(CPU, a, PackedWeights.ofInputRows(b), c, GemmOptions.DEFAULT.withTransposeB(true)));
         Named.message(
-                "product 0: options: transposeB with packed weights; expected them packed as [inputs, outputs]",
+                "product 0: options: transposeB with packed weights; expected false, with weights packed as [inputs, outputs]",
                 () -> Gemm.multiply(
                         CPU,
                         a,
@@ -218,7 +218,7 @@ class GemmTest {
         float[] shared = new float[32];
         Tensor a = Tensor.of(shared, 2, 3);
         Tensor c = Tensor.of(shared, 2, 4);
-        Named.message("c: F32 [2, 4] overlaps a; expected memory of its own", () -> run(a, matrix(3, 4), c));
+        Named.message("c: F32 [2, 4] overlaps a; expected separate memory", () -> run(a, matrix(3, 4), c));
         Tensor once = Tensor.of(new float[4], 1, 4).broadcast(2, 4);
         Named.message(
                 "c: F32 [2, 4] strides [0, 1]; expected every element to have its own storage",
@@ -260,7 +260,7 @@ class GemmTest {
             Named.message("arena: " + here, () -> PackedWeights.ofInputRows(two, confined, matrix, format));
             Named.message("arena: " + here, () -> PackedWeights.ofOutputRows(two, confined, matrix, format));
             Named.message("arena: " + here, () -> PackedWeights.ofOutputRows(two, confined, blocks));
-            String gone = "arena: closed; expected one that is open";
+            String gone = "arena: closed; expected an open object";
             Assertions.assertEquals(
                     gone,
                     assertThrows(
@@ -331,11 +331,11 @@ class GemmTest {
         float[] shared = new float[12];
         Tensor c = Tensor.of(shared, 2, 4);
         Named.message(
-                "c: F32 [2, 4] overlaps b; expected memory of its own",
+                "c: F32 [2, 4] overlaps b; expected separate memory",
                 () -> run(matrix(2, 3), Tensor.of(shared, 3, 4), c));
         GemmOptions biased = GemmOptions.DEFAULT.withBias(Tensor.of(shared, 12).slice(0, 7, 11));
         Named.message(
-                "c: F32 [2, 4] overlaps bias; expected memory of its own",
+                "c: F32 [2, 4] overlaps bias; expected separate memory",
                 () -> Gemm.multiply(CPU, matrix(2, 3), matrix(3, 4), c, biased));
         Arena arena = Arena.ofConfined();
         Tensor own = Tensor.allocate(arena, DType.F32, Shape.of(2, 4));

@@ -59,7 +59,7 @@ class MaxSimTest {
                 offsets,
                 to());
         assertFails(
-                "tokens: shape [2, 3]; expected vectors of 2 elements, as of query [2, 2]",
+                "tokens: shape [2, 3]; expected vectors of 2 elements, as in query [2, 2]",
                 query,
                 Tensor.of(new float[6], 2, 3),
                 offsets,
@@ -72,12 +72,12 @@ class MaxSimTest {
                 tokens,
                 new long[] {0, 2, 2},
                 to());
-        assertFails("offsets: 4 last; expected 3, as of tokens [3, 2]", query, tokens, new long[] {0, 2, 4}, to());
+        assertFails("offsets: 4 last; expected 3, as in tokens [3, 2]", query, tokens, new long[] {0, 2, 4}, to());
         assertFails(
-                "scores: shape [3]; expected [2], as of offsets", query, tokens, offsets, Tensor.of(new float[3], 3));
+                "scores: shape [3]; expected [2], as in offsets", query, tokens, offsets, Tensor.of(new float[3], 3));
         Tensor shared = Tensor.of(new float[8], 8);
         assertFails(
-                "scores: F32 [2] overlaps query; expected memory of its own",
+                "scores: F32 [2] overlaps query; expected separate memory",
                 shared.slice(0, 0, 4).reshape(2, 2),
                 tokens,
                 offsets,

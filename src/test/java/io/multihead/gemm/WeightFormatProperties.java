@@ -120,7 +120,7 @@ class WeightFormatProperties {
                     IllegalArgumentException.class,
                     () -> PackedWeights.ofInputRows(Arena.ofAuto(), matrix, WeightFormat.F16));
             assertEquals(
-                    "matrix: " + number + " at input 555, output 37; expected what is finite in F16",
+                    "matrix: " + number + " at input 555, output 37; expected a number that is finite in F16",
                     refused.getMessage());
         }
     }

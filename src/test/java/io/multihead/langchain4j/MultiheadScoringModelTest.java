@@ -72,7 +72,7 @@ class MultiheadScoringModelTest {
                 assertThrows(IllegalArgumentException.class, builder::build).getMessage());
         Path three = new TinyReranker(1, 3).write(folder.resolve("three"));
         assertEquals(
-                "model: 3 labels; expected 1, as of a model that scores",
+                "model: 3 labels; expected 1, for a score",
                 assertThrows(IllegalArgumentException.class, builder.directory(three)::build)
                         .getMessage());
         assertThrows(UncheckedIOException.class, builder.directory(folder.resolve("none"))::build);

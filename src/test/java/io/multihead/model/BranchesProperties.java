@@ -228,10 +228,10 @@ class BranchesProperties {
         Norm right = Norm.rms(Tensor.of(new float[8]), 0);
         assertRefused("branches: none; expected at least one", Branches::of);
         assertRefused(
-                "branches[1]: states of 9; expected 8, as of the first, and no norm of sums",
+                "branches[1]: states of 9; expected 8, as in the first, and no norm of sums",
                 () -> Branches.of(new Sublayer(small, null, null, null), new Sublayer(network(9), null, null, null)));
         assertRefused(
-                "branches[0]: states of 8, a norm of sums; expected 8, as of the first, and no norm of sums",
+                "branches[0]: states of 8, a norm of sums; expected 8, as in the first, and no norm of sums",
                 () -> Branches.of(new Sublayer(small, null, null, right)));
         Router router = Router.of(PackedLinear.of(PackedWeights.ofInputRows(Tensor.of(new float[24], 8, 3))), 2);
         assertRefused("norm: 9 elements; expected the 8 of a state", () -> router.withNorm(wrong));

@@ -315,7 +315,7 @@ class ExpertsProperties {
                 () -> Experts.of(router, List.of(small, small, large)));
         FeedForward wide = network(9, 8);
         assertRefused(
-                "router: 8 inputs; expected 9, as of the experts", () -> Experts.of(router, List.of(wide, wide, wide)));
+                "router: 8 inputs; expected 9, as in the experts", () -> Experts.of(router, List.of(wide, wide, wide)));
         Experts experts = Experts.of(router, List.of(small, small, small));
         assertRefused("part: states of 9, 0 states of sequences; expected 8 and none", () -> experts.withShared(wide));
         assertEquals(experts.scratch(), experts.withShared(null).scratch());
@@ -329,7 +329,7 @@ class ExpertsProperties {
                 PackedLinear.of(PackedWeights.ofInputRows(Tensor.of(new float[64], 8, 8))),
                 PackedLinear.of(PackedWeights.ofInputRows(Tensor.of(new float[64], 8, 8)), Tensor.of(new float[8])));
         assertRefused(
-                "down: a layer with a bias; expected one without, as gates come before it",
+                "down: a layer with a bias; expected no bias, since the gate would not multiply it",
                 () -> biased.withTokenGate(Tensor.of(new float[8])));
     }
 

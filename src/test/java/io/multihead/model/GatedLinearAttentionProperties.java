@@ -124,7 +124,7 @@ class GatedLinearAttentionProperties {
                 "slopes: [1.0]; expected finite numbers of at most 0",
                 () -> LinearDecay.of(c.gaussian(1, 0, 1), c.gaussian(0, 1, 1)));
         assertFails(
-                "biases: shape [2]; expected [1], as of slopes",
+                "biases: shape [2]; expected [1], as in slopes",
                 () -> LinearDecay.of(c.gaussian(-1, 0, 1), c.gaussian(0, 1, 2)));
     }
 

@@ -182,7 +182,9 @@ class PartTest {
         }
         Block block = Block.of(Sublayer.preNorm(norm, part), Sublayer.preNorm(norm, attention));
         Transformer model = Transformer.of(EmbeddingTables.of(gaussian(7, DIM)), List.of(block));
-        assertFails("blocks: recurrent states; expected keys and values alone, or cache()", () -> model.cacheConfig());
+        assertFails(
+                "blocks: recurrent states; expected only keys and values, or a call of cache()",
+                () -> model.cacheConfig());
         SequenceCache cache = model.cache(Arena.ofAuto(), CacheFormat.F32, TOKENS);
         assertEquals(taps.length - 1L, cache.bytesPerSequence() / Float.BYTES / DIM);
         assertArrayEquals(whole(model), byTokens(model, cache));
@@ -246,11 +248,11 @@ class PartTest {
                 "batch: none; expected a call with one",
                 () -> attention.forward(SERIAL, x, y, attention.buffers(TOKENS)));
         assertFails(
-                "buffers: in no call; expected one that runs",
+                "buffers: in no call; expected a running call",
                 () -> network.compute(SERIAL, x, y, false, network.buffers(TOKENS)));
         assertRefused("sublayers: none; expected at least one", Block::of);
         assertRefused(
-                "part 1: states of 8; expected 20, as of the first",
+                "part 1: states of 8; expected 20, as in the first",
                 () -> Block.of(Sublayer.preNorm(norm, network), new Sublayer(new Scaled(8, 1), null, null, null)));
         assertRefused("x: shape [5, 20]; expected [4, 20]", () -> {
             TokenBatch batch = batch(TokenBatch.of(TOKENS), 4);
@@ -261,7 +263,7 @@ class PartTest {
                 () -> network.forward(SERIAL, x, y, network.buffers(1)));
         Tensor overlapping = x;
         assertRefused(
-                "y: " + x + " overlaps x; expected memory of its own",
+                "y: " + x + " overlaps x; expected separate memory",
                 () -> network.forward(SERIAL, x, overlapping, network.buffers(TOKENS)));
     }
 

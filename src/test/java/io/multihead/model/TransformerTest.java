@@ -232,7 +232,7 @@ class TransformerTest {
         Tensor part = buffers.states().slice(0, 0, 1);
         fill(batch, 1);
         assertRefused(
-                "buffers: " + part + " overlaps states; expected memory of its own",
+                "buffers: " + part + " overlaps states; expected separate memory",
                 () -> model.forwardFrom(SERIAL, batch, part, buffers));
         assertArrayEquals(before, buffers.states().toArray());
         assertRefused("buffers: 1 tokens of 32 and 192 floats; expected room for 2 tokens of 32 and 192", () -> {
@@ -399,7 +399,7 @@ class TransformerTest {
                 "projections: 1 outputs; expected query, key and value, or query and key",
                 () -> SelfAttention.of(2, 2, LinearGroup.of(square), square, causal));
         assertRefused(
-                "projections: key heads of 8; expected 4, as of queries",
+                "projections: key heads of 8; expected 4, as in queries",
                 () -> SelfAttention.of(2, 1, three, square, causal));
         assertRefused(
                 "output: 8 inputs, 4 outputs; expected 8 and 8",
@@ -410,8 +410,8 @@ class TransformerTest {
         assertThrows(IllegalArgumentException.class, () -> attention.withRope(Rope.of(Rope.Config.of(6))));
         Norm norm = Norm.rms(Tensor.of(new float[] {1, 1, 1}), 1e-5);
         assertRefused("queries: 3 elements; expected 4 or 8", () -> attention.withHeadNorms(norm, null));
-        assertRefused("layers: 4 inputs; expected 8, as of the first", () -> LinearGroup.of(square, linear(4, 8)));
-        assertRefused("outputs: 7 in all; expected 8, as of the layer", () -> LinearGroup.concatenated(square, 3, 4));
+        assertRefused("layers: 4 inputs; expected 8, as in the first", () -> LinearGroup.of(square, linear(4, 8)));
+        assertRefused("outputs: 7 in all; expected 8, as in the layer", () -> LinearGroup.concatenated(square, 3, 4));
         assertRefused(
                 "gateAndUp: 3 of 24 outputs in all; expected 2 with as many each",
                 () -> FeedForward.gated(Activation.SILU, three, square));
@@ -422,10 +422,10 @@ class TransformerTest {
                 () -> FeedForward.clamped(1.702, 1e300, two, square));
         FeedForward network = FeedForward.of(square, square);
         assertRefused(
-                "before: 3 elements; expected 8, as of the part", () -> Block.preNorm(norm, attention, norm, network));
+                "before: 3 elements; expected 8, as in the part", () -> Block.preNorm(norm, attention, norm, network));
         Norm eight = Norm.rms(Tensor.of(new float[8]), 1e-5);
         Block block = Block.preNorm(eight, attention, eight, network);
-        assertRefused("sum: 3 elements; expected 8, as of the part", () -> block.withResultNorm(norm));
+        assertRefused("sum: 3 elements; expected 8, as in the part", () -> block.withResultNorm(norm));
         Block post = Block.postNorm(attention, eight, network, eight);
         assertThrows(IllegalStateException.class, () -> post.withResultNorm(eight));
         Block parallel = Block.parallel(eight, attention, null, network);

@@ -198,13 +198,13 @@ class ActivationLayersTest {
         for (Layer layer : new Layer[] {Gelu.erf(), Gelu.tanh(), Relu.of(), Dropout.of(0.5), Dropout.of(0)}) {
             assertEquals(Map.of(), layer.parameters());
             Named.message("y: shape [3, 2]; expected [2, 3]", () -> layer.forward(SERIAL, x, Tensor.of(memory, 3, 2)));
-            Named.message("y: F32 [2, 3] overlaps x; expected memory of its own", () -> layer.forward(SERIAL, to, to));
+            Named.message("y: F32 [2, 3] overlaps x; expected separate memory", () -> layer.forward(SERIAL, to, to));
             Pass pass = layer.record(SERIAL, x, Tensor.of(new float[6], 2, 3));
             Named.message(
                     "inputGradient: shape [3, 2]; expected [2, 3]",
                     () -> pass.backward(Tensor.of(new float[6], 2, 3), Tensor.of(memory, 3, 2)));
             Named.message(
-                    "inputGradient: F32 [2, 3] overlaps outputGradient; expected memory of its own",
+                    "inputGradient: F32 [2, 3] overlaps outputGradient; expected separate memory",
                     () -> pass.backward(to, to));
             pass.close();
             assertThrows(IllegalStateException.class, () -> pass.backward(Tensor.of(new float[6], 2, 3), to));

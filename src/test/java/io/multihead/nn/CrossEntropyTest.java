@@ -138,7 +138,7 @@ class CrossEntropyTest {
                 .lossAndGradient(SERIAL, logits, new int[] {0, 3}, to));
         Named.message("gradient: shape [3, 2]; expected [2, 3]", () -> CrossEntropy.of()
                 .lossAndGradient(SERIAL, logits, new int[2], Tensor.of(memory, 3, 2)));
-        Named.message("gradient: F32 [2, 3] overlaps logits; expected memory of its own", () -> CrossEntropy.of()
+        Named.message("gradient: F32 [2, 3] overlaps logits; expected separate memory", () -> CrossEntropy.of()
                 .lossAndGradient(SERIAL, Tensor.of(memory, 2, 3), new int[2], to));
         Named.message("logits: shape [2, 0]; expected [..., classes] with one class or more", () -> CrossEntropy.of()
                 .forward(SERIAL, Tensor.of(new float[0], 2, 0), new int[2]));

@@ -79,7 +79,7 @@ class EmbeddingTest {
                 "weightGradient: shape [2, 2]; expected [3, 2]",
                 () -> embedding.backward(SERIAL, new int[3], dy, Tensor.of(memory, 2, 2)));
         Named.message(
-                "weightGradient: F32 [3, 2] overlaps outputGradient; expected memory of its own",
+                "weightGradient: F32 [3, 2] overlaps outputGradient; expected separate memory",
                 () -> embedding.backward(SERIAL, new int[3], y, y));
         Named.message("weight: shape [6]; expected [vocabulary, dim]", () -> Embedding.of(Tensor.of(new float[6])));
         for (float element : memory) {

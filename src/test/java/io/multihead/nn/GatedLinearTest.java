@@ -163,7 +163,7 @@ class GatedLinearTest {
         Linear one = Linear.initialize(arena, 3, 4, 1);
         Linear other = Linear.initialize(arena, 3, 5, 1);
         assertEquals(
-                "up: weight [5, 3]; expected [4, 3], as of gate",
+                "up: weight [5, 3]; expected [4, 3], as in gate",
                 assertThrows(IllegalArgumentException.class, () -> GatedLinear.of(one, Silu.of(), other))
                         .getMessage());
         assertThrows(IllegalArgumentException.class, () -> GatedLinear.of(one, one, one));
@@ -189,7 +189,7 @@ class GatedLinearTest {
         assertArrayEquals(expected.toArray(), actual.toArray());
         Linear moreInputs = Linear.of(PackedWeights.ofOutputRows(positive(storage, random, 5, 4)), bias);
         assertEquals(
-                "up: weight [5, 4]; expected [5, 3], as of gate",
+                "up: weight [5, 4]; expected [5, 3], as in gate",
                 assertThrows(IllegalArgumentException.class, () -> GatedLinear.of(packed, Silu.of(), moreInputs))
                         .getMessage());
     }

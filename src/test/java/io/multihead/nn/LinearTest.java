@@ -239,7 +239,7 @@ class LinearTest {
         Named.message("x: shape [4, 2]; expected [..., 3]", () -> layer.forward(SERIAL, y, y));
         Named.message("y: shape [4, 3]; expected [4, 2]", () -> layer.record(SERIAL, x, Tensor.of(memory, 4, 3)));
         Named.message(
-                "y: F32 [4, 2] overlaps x; expected memory of its own",
+                "y: F32 [4, 2] overlaps x; expected separate memory",
                 () -> layer.forward(SERIAL, Tensor.of(memory, 4, 3), y));
         Pass pass = layer.record(SERIAL, x, Tensor.of(new float[8], 4, 2));
         Tensor dy = Tensor.of(new float[8], 4, 2);
@@ -250,7 +250,7 @@ class LinearTest {
                 "gradient of weight: shape [3, 2]; expected [2, 3]",
                 () -> pass.backward(dy, Tensor.of(memory, 4, 3), Map.of("weight", Tensor.of(new float[6], 3, 2))));
         Named.message(
-                "gradient of weight: F32 [2, 3] overlaps inputGradient; expected memory of its own",
+                "gradient of weight: F32 [2, 3] overlaps inputGradient; expected separate memory",
                 () -> pass.backward(dy, Tensor.of(memory, 4, 3), Map.of("weight", Tensor.of(memory, 2, 3))));
         pass.close();
         pass.close();

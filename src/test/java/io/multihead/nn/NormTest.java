@@ -189,10 +189,10 @@ class NormTest {
         Named.message(
                 "x: shape [3, 2]; expected the last axes to be [3]",
                 () -> layer.forward(SERIAL, Tensor.of(new float[6], 3, 2), to));
-        Named.message("y: F32 [2, 3] overlaps x; expected memory of its own", () -> layer.record(SERIAL, to, to));
+        Named.message("y: F32 [2, 3] overlaps x; expected separate memory", () -> layer.record(SERIAL, to, to));
         Pass pass = layer.record(SERIAL, Tensor.of(new float[6], 2, 3), Tensor.of(new float[6], 2, 3));
         Named.message(
-                "gradient of weight: F32 [3] overlaps weight; expected memory of its own",
+                "gradient of weight: F32 [3] overlaps weight; expected separate memory",
                 () -> pass.backward(Tensor.of(new float[6], 2, 3), to, Map.of("weight", three)));
         pass.close();
         assertThrows(IllegalStateException.class, () -> pass.backward(Tensor.of(new float[6], 2, 3), to, Map.of()));

@@ -157,7 +157,7 @@ class RopeEdgeTest {
         rope.apply(SERIAL, x, y, 4);
         assertArrayEquals(expected.toArray(), x.toArray());
 
-        String overlap = " overlaps x; expected memory of its own";
+        String overlap = " overlaps x; expected separate memory";
         Tensor heads = Tensor.view(memory, DType.F32, shape, 0, 48, 8, 16, 1);
         fails("y: " + heads + overlap, () -> rope.apply(SERIAL, x, heads, 4));
         MemorySegment wider = MemorySegment.ofArray(new float[49]);

@@ -176,7 +176,7 @@ class TensorProperties {
                 "target: shape [2, 3]; expected 2 along axis 1, as the parts have together",
                 () -> Tensor.concat(-1, target, one, one));
         message(
-                "target: F32 [2, 3] overlaps parts[1]; expected memory of its own",
+                "target: F32 [2, 3] overlaps parts[1]; expected separate memory",
                 () -> Tensor.concat(1, target, one, target.slice(1, 0, 2)));
         message(
                 "target: read-only memory; expected memory that can be written",
@@ -230,7 +230,7 @@ class TensorProperties {
         message("reshape: [4]; expected as many elements as shape [2, 3]", () -> t.reshape(4));
         message("broadcast: shape [2, 3]; cannot be repeated to [4, 3]", () -> t.broadcast(4, 3));
         message("target: shape [3]; expected [2, 3]", () -> t.copyTo(Tensor.of(new float[3])));
-        message("target: F32 [2, 3] overlaps the source; expected memory of its own", () -> t.copyTo(t));
+        message("target: F32 [2, 3] overlaps the source; expected separate memory", () -> t.copyTo(t));
     }
 
     @Example

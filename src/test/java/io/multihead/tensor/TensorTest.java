@@ -167,7 +167,7 @@ class TensorTest {
         assertTrue(closed.overlaps(closed));
         assertFalse(closed.slice(0, 0, 4).overlaps(whole.slice(0, 4, 8)));
         assertFalse(closed.overlaps(Tensor.of(new float[8])));
-        Named.message("target: F32 [8] overlaps the source; expected memory of its own", () -> closed.copyTo(whole));
+        Named.message("target: F32 [8] overlaps the source; expected separate memory", () -> closed.copyTo(whole));
         Named.message("target: read-only memory; expected memory that can be written", () -> Tensor.of(new float[8])
                 .copyTo(closed));
     }

@@ -99,9 +99,9 @@ class SentencePieceModelTest {
         assertMessage(
                 "tokenizer.model.model_type" + value + "UNIGRAM (1) or BPE (2)",
                 join(pieces(), message(2, integer(3, 4)), PLAIN));
-        assertMessage("tokenizer.model.remove_extra_whitespaces" + value + "false beside BPE", join(pieces(), BPE));
+        assertMessage("tokenizer.model.remove_extra_whitespaces" + value + "false with BPE", join(pieces(), BPE));
         assertMessage(
-                "tokenizer.model.precompiled_charsmap" + value + "none beside BPE",
+                "tokenizer.model.precompiled_charsmap" + value + "none with BPE",
                 join(pieces(), BPE, message(3, bytes(2, new byte[] {1}))));
         assertMessage(
                 "tokenizer.model: unused piece \"u\"; expected none", join(pieces(), piece("u", 0, 5), BPE, PLAIN));

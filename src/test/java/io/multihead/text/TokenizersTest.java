@@ -306,7 +306,7 @@ class TokenizersTest {
                 "\"add_prefix_space\": false|\"add_prefix_space\": true|tokenizer.pre_tokenizer.pretokenizers.add_prefix_space: true; expected false",
                 "[257]|[258]|tokenizer.post_processor.processors.special_tokens.<|end|>.ids: [258]; expected [257], the vocabulary's id of <|end|>",
                 "{\"type\": \"ByteLevel\"}|{\"type\": \"BertProcessing\"}|tokenizer.post_processor.processors.type: BertProcessing; expected ByteLevel, TemplateProcessing or RobertaProcessing",
-                "\"ab\": 256|\"ab\": 255|token \"ab\": id 255; expected another than that of ",
+                "\"ab\": 256|\"ab\": 255|token \"ab\": id 255; expected an id other than the id of ",
                 "\"ab\": 256|\"ab\": 100000|tokenizer.model.vocab.ab: 100000; expected an integer from 0 to 520",
                 "\"ab\": 256|\"cd\": 256|merges[0]: \"ab\"; expected tokens of the vocabulary",
                 "[\"a\", \"b\"]|[\"a\"]|tokenizer.model.merges: [a]; expected two tokens",

@@ -209,14 +209,14 @@ class UnigramTokenizerTest {
                 "\"type\": \"Precompiled\"|\"type\": \"NFKC\"|tokenizer.normalizer.type: NFKC; expected Precompiled, BertNormalizer, Strip or Replace",
                 "\"precompiled_charsmap\": \"|\"precompiled_charsmap\": \"!|tokenizer.normalizer.precompiled_charsmap: Illegal base64 character 21; expected base 64",
                 "\"precompiled_charsmap\": \"|\"precompiled_charsmap\": \"////|tokenizer.normalizer.precompiled_charsmap: ",
-                "WhitespaceSplit|Whitespace|tokenizer.pre_tokenizer: 2 parts; expected Metaspace, perhaps after WhitespaceSplit",
+                "WhitespaceSplit|Whitespace|tokenizer.pre_tokenizer: 2 parts; expected Metaspace, optionally after WhitespaceSplit",
                 "\"replacement\": \"\u2581\"|\"replacement\": \"_\"|tokenizer.pre_tokenizer.pretokenizers.replacement: _; expected \u2581",
                 "\"add_prefix_space\": true|\"split\": false|tokenizer.pre_tokenizer.pretokenizers.split: false; expected true after WhitespaceSplit",
                 "\"add_prefix_space\": true|\"prepend_scheme\": \"first\"|tokenizer.pre_tokenizer.pretokenizers.prepend_scheme: first; expected always or never after WhitespaceSplit",
                 "\"unk_id\": 3|\"unk_id\": null|tokenizer.model.unk_id: null; expected an integer from 0 to 20",
                 "[\"a\", |[|tokenizer.model.vocab: [-1.1]; expected a piece and its score",
-                "\"id\": 21|\"id\": 22|tokenizer.added_tokens.id: 22; expected that of the piece \"<mask>\", or else 21",
-                "\"id\": 2, \"content\"|\"id\": 4, \"content\"|tokenizer.added_tokens.id: 4; expected that of the piece \"</s>\", or else 21",
+                "\"id\": 21|\"id\": 22|tokenizer.added_tokens.id: 22; expected the id of the piece \"<mask>\", or else 21",
+                "\"id\": 2, \"content\"|\"id\": 4, \"content\"|tokenizer.added_tokens.id: 4; expected the id of the piece \"</s>\", or else 21",
                 "\"ids\": [2]|\"ids\": [3]|tokenizer.post_processor.special_tokens.</s>.ids: [3]; expected [2], the vocabulary's id of </s>",
             })
     void whatIsNotImplementedIsNamed(String part, String other, String message) {

@@ -130,7 +130,7 @@ class EmbeddingLossTest {
         Tensor out = zeros(2, 2);
         refuses("scale: 0.0; expected a finite number above 0", () -> multiple(0, WHOLE)
                 .of(two, two, out, zeros(2, 2)));
-        refuses("candidates: 1 vectors; expected at least 2, as of anchors", () -> multiple(1, WHOLE)
+        refuses("candidates: 1 vectors; expected at least 2, as in anchors", () -> multiple(1, WHOLE)
                 .of(two, one, out, zeros(1, 2)));
         refuses("candidates: ", () -> multiple(1, WHOLE).of(two, zeros(2, 3), out, zeros(2, 3)));
         refuses("anchors: shape [2]; expected [vectors, dim]", () -> multiple(1, WHOLE)

@@ -235,7 +235,7 @@ public final class Checks {
         }
         long last = offsets[offsets.length - 1];
         if (last != end) {
-            throw fail(argument, last + " last", "expected " + end + ", as of tokens " + shape);
+            throw fail(argument, last + " last", "expected " + end + ", as in tokens " + shape);
         }
     }
 

@@ -150,7 +150,7 @@ public final class Json {
             expect(':');
             space();
             if (result.containsKey(name)) {
-                throw Checks.fail(source, "\"" + name + "\" stands twice", "expected unique names");
+                throw Checks.fail(source, "\"" + name + "\" used twice", "expected unique names");
             }
             result.put(name, value(depth + 1));
             space();

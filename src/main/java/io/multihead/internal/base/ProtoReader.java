@@ -212,7 +212,7 @@ public final class ProtoReader {
         long length = varint();
         // one that ended at 2^63 - 1 would seem to be the outermost message, which ends where the stream does
         if (length < 0 || length > end - position() || length == Long.MAX_VALUE - position()) {
-            throw fail("a field of " + Long.toUnsignedString(length) + " bytes", "expected one within its message");
+            throw fail("a field of " + Long.toUnsignedString(length) + " bytes", "expected a field within its message");
         }
         return length;
     }

@@ -30,6 +30,6 @@ public final class TensorFaults {
 
     /** Returns the exception for an output that overlaps another tensor of the call. */
     public static IllegalArgumentException overlap(String argument, Object tensor, String other) {
-        return Checks.fail(argument, tensor + " overlaps " + other, "expected memory of its own");
+        return Checks.fail(argument, tensor + " overlaps " + other, "expected separate memory");
     }
 }

@@ -48,7 +48,7 @@ public final class CallGuard {
     /** Refuses operations outside of a call that belong into one. */
     public void requireCall() {
         if (!running.get()) {
-            throw new IllegalStateException(object + ": in no call; expected one that runs");
+            throw new IllegalStateException(object + ": in no call; expected a running call");
         }
     }
 

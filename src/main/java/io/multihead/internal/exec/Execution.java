@@ -193,7 +193,7 @@ public final class Execution implements AutoCloseable {
     /** Fails if the thread that calls could not use memory. */
     public static void requireOpen(MemorySegment memory, String argument) {
         if (!memory.scope().isAlive()) {
-            throw new IllegalStateException(argument + ": memory of a closed arena; expected one that is open");
+            throw new IllegalStateException(argument + ": memory of a closed arena; expected an open arena");
         }
         if (!memory.isAccessibleBy(Thread.currentThread())) {
             throw confinedToAnother(argument);
@@ -206,7 +206,7 @@ public final class Execution implements AutoCloseable {
         // of an arena that another thread confines or that is closed, no memory is
         // to be had; the scope tells which it is
         if (!scope.isAlive()) {
-            throw new IllegalStateException(argument + ": closed; expected one that is open");
+            throw new IllegalStateException(argument + ": closed; expected an open object");
         }
         MemorySegment none;
         try {

@@ -52,7 +52,7 @@ public final class RoundingPacker {
         for (int i = 0; i < depth * PANEL; i++) {
             if (!Float.isFinite(Float.float16ToFloat(Float.floatToFloat16(rows[i])))) {
                 String place = "input " + (firstRow + i / PANEL) + ", output " + (firstColumn + i % PANEL);
-                throw Checks.fail("matrix", rows[i] + " at " + place, "expected what is finite in " + format);
+                throw Checks.fail("matrix", rows[i] + " at " + place, "expected a number that is finite in " + format);
             }
         }
     }

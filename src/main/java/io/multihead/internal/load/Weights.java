@@ -373,7 +373,8 @@ public final class Weights {
             throw Checks.fail("tensors", left.size() + " of no use, such as " + some, "expected none");
         }
         if (loading.eightBitInputs() && roundedInputs == 0) {
-            throw Checks.fail("eightBitInputs", "no weights in Q4_0, Q4_1 or Q4_K", "expected some");
+            throw Checks.fail(
+                    "eightBitInputs", "no weights in Q4_0, Q4_1 or Q4_K", "expected at least one such weight");
         }
     }
 }

@@ -88,7 +88,7 @@ final class JsonText {
             }
             case Dict dict -> object(dict, depth);
             case Undefined undefined -> throw undefined.fault();
-            default -> throw new Fault("tojson of " + Values.type(value) + "; expected what JSON has");
+            default -> throw new Fault("tojson of " + Values.type(value) + "; expected a value of a JSON type");
         }
     }
 

@@ -35,7 +35,7 @@ final class Values {
                 map.forEach((key, member) -> dict.put(key(key), of(member)));
                 yield dict;
             }
-            default -> throw new Fault("a " + value.getClass().getName() + "; expected what JSON has");
+            default -> throw new Fault("a " + value.getClass().getName() + "; expected a value of a JSON type");
         };
     }
 

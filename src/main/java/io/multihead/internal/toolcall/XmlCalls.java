@@ -123,7 +123,7 @@ public final class XmlCalls extends CallSyntax {
                 .toList();
         if (texts.isEmpty() || texts.stream().anyMatch(text -> text.contains(VALUE_END))) {
             throw new IllegalArgumentException(path + ": " + list
-                    + "; expected a text, as of its type, and none with " + VALUE_END
+                    + "; expected a text of its type, without " + VALUE_END
                     + ", which ends texts in calls of this model");
         }
         return texts.stream()

@@ -100,7 +100,7 @@ record BackwardChecks(TensorChecks tensors, MultiHeadConfig config, LayerPipelin
             throw Checks.fail(
                     "scoreBias gradient",
                     "shape " + gradient.shape(),
-                    "expected that of a bias of the mask, of " + shapes);
+                    "expected the shape of a bias of the mask, one of " + shapes);
         }
         tensors.writes("scoreBias gradient", gradient, gradient.shape());
     }

@@ -73,7 +73,7 @@ public final class GatedPass implements Pass {
      */
     public void backward(Tensor outputGradient, MultiHeadGradients inputGradients, Map<String, Tensor> gradients) {
         if (!open) {
-            throw new IllegalStateException("pass: closed; expected an open one");
+            throw new IllegalStateException("pass: closed; expected an open pass");
         }
         check(outputGradient, inputGradients, gradients);
         try (TensorArena scratch = TensorArena.ofCall(cpu)) {

@@ -124,7 +124,7 @@ public final class MultiHeadConfig {
      */
     public static MultiHeadConfig of(long embedDim, int heads) {
         if (Checks.atLeast(embedDim, 1, "embedDim") % Checks.atLeast(heads, 1, "heads") != 0) {
-            String expected = "expected a divisor of embedDim " + embedDim + ", or a head dim of its own";
+            String expected = "expected a divisor of embedDim " + embedDim + ", or a separate head dim";
             throw Checks.fail("heads", String.valueOf(heads), expected);
         }
         return of(embedDim, heads, embedDim / heads);

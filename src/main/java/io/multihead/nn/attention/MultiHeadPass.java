@@ -106,7 +106,7 @@ public final class MultiHeadPass implements Pass {
             MultiHeadOutputs outputGradients, MultiHeadGradients inputGradients, Map<String, Tensor> gradients) {
         Checks.notNull(outputGradients, "outputGradients");
         if (!open) {
-            throw new IllegalStateException("pass: closed; expected an open one");
+            throw new IllegalStateException("pass: closed; expected an open pass");
         }
         BackwardChecks checks = new BackwardChecks(new TensorChecks(cpu), parameters.config(), saved);
         checks.all(parameters, inputs, outputs, outputGradients, inputGradients, gradients);

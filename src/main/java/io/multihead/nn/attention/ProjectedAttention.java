@@ -75,7 +75,8 @@ public final class ProjectedAttention implements Layer {
                 || config.headNorm().isPresent()
                 || !config.batchFirst()
                 || !config.attentionAxes().isEmpty()) {
-            throw Checks.fail("config", config.toString(), "expected no keys, norms of heads or axes of its own");
+            throw Checks.fail(
+                    "config", config.toString(), "expected no extra keys, no norms of heads and no attention axes");
         }
         BackwardChecks.requireDerivative(config);
         return new ProjectedAttention(
@@ -214,7 +215,7 @@ public final class ProjectedAttention implements Layer {
         @SuppressWarnings("try") // the call ends with the block
         public void backward(Tensor outputGradient, @Nullable Tensor inputGradient, Map<String, Tensor> gradients) {
             if (!open) {
-                throw new IllegalStateException("pass: closed; expected an open one");
+                throw new IllegalStateException("pass: closed; expected an open pass");
             }
             TensorChecks checks =
                     checked(cpu, x).reads("y", y, y.shape()).reads("outputGradient", outputGradient, y.shape());

@@ -67,8 +67,8 @@ class JsonTest {
                 "{'a':1e+} | malformed at character 5; expected a value",
                 "{'a':NaN} | malformed at character 5; expected a value",
                 "{'a':[1,]} | malformed at character 8; expected a value",
-                "{'a':1,'a':2} | \"a\" stands twice; expected unique names",
-                "{'a':null,'a':2} | \"a\" stands twice; expected unique names",
+                "{'a':1,'a':2} | \"a\" used twice; expected unique names",
+                "{'a':null,'a':2} | \"a\" used twice; expected unique names",
                 "{} x | malformed at character 3; expected the end of the text",
                 "[] | malformed at character 0; expected '{'",
             })

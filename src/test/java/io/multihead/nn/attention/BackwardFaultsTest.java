@@ -71,11 +71,11 @@ class BackwardFaultsTest {
         Tensor heads = y.reshape(120).slice(0, 0, 3);
         MultiHeadInputs biased = inputs.withMask(Mask.bias(bias));
         requireRefused(
-                "y: F32 [2, 5, 12] overlaps mask 0; expected memory of its own",
+                "y: F32 [2, 5, 12] overlaps mask 0; expected separate memory",
                 () -> block.forward(CPU, biased, y),
                 Map.of("y", y));
         requireRefused(
-                "y: F32 [2, 5, 12] overlaps headMask; expected memory of its own",
+                "y: F32 [2, 5, 12] overlaps headMask; expected separate memory",
                 () -> block.record(CPU, inputs.withHeadMask(heads), y, 0),
                 Map.of("y", y));
     }
@@ -98,7 +98,7 @@ class BackwardFaultsTest {
 
     @Test
     void aBiasGradientInTheBiasItselfIsRefused() {
-        String message = "scoreBias gradient: F32 [3, 5, 7] overlaps mask 0; expected memory of its own";
+        String message = "scoreBias gradient: F32 [3, 5, 7] overlaps mask 0; expected separate memory";
         MultiHeadInputs masked = inputs.withMask(Mask.bias(scores));
         MultiHeadGradients to = MultiHeadGradients.NONE.withScoreBias(scores);
         layerRefuses(message, CONFIG, masked, to);
@@ -109,7 +109,7 @@ class BackwardFaultsTest {
     void aGradientInAMaskOfTheConfigurationIsRefused() {
         MultiHeadConfig masked = CONFIG.withOptions(AttentionOptions.DEFAULT.withMask(Mask.bias(scores)));
         layerRefuses(
-                "sinks gradient: F32 [3] overlaps mask 0; expected memory of its own",
+                "sinks gradient: F32 [3] overlaps mask 0; expected separate memory",
                 masked.withOptions(masked.options().withScores(ScoreOptions.NONE.withSinks(1, 2, 3))),
                 inputs,
                 MultiHeadGradients.NONE.withSinks(scores.reshape(105).slice(0, 0, 3)));
@@ -118,7 +118,7 @@ class BackwardFaultsTest {
     /** It would replace the factors that backward still has to multiply with. */
     @Test
     void aHeadMaskGradientInTheHeadMaskItselfIsRefused() {
-        String message = "headMask gradient: F32 [3] overlaps headMask; expected memory of its own";
+        String message = "headMask gradient: F32 [3] overlaps headMask; expected separate memory";
         MultiHeadInputs masked = inputs.withHeadMask(factors);
         MultiHeadGradients to = MultiHeadGradients.NONE.withHeadMask(factors);
         layerRefuses(message, CONFIG, masked, to);
@@ -129,17 +129,17 @@ class BackwardFaultsTest {
     void aGradientInARecordedOutputIsRefused() {
         Tensor average = outputs.averageWeights();
         layerRefuses(
-                "query gradient: F32 [2, 5, 12] overlaps output; expected memory of its own",
+                "query gradient: F32 [2, 5, 12] overlaps output; expected separate memory",
                 CONFIG,
                 inputs,
                 MultiHeadGradients.of(outputs.output()));
         layerRefuses(
-                "scoreBias gradient: F32 [5, 7] overlaps averageWeights; expected memory of its own",
+                "scoreBias gradient: F32 [5, 7] overlaps averageWeights; expected separate memory",
                 CONFIG,
                 inputs.withMask(Mask.bias(scores.select(0, 0))),
                 MultiHeadGradients.NONE.withScoreBias(average.select(0, 0)));
         layerRefuses(
-                "scoreBias gradient: F32 [3, 5, 7] overlaps headWeights; expected memory of its own",
+                "scoreBias gradient: F32 [3, 5, 7] overlaps headWeights; expected separate memory",
                 CONFIG,
                 inputs.withMask(Mask.bias(scores)),
                 MultiHeadGradients.NONE.withScoreBias(outputs.headWeights().select(0, 0)));

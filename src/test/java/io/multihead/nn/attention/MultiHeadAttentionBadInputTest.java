@@ -66,7 +66,7 @@ class MultiHeadAttentionBadInputTest {
         Named.message("heads: 0; expected at least 1", () -> MultiHeadConfig.of(8, 0));
         Named.message("heads: -1; expected at least 1", () -> MultiHeadConfig.of(8, -1, 4));
         Named.message(
-                "heads: 3; expected a divisor of embedDim 8, or a head dim of its own", () -> MultiHeadConfig.of(8, 3));
+                "heads: 3; expected a divisor of embedDim 8, or a separate head dim", () -> MultiHeadConfig.of(8, 3));
         Named.message("headDim: 0; expected at least 1", () -> MultiHeadConfig.of(8, 2, 0));
         Named.message("keyValueHeads: 0; expected at least 1", () -> CONFIG.withKeyValueHeads(0));
         Named.message("keyValueHeads: 3; expected a divisor of heads 4", () -> MultiHeadConfig.of(8, 4)
@@ -219,10 +219,10 @@ class MultiHeadAttentionBadInputTest {
     @Test
     void masks() {
         forwardFails(
-                "mask: shape [2, 1, 1, 3]; expected one that broadcasts to (batch, heads, queries, keys) = [2, 2, 3, 4]",
+                "mask: shape [2, 1, 1, 3]; expected a shape that broadcasts to (batch, heads, queries, keys) = [2, 2, 3, 4]",
                 good.withMask(Mask.keyPadding(zeros(DType.I8, 2, 3))));
         forwardFails(
-                "mask: shape [5, 1, 3, 4]; expected one that broadcasts to (batch, heads, queries, keys) = [2, 2, 3, 4]",
+                "mask: shape [5, 1, 3, 4]; expected a shape that broadcasts to (batch, heads, queries, keys) = [2, 2, 3, 4]",
                 good.withMask(Mask.bias(zeros(DType.F32, 5, 1, 3, 4))));
         Named.message(
                 "headMask: I8 [2]; expected a floating element type", () -> good.withHeadMask(zeros(DType.I8, 2)));
@@ -263,26 +263,26 @@ class MultiHeadAttentionBadInputTest {
                 good,
                 MultiHeadOutputs.of(zeros(DType.F32, 1, 3, 8).broadcast(2, 3, 8)));
         forwardFails(
-                "output: F32 [2, 3, 8] overlaps query; expected memory of its own", good, MultiHeadOutputs.of(query));
+                "output: F32 [2, 3, 8] overlaps query; expected separate memory", good, MultiHeadOutputs.of(query));
         Tensor buffer = zeros(DType.F32, 64);
         Tensor output = buffer.slice(0, 0, 48).reshape(2, 3, 8);
         forwardFails(
-                "averageWeights: F32 [2, 3, 4] overlaps output; expected memory of its own",
+                "averageWeights: F32 [2, 3, 4] overlaps output; expected separate memory",
                 good,
                 MultiHeadOutputs.of(output)
                         .withAverageWeights(buffer.slice(0, 40, 64).reshape(2, 3, 4)));
         forwardFails(
-                "headWeights: F32 [2, 2, 3, 4] overlaps output; expected memory of its own",
+                "headWeights: F32 [2, 2, 3, 4] overlaps output; expected separate memory",
                 good,
                 MultiHeadOutputs.of(output).withHeadWeights(output.reshape(2, 2, 3, 4)));
         Tensor weight = parameters.get("out_proj.weight");
         forwardFails(
-                "output: F32 [2, 3, 8] overlaps out_proj.weight; expected memory of its own",
+                "output: F32 [2, 3, 8] overlaps out_proj.weight; expected separate memory",
                 good,
                 MultiHeadOutputs.of(weight.reshape(64).slice(0, 0, 48).reshape(2, 3, 8)));
         Tensor bias = buffer.slice(0, 0, 12).reshape(3, 4);
         forwardFails(
-                "output: F32 [2, 3, 8] overlaps mask 0; expected memory of its own",
+                "output: F32 [2, 3, 8] overlaps mask 0; expected separate memory",
                 good.withMask(Mask.bias(bias)),
                 MultiHeadOutputs.of(output));
     }

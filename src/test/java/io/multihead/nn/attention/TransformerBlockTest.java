@@ -92,7 +92,7 @@ class TransformerBlockTest {
         Tensor before = TestTensors.zeros(DType.F32, 2, 4, 8);
         memory.copyTo(before);
         Named.message(
-                "y: F32 [2, 4, 8] overlaps buffer 0; expected memory of its own",
+                "y: F32 [2, 4, 8] overlaps buffer 0; expected separate memory",
                 () -> block.forward(CPU, TestTensors.random(new Random(3), 2, 4, 8), memory));
         TestTensors.assertSame(before, memory);
     }
@@ -108,7 +108,7 @@ class TransformerBlockTest {
         gradients.put("self_attn.in_proj_weight", memory);
         try (Pass pass = block.record(CPU, x, zeros(2, 4, 8))) {
             Named.message(
-                    "gradient of self_attn.in_proj_weight: F32 [24, 8] overlaps buffer 0; expected memory of its own",
+                    "gradient of self_attn.in_proj_weight: F32 [24, 8] overlaps buffer 0; expected separate memory",
                     () -> pass.backward(x, null, gradients));
         }
         gradients.forEach((name, gradient) ->

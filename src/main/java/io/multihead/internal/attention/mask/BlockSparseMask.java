@@ -20,7 +20,7 @@ public final class BlockSparseMask {
 
     void bind(Tensor tensor, int blockSize, long[] scores) {
         if (kept != null) {
-            throw Checks.fail("mask", "two block-sparse masks", "expected one that keeps what both keep");
+            throw Checks.fail("mask", "two block-sparse masks", "expected one mask that combines both");
         }
         size = blockSize;
         for (int axis = 0; axis < 4; axis++) {

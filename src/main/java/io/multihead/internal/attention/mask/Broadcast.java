@@ -19,7 +19,7 @@ final class Broadcast {
                 throw Checks.fail(
                         "mask",
                         "shape " + tensor.shape(),
-                        "expected one that broadcasts to " + axes + " = " + Arrays.toString(sizes)
+                        "expected a shape that broadcasts to " + axes + " = " + Arrays.toString(sizes)
                                 + (sizes[axis] < 0 ? ", -1 where sequences differ" : "")
                                 + perBatchHint(tensor, sizes));
             }

@@ -152,13 +152,13 @@ public final class BertOnnx {
             throw Checks.fail(
                     "onnx",
                     "operations " + others,
-                    "expected those of a BERT encoder in f32, " + new TreeSet<>(expected));
+                    "expected the weights of a BERT encoder in f32, " + new TreeSet<>(expected));
         }
         if (!found.contains("Erf")) {
             throw Checks.fail("onnx", "no Erf", "expected the erf form of GELU");
         }
         if (expected.contains(TANH) && !found.contains(TANH)) {
-            throw Checks.fail("onnx", "no " + TANH, "expected that of the pooler");
+            throw Checks.fail("onnx", "no " + TANH, "expected the activation of the pooler");
         }
     }
 

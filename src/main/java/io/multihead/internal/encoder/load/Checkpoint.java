@@ -76,7 +76,7 @@ public final class Checkpoint {
                 .filter(name -> name.endsWith(names.words()))
                 .collect(Collectors.toCollection(TreeSet::new));
         if (words.size() > 1) {
-            throw Checks.fail("weights", String.valueOf(words), "expected those of one encoder");
+            throw Checks.fail("weights", String.valueOf(words), "expected the weights of one encoder");
         }
         for (String word : words) {
             String found = word.substring(0, word.length() - names.words().length());

@@ -71,7 +71,7 @@ public final class StaticTable {
                 () -> new StaticConfig(Checks.fitsInt(rows.dim(1), "hidden_size"), tokens, isModel2Vec));
         factors = isModel2Vec && unused.remove(FACTORS) ? factors(tokens) : null;
         if (!unused.isEmpty()) {
-            throw Checks.fail("weights", "unused " + unused, "expected those of a StaticEmbedding module");
+            throw Checks.fail("weights", "unused " + unused, "expected the weights of a StaticEmbedding module");
         }
         if (mapping != null) {
             requireRows(mapping);

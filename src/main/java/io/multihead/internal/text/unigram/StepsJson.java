@@ -61,7 +61,7 @@ public final class StepsJson {
     private void partPunctuation(JsonObject part, String character, String content) {
         boolean known = character.length() == 1 && NormalizerStep.PUNCTUATION.contains(character);
         if (!known || !content.equals(" " + character + " ")) {
-            throw part.fail("content", "a punctuation character of ASCII between spaces, in the place of itself");
+            throw part.fail("content", "a punctuation character of ASCII between spaces, which replaces itself");
         }
         if (parted.indexOf(character) >= 0) {
             throw part.fail("content", "a character that no part before has, which would be parted twice");
