@@ -130,7 +130,7 @@ class CheckpointTest extends TinyModelFolder {
                 "\"part-1\" | \"\" | index.weight_map: ; expected a file in the folder of the index",
                 "\"part-1\" | \"..\" | index.weight_map: ..; expected a file in the folder of the index",
                 "\"part-1\" | \"a\\u0000\" | expected a file in the folder of the index",
-                "\"part-1\" | \"part-2\" | not in part-2; expected it there",
+                "\"part-1\" | \"part-2\" | not in part-2; expected the tensor in this file",
                 "\"part-1\" | 1 | index.weight_map.bert.embeddings.position_embeddings.weight: 1; expected a string",
                 "weight_map | weights | index.weight_map: null; expected an object",
                 "{\"metadata\" | \"metadata\" | index: malformed at character 0; expected '{'",
