@@ -74,9 +74,9 @@ class MultiHeadAttentionBadInputTest {
         Named.message("valueDim: 0; expected at least 1", () -> CONFIG.withValueDim(0));
         Named.message("keyInputDim: 0; expected at least 1", () -> CONFIG.withInputDims(0, 1));
         Named.message("valueInputDim: -2; expected at least 1", () -> CONFIG.withInputDims(1, -2));
-        Named.message("outputShape: []; expected at least one axis, none of size 0", CONFIG::withOutputShape);
+        Named.message("outputShape: []; expected at least one axis; no size is 0", CONFIG::withOutputShape);
         Named.message(
-                "outputShape: [3, 0]; expected at least one axis, none of size 0", () -> CONFIG.withOutputShape(3, 0));
+                "outputShape: [3, 0]; expected at least one axis; no size is 0", () -> CONFIG.withOutputShape(3, 0));
     }
 
     @Test
