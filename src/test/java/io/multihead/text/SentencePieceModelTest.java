@@ -187,7 +187,7 @@ class SentencePieceModelTest {
                 .getMessage();
         assertEquals(
                 folder.resolve("tokenizer_config.json")
-                        + ": tokenizer_config.tokenizer_class: CamembertTokenizer; expected XLMRobertaTokenizer beside"
+                        + ": tokenizer_config.tokenizer_class: CamembertTokenizer; expected XLMRobertaTokenizer with"
                         + " sentencepiece.bpe.model",
                 message);
         Files.delete(folder.resolve("tokenizer_config.json"));
