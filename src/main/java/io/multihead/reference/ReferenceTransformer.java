@@ -476,8 +476,7 @@ public record ReferenceTransformer(
                 switch (last.attention) {
                     case Attention plain -> plain;
                     case GatedAttention gated -> gated.attention;
-                    default ->
-                        throw Checks.fail("block", String.valueOf(block), "expected a block with softmax attention");
+                    default -> throw Checks.fail("block", String.valueOf(block), "expected softmax attention");
                 };
         ReferenceTransformer before =
                 new ReferenceTransformer(embedding, blocks.subList(0, block), null, head, logitCap);
