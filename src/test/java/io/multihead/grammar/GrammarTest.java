@@ -265,8 +265,8 @@ class GrammarTest {
                 "no text can end",
                 "{\"type\":\"object\",\"properties\":{\"a\":{\"$ref\":\"#\"}},\"required\":[\"a\"]}");
         refused("no text can end", "{\"type\":\"string\",\"pattern\":\"^a$\",\"minLength\":2}");
-        refused("refers to itself", "{\"$ref\":\"#\"}");
-        refused("refers to itself", "{\"anyOf\":[{\"type\":\"null\"},{\"$ref\":\"#\"}]}");
+        refused("refers only to itself", "{\"$ref\":\"#\"}");
+        refused("refers only to itself", "{\"anyOf\":[{\"type\":\"null\"},{\"$ref\":\"#\"}]}");
     }
 
     @Test
