@@ -198,7 +198,7 @@ class RopeConfigReaderTest {
                 json("{\"rope_type\": \"yarn\", \"original_max_position_embeddings\": 8192}");
         RopeConfigReader reader = READER.withOriginalMaxPositions(4096);
         assertEquals(
-                "original_max_position_embeddings: 8192; expected 4096, as outside of the dictionary",
+                "original_max_position_embeddings: 8192; expected 4096, as outside the dictionary",
                 assertThrows(IllegalArgumentException.class, () -> reader.read(dictionary, Pairing.HALF_SPLIT))
                         .getMessage());
     }

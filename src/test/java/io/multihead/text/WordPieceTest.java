@@ -282,7 +282,7 @@ class WordPieceTest {
                 "\"normalizer\" | \"padding\": {\"direction\": \"Left\"}, \"normalizer\" | tokenizer.padding.direction: Left; expected Right",
                 "\"##\" | \"@@\" | tokenizer.model.continuing_subword_prefix: @@; expected ##",
                 "100 | 200 | tokenizer.model.max_input_chars_per_word: 200; expected 100",
-                "\"normalizer\" | \"normalizer\" | tokenizer.normalizer: null; expected an object",
+                "\"normalizer\" | \"other\" | tokenizer.normalizer: null; expected an object",
             })
     void anotherTokenizerIsNamed(String part, String instead, String message) {
         assertEquals(
