@@ -27,7 +27,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A token is rounded once, when it is appended: f32 is unchanged, bf16 and f16 round to nearest even, and i8 has one f32 scale per
  * token, head and side (the largest absolute element divided by 127), or one scale per 32 elements of a key ({@link
- * CacheFormat#I8_BLOCKS}). Attention over a narrow cache equals attention over its widened content; In i8, the scale of a key
+ * CacheFormat#I8_BLOCKS}). Attention over a narrow cache equals attention over its widened content. In i8, the scale of a key
  * multiplies its score after the sum, so sums with queries beyond 10^36 may overflow.
  *
  * <p>Views may be read by any number of threads while no thread appends, truncates, slides, forks or closes. These changes are

@@ -26,8 +26,10 @@ public final class RecurrentCache implements SequenceCache {
     /** The start of drafts, the end of a prompt, and that of the prompt before. */
     static final int MOST_SNAPSHOTS = 3;
 
-    /** The number of tokens that one state of {@link #bytesPerSequence} counts as in a cache with a {@link #limitStates}, since a state holds
-     * any number of tokens. */
+    /**
+     * The number of tokens that one state of {@link #bytesPerSequence} counts as after {@link #limitStates}, since a state holds any number of
+     * tokens.
+     */
     public static final long TOKENS_OF_STATE = 1L << 32;
 
     private static final String EVEN = "expected one length, as after a whole step";

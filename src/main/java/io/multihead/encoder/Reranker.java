@@ -100,7 +100,7 @@ public final class Reranker implements AutoCloseable {
      *
      * @param cpu threads of this and every later call; the caller owns it
      * @param path the model's folder, or a GGUF file of llama.cpp's
-     * @param options how
+     * @param options the format of weights, and adapters
      * @return the reranker
      * @throws IOException if a file is missing or cannot be read
      * @throws IllegalArgumentException as the other methods do, or if adapters are of another kind or model; the message names the setting

@@ -114,7 +114,7 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
      *
      * @param cpu threads of this and every later call; the caller owns it
      * @param path the model's folder, or a GGUF file of llama.cpp
-     * @param options how
+     * @param options the format of weights, and adapters
      * @return the encoder
      * @throws IOException if a file is missing or cannot be read
      * @throws IllegalArgumentException as the other methods do, or if the adapters have another kind or are for another model; the message

@@ -80,7 +80,7 @@ public final class TokenEncoder implements AutoCloseable {
      *
      * @param cpu threads of this and every later call; the caller owns it
      * @param folder the model's folder
-     * @param options how
+     * @param options the format of weights, and adapters
      * @return the encoder
      * @throws IOException if a file is missing or cannot be read
      * @throws IllegalArgumentException as the other methods do, or if adapters are of another kind or model; the message names the setting

@@ -75,12 +75,20 @@ final class LayerCaches {
                 .toArray();
     }
 
+    private static long bytes(long tokens, long bytesPerPage) {
+        long pages = Math.ceilDiv(tokens, PAGE);
+        long most = Long.MAX_VALUE / bytesPerPage;
+        if (pages > most) {
+            throw Checks.fail("tokens", Long.toString(tokens), "expected at most " + most * PAGE);
+        }
+        return pages * bytesPerPage;
+    }
+
     /** Returns a cache of pages for so many tokens of all sequences together. */
     static SequenceCache paged(List<StateSizes> layers, CacheFormat format, long tokens, Arena arena) {
         if (layers.isEmpty()) {
             config(layers); // fails by name
         }
-        long whole = Math.multiplyExact(Math.ceilDiv(tokens, PAGE), PAGE);
         List<SequenceCache> caches = new ArrayList<>();
         int[] partOf = new int[layers.size()];
         parts(layers).forEach((sizes, of) -> {
@@ -89,7 +97,7 @@ final class LayerCaches {
                 caches.add(RecurrentCache.of(floats(layers)));
             } else {
                 KeyValueCache.Config config = config(sizes, of.size()).withFormat(format);
-                long bytes = Math.multiplyExact(config.bytesPerToken(), whole);
+                long bytes = bytes(tokens, config.bytesPerToken() * PAGE);
                 caches.add(
                         sizes.window() == 0
                                 ? KeyValueCache.paged(arena, config, bytes)

@@ -89,7 +89,7 @@ public final class SelfAttention implements Part {
      * @param heads query heads, a multiple of keyValueHeads
      * @param keyValueHeads heads of keys and values
      * @param projections query, key and value: {@code 2 heads headDim}, for each head its query and then as many gates,
-     *     {@code keyValueHeads headDim} and {@code keyValueHeads headDim} outputs; or query and key, as of {@link #of}
+     *     {@code keyValueHeads headDim} and {@code keyValueHeads headDim} outputs; or query and key, as in {@link #of}
      * @param output {@code heads headDim} inputs, as many outputs as the projections have inputs
      * @param options mask, scale and score options
      * @return the part

@@ -204,7 +204,7 @@ public final class TokenBatch {
         keys[sequences - 1] = tokens - (int) starts[sequences - 1];
     }
 
-    /** {@return the the largest number of tokens of a call} */
+    /** {@return the largest number of tokens of a call} */
     public int capacity() {
         return capacity;
     }

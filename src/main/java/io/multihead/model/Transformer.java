@@ -218,8 +218,7 @@ public final class Transformer {
      * @param format the format of keys and values
      * @param tokens the largest number of tokens of all sequences together, rounded up to 64
      * @return a cache without sequences
-     * @throws IllegalArgumentException if the number is below 1, or larger than a cache can count
-     * @throws ArithmeticException if their bytes are 2^63 or more
+     * @throws IllegalArgumentException if the number is below 1, or their bytes are 2^63 or more
      * @throws IllegalStateException if no part keeps a state
      */
     public SequenceCache cache(Arena arena, CacheFormat format, long tokens) {

@@ -74,8 +74,8 @@ public final class Gradients {
      *
      * @param cpu threads and scratch
      * @param gradients by name, any floating type, changed
-     * @param factor finite
-     * @throws IllegalArgumentException if the factor is not finite or a gradient cannot be written; nothing has been written then
+     * @param factor finite as f32
+     * @throws IllegalArgumentException if the factor is not finite as f32 or a gradient cannot be written; nothing has been written then
      */
     public static void scale(Compute cpu, Map<String, Tensor> gradients, double factor) {
         if (!Double.isFinite((float) factor)) {

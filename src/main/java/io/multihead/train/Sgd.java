@@ -18,7 +18,7 @@ public final class Sgd extends ParameterLoop {
     }
 
     /**
-     * {@return an optimizer without velocity}
+     * {@return an optimizer whose velocities are 0}
      *
      * @param parameters the tensors that steps change, by name; they must stay open
      * @param momentum the fraction of the velocity that each step keeps, 0 to below 1; 0 for none

@@ -21,6 +21,7 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.SplittableRandom;
@@ -150,6 +151,24 @@ class FinetuneTest {
                         .forEach((name, tensor) -> assertArrayEquals(
                                 tensor.toArray(), resumed.parameters().get(name).toArray(), name));
             }
+        }
+    }
+
+    @Test
+    void frozenLayersStayAsTheyAre() throws IOException {
+        try (Arena arena = Arena.ofShared()) {
+            BertLayers untrained = BertLayers.load(arena, model);
+            BertLayers trained = BertLayers.load(arena, model);
+            trainer(trained, folder.resolve("frozen")).train(2);
+            Set<String> changed = new HashSet<>();
+            untrained.parameters().forEach((name, tensor) -> {
+                if (!Arrays.equals(
+                        tensor.toArray(), trained.parameters().get(name).toArray())) {
+                    changed.add(name);
+                }
+            });
+            assertTrue(changed.size() > 10, changed.toString());
+            changed.forEach(name -> assertTrue(name.startsWith("encoder.layer.1."), name));
         }
     }
 

@@ -115,7 +115,7 @@ class BertOnnxTest {
     void anotherOperationIsNamed() {
         activation = "DynamicQuantizeLinear";
         assertFails(
-                "onnx: operations [DynamicQuantizeLinear]; expected the weights of a BERT encoder in f32, [Add, Cast, ");
+                "onnx: operations [DynamicQuantizeLinear]; expected the operations of a BERT encoder in f32, [Add, Cast, ");
         activation = "Tanh";
         assertFails("onnx: operations [Tanh]");
         activation = "Mul";

@@ -135,7 +135,7 @@ class RerankerOnnxTest {
                 "onnx: Gemm /bert/pooler/dense/Gemm with alpha NaN; expected 1.0", "onnx: Gemm /classifier/Gemm with");
         alpha = 1;
         activation = "Relu";
-        assertFails("onnx: operations [Relu]; expected the weights of a BERT encoder in f32, [Add, ");
+        assertFails("onnx: operations [Relu]; expected the operations of a BERT encoder in f32, [Add, ");
         activation = "Mul";
         assertFails("onnx: no Tanh; expected the activation of the pooler");
         activation = "Tanh";

@@ -260,7 +260,7 @@ class GemmTest {
             Named.message("arena: " + here, () -> PackedWeights.ofInputRows(two, confined, matrix, format));
             Named.message("arena: " + here, () -> PackedWeights.ofOutputRows(two, confined, matrix, format));
             Named.message("arena: " + here, () -> PackedWeights.ofOutputRows(two, confined, blocks));
-            String gone = "arena: closed; expected an open object";
+            String gone = "arena: closed; expected an open arena";
             Assertions.assertEquals(
                     gone,
                     assertThrows(

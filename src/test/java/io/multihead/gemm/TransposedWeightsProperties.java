@@ -31,6 +31,7 @@ import org.junit.jupiter.api.Test;
 
 /** Products with the transpose of packed weights: within the bound of the specification, and with the bits of unpacked weights. */
 @org.junit.jupiter.api.Tag("lanes")
+@org.junit.jupiter.api.Tag("bits")
 @Tag("lanes")
 @Tag("bits")
 class TransposedWeightsProperties {

@@ -29,6 +29,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Weights of 16 bits: the bits of f32 weights that were rounded first, however many rows, threads and panels. */
 @org.junit.jupiter.api.Tag("lanes")
+@org.junit.jupiter.api.Tag("bits")
 @Tag("lanes")
 @Tag("bits")
 class WeightFormatProperties {

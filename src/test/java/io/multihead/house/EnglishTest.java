@@ -30,24 +30,20 @@ class EnglishTest {
     /** Clauses and pronouns in place of a noun. */
     private static final Pattern VAGUE = Pattern.compile("(?i)\\bwhat\\b|\\b(?:that|those) of\\b");
 
-    /** Phrases with a plainer form: an ellipsis, a pronoun or an idiom in place of the subject, the noun or the usual word. */
+    /**
+     * Phrases with a plainer form: an ellipsis, a pronoun or an idiom in place of the subject, the noun or the usual word, such as separate,
+     * instead of, whatever it contains, unchanged, differs, except, by, omitted, malformed, truncated, requested, new and per.
+     */
     private static final Pattern IDIOM = Pattern.compile("(?i)\\b(?:"
-            + "(?<!there )(?:is|are) no (?:whole|multiple|probability|normal|integer|string|array|number|row)\\b" // is
-            // not
-            // a
-            // ...
-            + "|of (?:its|their|his) own(?=[.,;:)])|in the place of|takes? the place of" // separate; instead of,
-            // replaces
-            + "|for any content|stays? (?:the caller's|as it is)|as it was\\b" // whatever it contains; owned by;
-            // unchanged
-            + "|there twice|more or fewer|whose these are|which of the \\w+ are whose" // repeated; differs; boundaries
-            + "|no longer|any ?more|to be had|in the making|for good\\b|as they are(?=[.,;)])" // history and idioms
-            + "|outside of|but for\\b|multiplied with (?:a|the|its|one)|left out|leaves? out" // outside, except, by,
-            // omitted
-            + "|broken calls?|cut off|asked for|goes on\\b|fresh (?:f32|JVMs?)|says so" // malformed, truncated,
-            // requested, new
-            + "|(?:tokens|ns|cycles) an? (?:second|vector|element|row|weight))" // per
-            + "|(?:^|[.;] )so (?:do|does|is|are|has|have) (?!not)"); // with its own verb
+            + "(?<!there )(?:is|are) no (?:whole|multiple|probability|normal|integer|string|array|number|row)\\b"
+            + "|of (?:its|their|his) own(?=[.,;:)])|in the place of|takes? the place of"
+            + "|for any content|stays? (?:the caller's|as it is)|as it was\\b"
+            + "|there twice|more or fewer|whose these are|which of the \\w+ are whose"
+            + "|no longer|any ?more|to be had|in the making|for good\\b|as they are(?=[.,;)])"
+            + "|outside of|but for\\b|multiplied with (?:a|the|its|one)|left out|leaves? out"
+            + "|broken calls?|cut off|asked for|goes on\\b|fresh (?:f32|JVMs?)|says so"
+            + "|(?:tokens|ns|cycles) an? (?:second|vector|element|row|weight))"
+            + "|(?:^|[.;] )so (?:do|does|is|are|has|have) (?!not)");
 
     /** The rest of a line and annotations between a comment and what is public. */
     private static final Pattern PUBLIC = Pattern.compile("\\s*(?:@[^\n]*\n\\s*)*(?:public|protected) ");
@@ -181,10 +177,15 @@ class EnglishTest {
         return comments;
     }
 
+    private static boolean isBuilt(Path file) {
+        return file.toString().contains("target" + file.getFileSystem().getSeparator());
+    }
+
     private static List<Path> files(Path root, String end) throws IOException {
         try (Stream<Path> files = Files.walk(root)) {
-            return new ArrayList<>(
-                    files.filter(file -> file.toString().endsWith(end)).sorted().toList());
+            return new ArrayList<>(files.filter(file -> file.toString().endsWith(end) && !isBuilt(file))
+                    .sorted()
+                    .toList());
         }
     }
 }

@@ -250,6 +250,16 @@ class TransformerTest {
     }
 
     @Test
+    void aCacheOfMoreBytesThanALongHasIsRefused() {
+        for (long tokens : new long[] {Long.MAX_VALUE, 1L << 54}) {
+            String message = assertThrows(
+                            IllegalArgumentException.class, () -> model.cache(Arena.ofAuto(), CacheFormat.F32, tokens))
+                    .getMessage();
+            assertTrue(message.startsWith("tokens: " + tokens + "; expected at most "), message);
+        }
+    }
+
+    @Test
     void whatIsRefusedLeavesTheCache() {
         Buffers buffers = model.buffers(8);
         TokenBatch batch = TokenBatch.of(cache, 8);

@@ -53,6 +53,8 @@ final class HttpApi implements AutoCloseable {
     /** Paths that need no key. */
     private final Set<String> open = new HashSet<>();
 
+    private boolean isRunning;
+
     /** Answers a request; null if it has been answered. */
     @FunctionalInterface
     interface Answer {
@@ -115,16 +117,18 @@ final class HttpApi implements AutoCloseable {
 
     void start() {
         server.start();
+        isRunning = true;
     }
 
     InetSocketAddress address() {
         return server.getAddress();
     }
 
-    /** Ends, once the requests that run are answered, or after half a minute. */
+    /** Ends, once the requests that run are answered, or after half a minute; at once before the start and after the end. */
     @Override
     public void close() {
-        server.stop(STOP_SECONDS);
+        server.stop(isRunning ? STOP_SECONDS : 0);
+        isRunning = false;
         threads.shutdownNow();
     }
 

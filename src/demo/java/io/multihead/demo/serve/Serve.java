@@ -158,22 +158,19 @@ public final class Serve implements Callable<Integer> {
         require("--timeout", timeout, 1, Integer.MAX_VALUE);
         require("--warm-up", warmUp, 0, Integer.MAX_VALUE);
         Metrics metrics = new Metrics();
-        HttpApi http = bind(metrics); // fails before models are loaded
-        try (Compute cpu = Compute.threads(threads);
+        try (HttpApi bound = bind(metrics); // fails before models are loaded
+                Compute cpu = Compute.threads(threads);
                 Loaded loaded = load(cpu);
-                http) {
+                HttpApi http = bound) { // ends before the models that its requests use
             TextApi texts = texts(http, loaded, metrics);
             vectors(http, loaded);
             Room room = loaded.room();
             http.text(
                     "/metrics",
                     () -> metrics.text(room.running(), room.waiting(), texts == null ? null : texts.sessions()));
-            if (loaded.model != null) {
-                WarmUp.run(
-                        loaded.model,
-                        sessionOptions(loaded.model),
-                        Duration.ofSeconds(warmUp),
-                        () -> stopped.getCount() == 0);
+            warmUp(loaded.model);
+            if (stopped.getCount() == 0) {
+                return 0;
             }
             http.start();
             address = http.address();
@@ -183,6 +180,18 @@ public final class Serve implements Callable<Integer> {
             stopped.await();
         }
         return 0;
+    }
+
+    /** Without success, requests come to code that is not compiled; an error that they meet is theirs. */
+    private void warmUp(@Nullable LanguageModel language) {
+        if (language == null) {
+            return;
+        }
+        try {
+            WarmUp.run(language, sessionOptions(language), Duration.ofSeconds(warmUp), () -> stopped.getCount() == 0);
+        } catch (RuntimeException failed) {
+            spec.commandLine().getErr().println("warm-up: " + failed.getMessage());
+        }
     }
 
     private void require(String option, int value, int least, int most) {

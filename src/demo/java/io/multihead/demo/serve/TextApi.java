@@ -169,7 +169,7 @@ final class TextApi {
         try {
             model.chatTemplate();
         } catch (IllegalArgumentException none) {
-            throw ApiException.wrong(400, "the model has no chat template; /v1/completions continues texts");
+            throw ApiException.wrong(400, none.getMessage() + "; /v1/completions continues texts");
         }
     }
 

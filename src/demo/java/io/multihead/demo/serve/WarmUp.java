@@ -17,8 +17,14 @@ final class WarmUp {
     private static final String TEXT =
             "One day, a cat and a dog went to the park. They saw a big ball under a tree, and played with it all day. ";
 
-    /** Times that the text is repeated in one step, which then has the many rows of a long prompt's. */
+    /** Times that the text is repeated in the largest step, which then has the many rows of a long prompt's. */
     private static final int REPEATED = 5;
+
+    /** Tokens of the first step; each has twice as many as the one before, as a large model takes seconds for the largest. */
+    private static final int FIRST = 32;
+
+    /** Most tokens of the warm-up's own context. */
+    private static final int CONTEXT = 2048;
 
     private static final GenerationOptions FEW = GenerationOptions.DEFAULT.withMaxTokens(1);
 
@@ -33,20 +39,23 @@ final class WarmUp {
     static void run(LanguageModel model, SessionOptions options, Duration time, BooleanSupplier stopped) {
         long start = System.nanoTime();
         BooleanSupplier over = () -> stopped.getAsBoolean() || System.nanoTime() - start >= time.toNanos();
+        SessionOptions own = options.withSessions(1)
+                .withKeptPrefixes(false)
+                .withContextTokens(Math.min(options.contextTokens(), CONTEXT));
         int[] text = model.tokenizer().encode(TEXT.repeat(REPEATED));
         while (text.length > 0 && !over.getAsBoolean()) {
-            try (Sessions sessions = model.sessions(options.withSessions(1).withKeptPrefixes(false));
+            try (Sessions sessions = model.sessions(own);
                     Session session = sessions.open()) {
-                fill(session, text, options.contextTokens(), over);
+                fill(session, text, own.contextTokens(), over);
             }
         }
     }
 
     /** Appends text, with a token after each time, until the context or the time ends. */
     private static void fill(Session session, int[] text, int context, BooleanSupplier over) {
-        while (!over.getAsBoolean() && session.length() < context) {
-            int room = context - session.length();
-            session.append(Arrays.copyOf(text, Math.min(text.length, room)));
+        for (int step = FIRST; !over.getAsBoolean() && session.length() < context; step *= 2) {
+            step = Math.min(step, text.length);
+            session.append(Arrays.copyOf(text, Math.min(step, context - session.length())));
             session.generate(FEW);
         }
     }

@@ -41,7 +41,13 @@ public final class PairModel implements Trainable {
         this.cpu = cpu;
         groups = groups(pairs);
         this.batch = Math.min(batch, groups.size());
-        this.layers = layers;
+        this.layers = Math.min(layers, layersOf(encoder));
+    }
+
+    private static int layersOf(BertLayers encoder) {
+        return (int) encoder.parameters().keySet().stream()
+                .filter(name -> name.endsWith("norm1.weight"))
+                .count();
     }
 
     static List<List<Pair>> groups(List<Pair> pairs) {
@@ -70,10 +76,7 @@ public final class PairModel implements Trainable {
     /** Embeddings stay as they are: few pairs have few of their rows. */
     @Override
     public Map<String, Tensor> gradients() {
-        int all = (int) encoder.parameters().keySet().stream()
-                .filter(name -> name.endsWith("norm1.weight"))
-                .count();
-        List<String> frozen = IntStream.range(0, all - layers)
+        List<String> frozen = IntStream.range(0, layersOf(encoder) - layers)
                 .mapToObj(layer -> "encoder.layer." + layer + ".")
                 .toList();
         return encoder.gradients(

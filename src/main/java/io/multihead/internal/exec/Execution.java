@@ -206,7 +206,7 @@ public final class Execution implements AutoCloseable {
         // of an arena that another thread confines or that is closed, no memory is
         // to be had; the scope tells which it is
         if (!scope.isAlive()) {
-            throw new IllegalStateException(argument + ": closed; expected an open object");
+            throw new IllegalStateException(argument + ": closed; expected an open arena");
         }
         MemorySegment none;
         try {

@@ -70,6 +70,7 @@ class KilledTrainingTest {
             assertTrue(now >= saved, now + " steps after " + saved);
             saved = now;
         }
+        assertTrue(saved > 0, "no checkpoint was written");
         long steps = saved + 3;
         TokenModel resumed = model();
         assertEquals(3, trainer(resumed).savingTo(file, 1).train(steps).size());

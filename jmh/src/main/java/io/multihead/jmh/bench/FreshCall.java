@@ -101,9 +101,9 @@ public final class FreshCall {
         return calls;
     }
 
-    /** Returns the median of the last half, or the last of more parts. */
+    /** Returns the median of the last half, third or so of the calls, at least one. */
     private static double steady(List<Double> calls, int parts) {
-        return median(calls.subList(calls.size() - calls.size() / parts, calls.size()));
+        return median(calls.subList(calls.size() - Math.ceilDiv(calls.size(), parts), calls.size()));
     }
 
     private static double median(List<Double> values) {

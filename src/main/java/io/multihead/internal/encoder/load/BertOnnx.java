@@ -152,7 +152,7 @@ public final class BertOnnx {
             throw Checks.fail(
                     "onnx",
                     "operations " + others,
-                    "expected the weights of a BERT encoder in f32, " + new TreeSet<>(expected));
+                    "expected the operations of a BERT encoder in f32, " + new TreeSet<>(expected));
         }
         if (!found.contains("Erf")) {
             throw Checks.fail("onnx", "no Erf", "expected the erf form of GELU");

@@ -40,7 +40,9 @@ interface SpringChatModel extends ChatModel {
     }
 
     private static boolean isExecuted(Prompt prompt, ChatResponse response) {
-        return response.hasToolCalls() && ToolCallingChatOptions.isInternalToolExecutionEnabled(prompt.getOptions());
+        return response.hasToolCalls()
+                && prompt.getOptions() instanceof ToolCallingChatOptions options
+                && ToolCallingChatOptions.isInternalToolExecutionEnabled(options);
     }
 
     private static ToolExecutionResult execute(Prompt prompt, ChatResponse response) {
