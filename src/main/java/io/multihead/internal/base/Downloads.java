@@ -20,7 +20,7 @@ public final class Downloads {
     private static final int TEXT = 24;
 
     private static final String POINTER = "version https://git-lfs.github.com/spec/";
-    private static final Pattern SIZE = Pattern.compile("\nsize (\\d{1,18})\n");
+    private static final Pattern SIZE = Pattern.compile("\nsize (\\d{1,18})\r?\n");
     private static final Pattern PAGE = Pattern.compile("\ufeff?\\s*(<!doctype html|<html)\\b.*", Pattern.DOTALL);
 
     private Downloads() {}
@@ -28,14 +28,22 @@ public final class Downloads {
     /** Fails if a file that should be binary begins with text, such as the message of a server in place of the file. */
     public static void requireBinary(MemorySegment file, String expected) {
         byte[] head = file.asSlice(0, Math.min(file.byteSize(), TEXT)).toArray(ValueLayout.JAVA_BYTE);
-        String start = new String(head, StandardCharsets.ISO_8859_1);
-        if (head.length > 0 && start.chars().allMatch(Downloads::isPrintable)) {
+        String bytes = new String(head, StandardCharsets.ISO_8859_1);
+        if (head.length > 0 && bytes.chars().allMatch(Downloads::isPrintable)) {
+            String start =
+                    new String(head, StandardCharsets.UTF_8).replace("\ufffd", ""); // the last character may be cut
             throw Checks.fail("file", "begins with the text \"" + start.strip() + "\"", "expected " + expected);
         }
     }
 
+    /** Returns whether a byte is one of text in UTF-8: a character of ASCII, or a byte of one that has several. */
     private static boolean isPrintable(int c) {
-        return c >= ' ' && c < 0x7f || c == '\n' || c == '\r' || c == '\t';
+        return c >= ' ' && c < 0x7f
+                || c == '\n'
+                || c == '\r'
+                || c == '\t'
+                || c >= 0x80 && c < 0xc0
+                || c >= 0xc2 && c < 0xf5;
     }
 
     /** Fails if a file begins as a pointer of Git LFS or as a web page, neither of which is a file of a model. */
