@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The sizes of a core's data caches in bytes, by which blocks of products are chosen; results do not depend on them. Linux tells them in
@@ -24,7 +25,19 @@ public record CacheSizes(long l1, long l2, long l3) {
 
     public static CacheSizes ofThisMachine() {
         CacheSizes told = read(LINUX);
-        return new CacheSizes(Long.getLong(L1, told.l1), Long.getLong(L2, told.l2), told.l3);
+        return new CacheSizes(
+                property(L1, System.getProperty(L1), told.l1), property(L2, System.getProperty(L2), told.l2), told.l3);
+    }
+
+    /** Returns the size that a property sets, or else that of the machine. */
+    static long property(String name, @Nullable String size, long told) {
+        if (size == null) {
+            return told;
+        }
+        if (!size.matches("[0-9]{1,9}[KMG]?")) { // which fits a long
+            throw Checks.fail(name, size, "expected bytes, such as 49152 or 48K");
+        }
+        return bytes(size);
     }
 
     /** Reads a folder that has a folder {@code index*} for each cache, with files {@code level}, {@code type} and {@code size}. */

@@ -1,6 +1,7 @@
 package io.multihead.internal.base;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -27,6 +28,19 @@ class CacheSizesTest {
         cache(3, "3", "Unified", "32M");
         cache(4, "4", "Unified", "1G");
         assertEquals(new CacheSizes(48 << 10, 2 << 20, 32 << 20), CacheSizes.read(folder));
+    }
+
+    @Test
+    void propertiesAreSizesOrRefused() {
+        assertEquals(7, CacheSizes.property("l1", null, 7));
+        assertEquals(49152, CacheSizes.property("l1", "49152", 7));
+        assertEquals(49152, CacheSizes.property("l1", "48K", 7));
+        for (String wrong : new String[] {"", "K", "48k", "-1", "48KB", "9".repeat(10), "\u0664"}) {
+            assertEquals(
+                    "l1: " + wrong + "; expected bytes, such as 49152 or 48K",
+                    assertThrows(IllegalArgumentException.class, () -> CacheSizes.property("l1", wrong, 7))
+                            .getMessage());
+        }
     }
 
     @Test
