@@ -382,7 +382,7 @@ public final class TokenBatch {
         return states;
     }
 
-    /** Fails if a sequence is there twice, or a cache of several has no room in one; one cache finds that before it changes. */
+    /** Fails if a sequence is there twice, or a cache has no room; keys and values alone find that before they change, and more exactly. */
     void requireRoom() {
         for (int sequence = 0; sequence < sequences && cache != null; sequence++) {
             for (int other = 0; other < sequence; other++) {
@@ -392,8 +392,10 @@ public final class TokenBatch {
                 }
             }
         }
-        for (int i = 0; parts.size() > 1 && i < parts.size(); i++) {
-            requireRoom(parts.get(i));
+        for (int i = 0; i < parts.size(); i++) {
+            if (parts.size() > 1 || !(parts.get(i) instanceof KeyValueCache)) {
+                requireRoom(parts.get(i));
+            }
         }
     }
 

@@ -10,6 +10,7 @@ import io.multihead.attention.AttentionOptions;
 import io.multihead.cache.CacheFormat;
 import io.multihead.cache.CacheFullException;
 import io.multihead.cache.KeyValueCache;
+import io.multihead.cache.RecurrentCache;
 import io.multihead.compute.Compute;
 import io.multihead.gemm.Activation;
 import io.multihead.gemm.PackedWeights;
@@ -311,6 +312,24 @@ class TransformerTest {
         assertThrows(CacheFullException.class, () -> model.forward(SERIAL, batch, buffers));
         assertEquals(60, small.length(0, sequence));
         assertEquals(60, small.length(1, sequence));
+    }
+
+    /** A state is taken when the first layer of a sequence reads it; so the room for all sequences is checked before. */
+    @Test
+    void aFullCacheOfStatesStaysAsItIs() {
+        Part part = new OwnConvolution(new float[] {1, 1}, new float[] {2, 2});
+        RecurrentCache small = RecurrentCalls.cache(part);
+        small.limitStates(1);
+        TokenBatch batch = TokenBatch.of(small, 2);
+        for (int i = 0; i < 2; i++) {
+            batch.begin(small.open());
+            batch.add(0);
+        }
+        Tensor x = Tensor.of(new float[4], 2, 2);
+        Tensor y = Tensor.of(new float[4], 2, 2);
+        assertThrows(CacheFullException.class, () -> part.forward(SERIAL, batch, x, y, part.buffers(2)));
+        assertEquals(0, small.length(0, 0));
+        assertEquals(0, small.usedBytes());
     }
 
     @Test
