@@ -46,10 +46,8 @@ final class EncoderGguf {
     /** Reads an encoder; vectors have length 1, as llama.cpp's. */
     static LoadedEncoder load(Loading loading, Path path) throws IOException {
         loading.requireNoAdapter(path, "a GGUF file");
-        return EncoderCore.orClose(loading::close, () -> {
-            Gguf file = Gguf.map(loading.arena(), path);
-            return Checks.in(path, () -> load(loading, path, file));
-        });
+        Gguf file = Gguf.map(loading.arena(), path);
+        return Checks.in(path, () -> load(loading, path, file));
     }
 
     private static LoadedEncoder load(Loading loading, Path path, Gguf file) throws IOException {
@@ -69,10 +67,8 @@ final class EncoderGguf {
     /** Reads a cross-encoder; the activation is the default of sentence-transformers. */
     static RerankerFolder.Loaded loadReranker(Loading loading, Path path) throws IOException {
         loading.requireNoAdapter(path, "a GGUF file");
-        return EncoderCore.orClose(loading::close, () -> {
-            Gguf file = Gguf.map(loading.arena(), path);
-            return Checks.in(path, () -> loadReranker(loading, path, file));
-        });
+        Gguf file = Gguf.map(loading.arena(), path);
+        return Checks.in(path, () -> loadReranker(loading, path, file));
     }
 
     private static RerankerFolder.Loaded loadReranker(Loading loading, Path path, Gguf file) throws IOException {

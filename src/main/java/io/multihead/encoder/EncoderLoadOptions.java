@@ -2,7 +2,9 @@ package io.multihead.encoder;
 
 import io.multihead.compute.Compute;
 import io.multihead.gemm.WeightFormat;
+import io.multihead.internal.encoder.load.EncoderCore;
 import io.multihead.internal.load.Loading;
+import io.multihead.internal.load.ModelFolder;
 import java.io.IOException;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
@@ -41,7 +43,15 @@ public record EncoderLoadOptions(
         return new EncoderLoadOptions(format, folder);
     }
 
-    Loading begin(Compute cpu) throws IOException {
-        return Loading.of(cpu, format, adapter);
+    /** Loads a model from a path; if that fails, the memory of its weights is freed. */
+    <T> T load(Compute cpu, Path path, Loader<T> loader) throws IOException {
+        Loading loading = Loading.of(cpu, format, adapter);
+        return EncoderCore.orClose(loading::close, () -> ModelFolder.load(path, () -> loader.load(loading)));
+    }
+
+    /** A loader of a model. */
+    @FunctionalInterface
+    interface Loader<T> {
+        T load(Loading loading) throws IOException;
     }
 }

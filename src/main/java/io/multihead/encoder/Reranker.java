@@ -12,7 +12,6 @@ import io.multihead.internal.encoder.run.PairFormat;
 import io.multihead.internal.encoder.run.RerankRun;
 import io.multihead.internal.encoder.run.Vectors;
 import io.multihead.internal.load.Loading;
-import io.multihead.internal.load.ModelFolder;
 import io.multihead.text.EncoderTokenizer;
 import io.multihead.text.Tokenizers;
 import java.io.IOException;
@@ -109,12 +108,13 @@ public final class Reranker implements AutoCloseable {
     public static Reranker load(Compute cpu, Path path, EncoderLoadOptions options) throws IOException {
         Checks.notNull(cpu, "cpu");
         Checks.notNull(path, "path");
-        Loading loading = Checks.notNull(options, "options").begin(cpu);
-        RerankerFolder.Loaded loaded = ModelFolder.load(
-                path,
-                () -> EncoderGguf.is(path)
-                        ? EncoderGguf.loadReranker(loading, path)
-                        : RerankerFolder.load(loading, path));
+        RerankerFolder.Loaded loaded = Checks.notNull(options, "options")
+                .load(
+                        cpu,
+                        path,
+                        loading -> EncoderGguf.is(path)
+                                ? EncoderGguf.loadReranker(loading, path)
+                                : RerankerFolder.load(loading, path));
         return loaded.core().orClose(() -> Checks.in(path, () -> of(loaded)));
     }
 

@@ -10,7 +10,6 @@ import io.multihead.internal.encoder.load.EncoderCore;
 import io.multihead.internal.encoder.run.IdleRuns;
 import io.multihead.internal.encoder.run.Vectors;
 import io.multihead.internal.load.Loading;
-import io.multihead.internal.load.ModelFolder;
 import io.multihead.model.Embedder;
 import io.multihead.model.Pooling;
 import io.multihead.model.Transformer;
@@ -124,10 +123,13 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     public static SentenceEncoder load(Compute cpu, Path path, EncoderLoadOptions options) throws IOException {
         Checks.notNull(cpu, "cpu");
         Checks.notNull(path, "path");
-        Loading loading = Checks.notNull(options, "options").begin(cpu);
-        return of(ModelFolder.load(
-                path,
-                () -> EncoderGguf.is(path) ? EncoderGguf.load(loading, path) : EncoderFolder.load(loading, path)));
+        return of(Checks.notNull(options, "options")
+                .load(
+                        cpu,
+                        path,
+                        loading -> EncoderGguf.is(path)
+                                ? EncoderGguf.load(loading, path)
+                                : EncoderFolder.load(loading, path)));
     }
 
     /**

@@ -6,7 +6,6 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.encoder.load.EncoderCore;
 import io.multihead.internal.encoder.run.IdleRuns;
 import io.multihead.internal.load.Loading;
-import io.multihead.internal.load.ModelFolder;
 import io.multihead.text.EncoderTokenizer;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -83,9 +82,10 @@ public final class SparseEncoder implements AutoCloseable {
     public static SparseEncoder load(Compute cpu, Path folder, EncoderLoadOptions options) throws IOException {
         Checks.notNull(cpu, "cpu");
         Checks.notNull(folder, "folder");
-        Loading loading = Checks.notNull(options, "options").begin(cpu);
-        EncoderGguf.refuse(folder, "no head for masked words");
-        return of(ModelFolder.load(folder, () -> SparseFolder.load(loading, folder)));
+        return of(Checks.notNull(options, "options").load(cpu, folder, loading -> {
+            EncoderGguf.refuse(folder, "no head for masked words");
+            return SparseFolder.load(loading, folder);
+        }));
     }
 
     private static SparseEncoder of(SparseFolder.Loaded loaded) {

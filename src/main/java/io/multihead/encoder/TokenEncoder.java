@@ -8,7 +8,6 @@ import io.multihead.internal.encoder.load.EncoderCore;
 import io.multihead.internal.encoder.load.TokenEncoderFolder;
 import io.multihead.internal.encoder.run.TokenFormat;
 import io.multihead.internal.load.Loading;
-import io.multihead.internal.load.ModelFolder;
 import io.multihead.model.PackedLinear;
 import io.multihead.tensor.Tensor;
 import io.multihead.text.EncoderTokenizer;
@@ -89,9 +88,10 @@ public final class TokenEncoder implements AutoCloseable {
     public static TokenEncoder load(Compute cpu, Path folder, EncoderLoadOptions options) throws IOException {
         Checks.notNull(cpu, "cpu");
         Checks.notNull(folder, "folder");
-        Loading loading = Checks.notNull(options, "options").begin(cpu);
-        EncoderGguf.refuse(folder, "neither prefixes nor lengths of queries and documents");
-        TokenEncoderFolder.Loaded loaded = ModelFolder.load(folder, () -> TokenEncoderFolder.load(loading, folder));
+        TokenEncoderFolder.Loaded loaded = Checks.notNull(options, "options").load(cpu, folder, loading -> {
+            EncoderGguf.refuse(folder, "neither prefixes nor lengths of queries and documents");
+            return TokenEncoderFolder.load(loading, folder);
+        });
         return loaded.core().orClose(() -> Checks.in(folder, () -> new TokenEncoder(loaded)));
     }
 

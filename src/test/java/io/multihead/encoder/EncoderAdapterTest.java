@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.multihead.compute.Compute;
 import io.multihead.format.Safetensors;
 import io.multihead.gemm.WeightFormat;
+import io.multihead.internal.load.Loading;
 import io.multihead.support.Numbers;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
@@ -16,6 +17,7 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -206,6 +208,22 @@ class EncoderAdapterTest {
         refuses("GGUF", () -> words(gguf, options));
         Path none = folder.resolve("none");
         assertThrows(IOException.class, () -> words(base, options.withAdapter(none)));
+    }
+
+    @Test
+    void aFailedLoadFreesItsMemory() throws IOException {
+        List<Loading> begun = new ArrayList<>();
+        assertThrows(
+                IOException.class,
+                () -> EncoderLoadOptions.DEFAULT.load(CPU, folder, loading -> {
+                    begun.add(loading);
+                    throw new IOException("none");
+                }));
+        assertFalse(begun.getFirst().arena().scope().isAlive());
+        Path base = TinyModel.write(folder.resolve("base"));
+        EncoderLoadOptions.DEFAULT.load(CPU, base, begun::add);
+        assertTrue(begun.getLast().arena().scope().isAlive());
+        begun.getLast().close();
     }
 
     private static void refuses(String part, org.junit.jupiter.api.function.Executable call) {

@@ -37,6 +37,11 @@ public interface WeightSource {
         return names().contains(name);
     }
 
+    /** Returns whether an adapter changes a tensor. */
+    default boolean isChanged(String name) {
+        return false;
+    }
+
     /** Returns whether tensors are in memory for as long as the model, where they may be read in place. */
     default boolean isLasting() {
         return true;

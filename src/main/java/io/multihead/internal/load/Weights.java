@@ -76,6 +76,28 @@ public final class Weights {
         used.add(naming.stored.apply(name));
     }
 
+    /** Returns whether an adapter changes a weight. */
+    public boolean isChanged(String name) {
+        return source.isChanged(naming.stored.apply(name));
+    }
+
+    /** Fails unless a weight that files may have under a second name is there, and is the same. */
+    public void requireSame(String second, String first) {
+        String of = naming.stored.apply(second);
+        Tensor own = source.contains(of) ? plain(of) : null;
+        Tensor other = plain(require(first));
+        if (own == null || own.dtype() != other.dtype() || own.memory().mismatch(other.memory()) >= 0) {
+            throw Checks.fail(
+                    what(second),
+                    "not that of " + naming.stored.apply(first),
+                    "expected the same, as tie_word_embeddings says; versions of transformers differ in which they take");
+        }
+    }
+
+    private Tensor plain(String stored) {
+        return source.get(stored, source.shape(stored)).plain();
+    }
+
     public WeightSource source() {
         return source;
     }

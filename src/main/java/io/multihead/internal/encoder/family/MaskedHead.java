@@ -8,7 +8,6 @@ import io.multihead.internal.load.Loading;
 import io.multihead.internal.load.WeightSource;
 import io.multihead.internal.load.Weights;
 import io.multihead.model.PackedLinear;
-import io.multihead.tensor.Tensor;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.UnaryOperator;
@@ -65,9 +64,9 @@ public final class MaskedHead {
         WeightSource source = loading.adapted(WeightSource.of(files));
         Weights weights = new Weights(loading, source, new Weights.Naming(stored, own));
         String bias = weights.has(BIAS) ? BIAS : DECODER_BIAS;
-        requireSame(weights, stored, DECODER_BIAS, bias);
+        requireSame(weights, DECODER_BIAS, bias);
         if (isTied) {
-            requireSame(weights, stored, DECODER, WORDS);
+            requireSame(weights, DECODER, WORDS);
         }
         return take(weights, config, isTied);
     }
@@ -93,23 +92,11 @@ public final class MaskedHead {
     }
 
     /** Fails unless a weight that files may have under a second name is the same there. */
-    private static void requireSame(Weights weights, UnaryOperator<String> stored, String second, String first) {
-        if (second.equals(first) || !weights.has(second)) {
-            return;
+    private static void requireSame(Weights weights, String second, String first) {
+        if (!second.equals(first) && weights.has(second)) {
+            weights.requireSame(second, first);
+            weights.ignore(second);
         }
-        Tensor own = tensor(weights, stored.apply(second));
-        Tensor other = tensor(weights, stored.apply(first));
-        if (own.dtype() != other.dtype() || own.memory().mismatch(other.memory()) >= 0) {
-            throw Checks.fail(
-                    "tensor \"" + stored.apply(second) + "\"",
-                    "not that of " + stored.apply(first),
-                    "expected the same, as tie_word_embeddings says; versions of transformers differ in which they take");
-        }
-        weights.ignore(second);
-    }
-
-    private static Tensor tensor(Weights weights, String stored) {
-        return weights.source().get(stored, weights.source().shape(stored)).plain();
     }
 
     /** Returns the first layer, with its activation. */
