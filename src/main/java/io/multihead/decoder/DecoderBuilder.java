@@ -11,6 +11,7 @@ import io.multihead.decoder.DecoderConfig.LayerRule;
 import io.multihead.decoder.DecoderConfig.NormRule;
 import io.multihead.decoder.DecoderConfig.Sizes;
 import io.multihead.decoder.DecoderConfig.Values;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.load.Weights;
 import io.multihead.model.Block;
 import io.multihead.model.Branches;
@@ -100,6 +101,12 @@ final class DecoderBuilder {
     private @Nullable PackedLinear head(int vocabulary) {
         Head rule = config.ends().head();
         boolean own = rule == Head.OWN || rule == Head.ANY && weights.has(HEAD);
+        if (!own && (weights.isChanged(HEAD) || weights.isChanged(EMBEDDINGS) && !isForEmbeddings)) {
+            Checks.in("adapter", () -> {
+                weights.requireSame(HEAD, EMBEDDINGS);
+                return weights;
+            });
+        }
         weights.ignore(HEAD);
         if (ranks) {
             return PackedLinear.of(weights.matrix(ANSWERS, 2, config.sizes().dim()));

@@ -102,6 +102,11 @@ final class GptOssSource implements WeightSource {
         return matcher(name) == null ? folder.like(name, expected) : get(name, expected);
     }
 
+    @Override
+    public boolean isChanged(String name) {
+        return matcher(name) == null && folder.isChanged(name);
+    }
+
     private @Nullable Matcher matcher(String name) {
         Matcher one = OF_ONE.matcher(name);
         return names.contains(name) && one.matches() ? one : null;

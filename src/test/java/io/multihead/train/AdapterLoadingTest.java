@@ -15,6 +15,8 @@ import io.multihead.decoder.Sessions;
 import io.multihead.encoder.EncoderLoadOptions;
 import io.multihead.encoder.SentenceEncoder;
 import io.multihead.encoder.TinyModel;
+import io.multihead.format.GgufType;
+import io.multihead.format.GgufValue;
 import io.multihead.format.GgufWriter;
 import io.multihead.format.Safetensors;
 import io.multihead.support.Numbers;
@@ -23,6 +25,7 @@ import io.multihead.text.BytePairs;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -148,6 +151,92 @@ class AdapterLoadingTest {
         assertArrayEquals(expected, logits(LoadOptions.DEFAULT.withAdapter(adapter)));
     }
 
+    /** Copies the tensors of a file. */
+    private static Map<String, Tensor> tensors(Path file) throws IOException {
+        Map<String, Tensor> copies = new LinkedHashMap<>();
+        try (Arena arena = Arena.ofConfined()) {
+            Safetensors mapped = Safetensors.map(arena, file);
+            mapped.names()
+                    .forEach(name -> copies.put(
+                            name,
+                            mapped.get(name)
+                                    .copy(Arena.ofAuto(), mapped.get(name).dtype())));
+        }
+        return copies;
+    }
+
+    private void saves(Map<String, Tensor> changes, String... modules) throws IOException {
+        adapted(LoraAdapter.Config.of(4, "q_proj"));
+        Path file = adapter.resolve("adapter_model.safetensors");
+        Map<String, Tensor> all = tensors(file);
+        changes.forEach((name, tensor) -> all.put("base_model.model." + name, tensor));
+        Safetensors.write(file, all, Map.of());
+        change("\"r\":4", "\"r\":4,\"modules_to_save\":[\"" + String.join("\",\"", modules) + "\"]");
+    }
+
+    /** A folder may store the head a second time: the one table has no place for a change of one of them. */
+    @Test
+    void changesOfOneOfTiedWeightsAreRefused() throws IOException {
+        String head = "lm_head.weight";
+        String words = "model.embed_tokens.weight";
+        LlamaLayers.Config sizes = LlamaLayers.Config.of(PIECES.vocabulary(), 32, 2, 4)
+                .withKeyValueHeads(2)
+                .withTiedHead(true);
+        model = LlamaLayers.initialize(Arena.ofAuto(), sizes, 1);
+        model.save(base);
+        Path file = base.resolve("model.safetensors");
+        Map<String, Tensor> weights = tensors(file);
+        Tensor changed = Tensor.of(new float[PIECES.vocabulary() * 32], PIECES.vocabulary(), 32);
+        Numbers.gaussian(changed, new SplittableRandom(4), 0, 0.3);
+        saves(Map.of(words, changed), "embed_tokens");
+        refuses("adapter: tensor \"lm_head.weight\"", () -> logits(LoadOptions.DEFAULT.withAdapter(adapter)));
+        Map<String, Tensor> both = new LinkedHashMap<>(weights);
+        both.put(head, weights.get(words));
+        Safetensors.write(file, both, Map.of());
+        refuses("adapter: tensor \"lm_head.weight\"", () -> logits(LoadOptions.DEFAULT.withAdapter(adapter)));
+        saves(Map.of(head, changed), "lm_head");
+        refuses("adapter: tensor \"lm_head.weight\"", () -> logits(LoadOptions.DEFAULT.withAdapter(adapter)));
+        saves(
+                Map.of(
+                        "lm_head.lora_A.weight", changed.slice(0, 0, 4),
+                        "lm_head.lora_B.weight", changed.slice(1, 0, 4)),
+                "none");
+        refuses("adapter: tensor \"lm_head.weight\"", () -> logits(LoadOptions.DEFAULT.withAdapter(adapter)));
+        saves(Map.of(head, changed, words, changed), "lm_head", "embed_tokens");
+        float[] merged = logits(LoadOptions.DEFAULT.withAdapter(adapter));
+        adapted(LoraAdapter.Config.of(4, "q_proj"));
+        both.put(words, changed);
+        Safetensors.write(file, both, Map.of());
+        assertArrayEquals(logits(LoadOptions.DEFAULT.withAdapter(adapter)), merged);
+    }
+
+    /** The alpha of a module is the one that a pattern says. */
+    @Test
+    void adaptersThatAreNotWholeAreNamed() throws IOException {
+        adapted(LoraAdapter.Config.of(4, "q_proj"));
+        change("\"r\":4", "\"r\":4,\"alpha_pattern\":{\"q_proj\":1e299}");
+        refuses("1.0E299", () -> logits(LoadOptions.DEFAULT.withAdapter(adapter)));
+        Path weights = adapter.resolve("adapter_model.safetensors");
+        Files.move(weights, adapter.resolve("adapter_model.bin"));
+        String message = assertThrows(NoSuchFileException.class, () -> logits(LoadOptions.DEFAULT.withAdapter(adapter)))
+                .getMessage();
+        assertTrue(message.contains("no adapter_model.safetensors; expected"), message);
+        assertTrue(message.endsWith("adapter_model.bin is not read"), message);
+    }
+
+    /** The command for a missing part of a model in several files gets that part. */
+    @Test
+    void aMissingPartOfAModelIsInTheCommand() throws IOException {
+        Path part = folder.resolve("m-00001-of-00002.gguf");
+        model.putTo(PIECES.putTo(new GgufWriter()))
+                .put("split.no", GgufValue.ofInteger(GgufType.U16, 0))
+                .put("split.count", GgufValue.ofInteger(GgufType.U16, 2))
+                .write(part);
+        String message = assertThrows(NoSuchFileException.class, () -> LanguageModel.load(CPU, part))
+                .getMessage();
+        assertTrue(message.endsWith("hf download OWNER/NAME m-00002-of-00002.gguf --local-dir " + folder), message);
+    }
+
     @Test
     void whatIsNotImplementedIsRefusedByName() throws IOException {
         adapted(LoraAdapter.Config.of(2, "q_proj"));
@@ -193,6 +282,7 @@ class AdapterLoadingTest {
                 Map.of());
         refuses("[32, 31]", () -> logits(LoadOptions.DEFAULT.withAdapter(adapter)));
         Safetensors.write(tensors, Map.of(q + ".lora_embedding_A", Tensor.of(new float[64], 2, 32)), Map.of());
+        refuses("or a module of modules_to_save", () -> logits(LoadOptions.DEFAULT.withAdapter(adapter)));
         refuses("lora_embedding_A", () -> logits(LoadOptions.DEFAULT.withAdapter(adapter)));
         Path gguf = folder.resolve("model.gguf");
         model.putTo(PIECES.putTo(new GgufWriter())).write(gguf);

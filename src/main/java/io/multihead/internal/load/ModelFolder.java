@@ -44,7 +44,8 @@ public final class ModelFolder {
     }
 
     /**
-     * Returns a model that is read from a path. Where one of its files is missing, the message ends with the command that downloads all.
+     * Returns a model that is read from a path. Where one of its files is missing, the message ends with the command that downloads all,
+     * or the missing one of the parts of a GGUF file.
      *
      * @param path the model's folder or GGUF file
      */
@@ -52,7 +53,8 @@ public final class ModelFolder {
         try {
             return reading.read();
         } catch (NoSuchFileException missing) {
-            String command = Checks.download(path);
+            Path file = path.getFileSystem().getPath(String.valueOf(missing.getFile()));
+            String command = Checks.download(file.toString().endsWith(".gguf") ? file : path);
             String reason = String.valueOf(missing.getReason());
             if (reason.endsWith(command)) {
                 throw missing;

@@ -59,7 +59,7 @@ public final class PeftAdapter {
 
         @Override
         public Tensor of(Compute cpu, Tensor own) {
-            return weight;
+            return weight.copy(Arena.ofAuto(), own.dtype());
         }
     }
 
@@ -78,6 +78,10 @@ public final class PeftAdapter {
                 folder,
                 List.of(PeftSettings.CONFIG),
                 "an adapter of PEFT, with " + PeftSettings.CONFIG + " and " + PeftSettings.WEIGHTS);
+        Checks.folderWith(
+                folder,
+                List.of(PeftSettings.WEIGHTS),
+                "an adapter of PEFT in safetensors; adapter_model.bin is not read");
         PeftSettings settings =
                 ModelFolder.read(folder.resolve(PeftSettings.CONFIG), (JsonObject json) -> PeftSettings.read(json));
         Path file = folder.resolve(PeftSettings.WEIGHTS);
@@ -91,21 +95,25 @@ public final class PeftAdapter {
         Map<String, Change> changes = new LinkedHashMap<>();
         Set<String> left = new TreeSet<>(saved.names());
         for (String name : saved.names()) {
-            if (name.startsWith(PeftSettings.PREFIX) && settings.isSaved(name)) {
-                Tensor whole = TensorChecks.requireParameter(saved.get(name), name, saved.shape(name));
-                changes.put(
-                        name.substring(PeftSettings.PREFIX.length()),
-                        new Whole(whole.copy(Arena.ofAuto(), whole.dtype())));
-                left.remove(name);
+            if (!name.startsWith(PeftSettings.PREFIX)) {
+                continue;
             }
-            if (!name.startsWith(PeftSettings.PREFIX) || !name.endsWith(PeftSettings.A)) {
+            String weight = name.substring(PeftSettings.PREFIX.length());
+            if (settings.isSaved(weight)) {
+                Tensor whole = TensorChecks.requireParameter(saved.get(name), name, saved.shape(name));
+                changes.put(weight, new Whole(whole.copy(Arena.ofAuto(), whole.dtype())));
+                left.remove(name);
+                continue;
+            }
+            if (!name.endsWith(PeftSettings.A)) {
                 continue;
             }
             String stem = name.substring(0, name.length() - PeftSettings.A.length());
             String module = stem.substring(PeftSettings.PREFIX.length());
             int rank = settings.rankOf(module);
             if (!Float.isFinite((float) settings.scaleOf(module))) {
-                throw Checks.fail("alpha of " + module, String.valueOf(settings.alpha()), "expected a finite f32");
+                throw Checks.fail(
+                        "alpha of " + module, String.valueOf(settings.alphaOf(module)), "expected a finite f32");
             }
             Tensor a = saved.get(name);
             Tensor b = left.remove(stem + PeftSettings.B) ? saved.get(stem + PeftSettings.B) : null;
@@ -122,14 +130,15 @@ public final class PeftAdapter {
         }
         if (!left.isEmpty() || changes.isEmpty()) {
             String first = left.isEmpty() ? "none" : left.iterator().next();
-            throw Checks.fail("adapters", first, "expected lora_A and lora_B of matrices");
+            throw Checks.fail(
+                    "adapters", first, "expected lora_A and lora_B of matrices, or a module of modules_to_save");
         }
         return changes;
     }
 
     /**
      * Returns a model's weights with these adapters added: {@code W + scale B A}, summed in f32 and rounded once to the type that W has, as
-     * PEFT merges them; and with modules that are saved whole in the place of the model's own.
+     * PEFT merges them; and with modules that are saved whole in the place of the model's own, rounded to the type that those have.
      *
      * @param cpu multiplies
      * @param weights of transformers' names, perhaps after a prefix that the adapters' names lack, or without one that they have
@@ -200,6 +209,11 @@ public final class PeftAdapter {
         @Override
         public StoredWeight like(String name, Shape expected) {
             return weights.like(name, expected);
+        }
+
+        @Override
+        public boolean isChanged(String name) {
+            return changes.containsKey(name);
         }
 
         @Override

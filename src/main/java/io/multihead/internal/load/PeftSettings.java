@@ -108,7 +108,7 @@ public record PeftSettings(
         return byName;
     }
 
-    /** Returns whether a weight is one of a module that is saved whole. */
+    /** Returns whether a weight, of a name without the prefix of adapters, is one of a module that is saved whole. */
     boolean isSaved(String weight) {
         return saved.stream().anyMatch(module -> ("." + weight).contains("." + module + "."));
     }
@@ -117,10 +117,14 @@ public record PeftSettings(
         return of(ranks, module, rank);
     }
 
+    double alphaOf(String module) {
+        return of(alphas, module, alpha);
+    }
+
     /** Returns the factor of B A of a module. */
     public double scaleOf(String module) {
         int own = rankOf(module);
-        return of(alphas, module, alpha) / (rankStabilized ? Math.sqrt(own) : own);
+        return alphaOf(module) / (rankStabilized ? Math.sqrt(own) : own);
     }
 
     private static <T> T of(Map<String, T> pattern, String module, T otherwise) {

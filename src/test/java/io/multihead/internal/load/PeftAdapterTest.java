@@ -5,11 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.multihead.compute.Compute;
 import io.multihead.format.Safetensors;
+import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import io.multihead.train.LoraAdapter;
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -54,6 +56,44 @@ class PeftAdapterTest {
         public long bytes(String name) {
             return shape(name).elements() * Float.BYTES;
         }
+    }
+
+    private Path adapter(String settings, Map<String, Tensor> tensors) throws IOException {
+        Safetensors.write(folder.resolve(PeftSettings.WEIGHTS), tensors, Map.of());
+        Files.writeString(
+                folder.resolve(PeftSettings.CONFIG),
+                "{\"peft_type\":\"LORA\",\"bias\":\"none\",\"fan_in_fan_out\":false,\"use_dora\":false,\"r\":1,\"lora_alpha\":1,"
+                        + settings + "}");
+        return folder;
+    }
+
+    /** Weights of several formats are not packed as one matrix, so the format of a saved one is asked for before it is taken. */
+    @Test
+    void aSavedWeightHasTheTypeOfTheModels() throws IOException {
+        Tensor own = Tensor.of(new float[] {1, 1}, 1, 2).copy(Arena.ofAuto(), DType.BF16);
+        Tensor whole = Tensor.of(new float[] {2, 1 + 0x1p-20f}, 1, 2);
+        adapter("\"modules_to_save\":[\"head\"]", Map.of(PeftSettings.PREFIX + "head.weight", whole));
+        WeightSource merged = PeftAdapter.read(folder).into(CPU, WeightSource.of(Map.of("head.weight", own)));
+        StoredWeight saved = merged.get("head.weight", Shape.of(1, 2));
+        assertEquals(merged.like("head.weight", Shape.of(1, 2)).format(), saved.format());
+        assertArrayEquals(new float[] {2, 1}, saved.plain().toArray());
+    }
+
+    /** The prefix of all names is no name of a module. */
+    @Test
+    void aModuleOfTheNameOfThePrefixIsAnotherOne() throws IOException {
+        String stem = PeftSettings.PREFIX + "layers.0.down_proj";
+        Map<String, Tensor> pair = Map.of(
+                stem + PeftSettings.A,
+                Tensor.of(new float[] {1, 2}, 1, 2),
+                stem + PeftSettings.B,
+                Tensor.of(new float[] {3}, 1, 1));
+        adapter("\"modules_to_save\":[\"model\"]", pair);
+        Map<String, Tensor> base = Map.of("layers.0.down_proj.weight", Tensor.of(new float[] {1, 1}, 1, 2));
+        WeightSource merged = PeftAdapter.read(folder).into(CPU, WeightSource.of(base));
+        assertArrayEquals(
+                new float[] {4, 7},
+                merged.get("layers.0.down_proj.weight", Shape.of(1, 2)).plain().toArray());
     }
 
     /** Rows of a matrix that are taken one after another come from one sum, W + alpha / rank B A of small integers. */
