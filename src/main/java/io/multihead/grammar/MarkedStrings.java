@@ -100,8 +100,9 @@ final class MarkedStrings extends Notation {
         if (!names.matches(name)) {
             throw Checks.fail(
                     path,
-                    "a name with a character that names in calls of this model do not have",
-                    "expected one without white space, colon, comma, } and <");
+                    "a name \"" + name + "\"",
+                    "expected one or more characters, none of them white space, colon, comma, } or <, "
+                            + "as calls of this model write names without quotes");
         }
         return machine().read(from, name.getBytes(StandardCharsets.UTF_8));
     }

@@ -349,17 +349,48 @@ class RequiredCallTest {
 
     @Test
     void namesThatPythonHasNotAreRefused() {
-        CallGrammars grammars = new CallGrammars(() -> AnswerParserTest.template(ToolCallFormat.LFM_2));
-        String schema = "{\"type\": \"object\", \"properties\": {\"%s\": {\"type\": \"string\"}}}";
-        for (ToolDefinition tool : List.of(
-                new ToolDefinition("odd one", "", schema.formatted("a")),
-                new ToolDefinition("f", "", schema.formatted("odd one")))) {
-            AnswerFormat answers = AnswerFormat.of(grammars, List.of(tool), "", 1);
-            String message = assertThrows(
-                            IllegalArgumentException.class, () -> answers.requiring(GenerationOptions.DEFAULT))
-                    .getMessage();
-            assertTrue(message.contains("odd one: a name"), message);
+        requireRefused(ToolCallFormat.LFM_2, new ToolDefinition("odd one", "", "{}"), "tools.odd one");
+        String schema = "{\"type\": \"object\", \"properties\": {\"odd one\": {\"type\": \"string\"}}}";
+        requireRefused(
+                ToolCallFormat.LFM_2,
+                new ToolDefinition("f", "", schema),
+                "tools.f.parameters.properties.odd one: a name \"odd one\"; expected");
+    }
+
+    /** Where names stand without quotes, one that a reader would end elsewhere is refused by name; other formats write any name. */
+    @ParameterizedTest
+    @EnumSource
+    void namesThatNoReaderReadsAreRefused(ToolCallFormat format) {
+        List<String> odd =
+                switch (format) {
+                    case LFM_2 -> List.of("", " f", "f(", "f g");
+                    case QWEN_3_CODER -> List.of("", " f", "f>", "f\ng");
+                    case GEMMA_4 -> List.of("", "f ", "f{", "f<|\"|>", "<tool_call|>");
+                    case FUNCTION_GEMMA -> List.of("", "f ", "f{", "f<escape>", "<end_function_call>");
+                    case DEEPSEEK, DEEPSEEK_3_1 -> List.of("", "f ", "f<", "f\ng", "f{\"");
+                    case MISTRAL_ARGS -> List.of("", "f ", "f[ARGS]", "[CALL_ID]f");
+                    case HARMONY -> List.of("", "f ", "f g", "f<", "f\n");
+                    default -> List.of();
+                };
+        for (String name : odd) {
+            ToolDefinition tool = new ToolDefinition(name, "", "{}");
+            requireRefused(
+                    format, tool, "tools." + name + ": a name \"" + name + "\"; expected one or more characters [");
         }
+        CallGrammars grammars = new CallGrammars(() -> AnswerParserTest.template(format));
+        for (String name : odd.isEmpty() ? List.of("f{<[ \n\"") : List.of("f", "a_b-c")) {
+            AnswerFormat.of(grammars, List.of(new ToolDefinition(name, "", "{}")), "", 1)
+                    .requiring(GenerationOptions.DEFAULT);
+        }
+    }
+
+    private static void requireRefused(ToolCallFormat format, ToolDefinition tool, String part) {
+        CallGrammars grammars = new CallGrammars(() -> AnswerParserTest.template(format));
+        AnswerFormat answers = AnswerFormat.of(grammars, List.of(WAIT, tool), "", 1);
+        String message = assertThrows(
+                        IllegalArgumentException.class, () -> answers.requiring(GenerationOptions.DEFAULT))
+                .getMessage();
+        assertTrue(message.contains(part), message);
     }
 
     @Test

@@ -124,7 +124,10 @@ class MarkedStringsProperties {
         assertTrue(refused(property.formatted(object)).contains("#/properties/a/items: "));
         for (String name : List.of("", "a b", "a:b", "a,b", "a}", "<a", "a\\n")) {
             String schema = "{\"properties\": {\"%s\": {\"type\": \"null\"}}}".formatted(name);
-            assertTrue(refused(schema).contains("#/properties/" + name.replace("\\n", "\n") + ": a name"), schema);
+            String decoded = name.replace("\\n", "\n");
+            String message = "#/properties/" + decoded + ": a name \"" + decoded
+                    + "\"; expected one or more characters, none of them ";
+            assertTrue(refused(schema).contains(message), schema);
             assertTrue(refused(property.formatted(schema)).contains("#/properties/a/items/properties/"), schema);
         }
         assertTrue(refused("{\"pattern\": \"^<\\\\|\\\"\\\\|>$\", \"type\": \"string\"}")

@@ -1,5 +1,6 @@
 package io.multihead.internal.toolcall;
 
+import io.multihead.internal.base.Checks;
 import io.multihead.text.PromptText;
 import java.util.List;
 import java.util.Optional;
@@ -100,6 +101,22 @@ public abstract class CallSyntax {
     /** Returns whether an answer has marks beside those of calls, by which it is read even where there are no tools. */
     public boolean hasMessages() {
         return hasChannels() || !textMarks().isEmpty();
+    }
+
+    /** Fails unless a tool's name may stand in calls without quotes; {@code characters}: a regular expression of those that it may have. */
+    static void requireName(Tool tool, String characters) {
+        requireName(tool.name(), "tools." + tool.name(), characters);
+    }
+
+    /** Fails unless a name at a place may stand in calls without quotes. */
+    static void requireName(String name, String place, String characters) {
+        if (name.isBlank() || !name.equals(name.strip()) || !name.matches(characters + "+")) {
+            throw Checks.fail(
+                    place,
+                    "a name \"" + name + "\"",
+                    "expected one or more characters " + characters
+                            + " and no white space around them, as calls of this model write names without quotes");
+        }
     }
 
     /** Returns a call's object up to its end, whose arguments have this name. */

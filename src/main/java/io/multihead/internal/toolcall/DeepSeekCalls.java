@@ -98,6 +98,7 @@ public final class DeepSeekCalls extends CallSyntax {
     @Override
     public CallRules rules(List<Tool> tools) {
         CallRules rules = new CallRules();
+        tools.forEach(tool -> requireName(tool, "[^<{\\n]"));
         String separator = rules.token(SEPARATOR);
         String call = rules.each(
                 tools,

@@ -68,6 +68,7 @@ public final class GemmaCalls extends CallSyntax {
     @Override
     public CallRules rules(List<Tool> tools) {
         CallRules rules = new CallRules();
+        tools.forEach(tool -> requireName(tool, "[^{<]"));
         String call =
                 rules.each(tools, (all, tool) -> CallRules.literal(tool.name()) + " " + all.arguments(tool, escape));
         return rules.calls(mark, CallRules.literal(HEAD) + " " + call + " " + rules.token(close), "");

@@ -27,6 +27,7 @@ public final class HarmonyCalls extends CallSyntax {
     @Override
     public CallRules rules(List<Tool> tools) {
         CallRules rules = new CallRules();
+        tools.forEach(tool -> requireName(tool, "[^\\s<]"));
         String call = rules.each(
                 tools,
                 (all, tool) -> CallRules.literal(tool.name() + " ") + " " + all.token("<|constrain|>") + " \"json\" "

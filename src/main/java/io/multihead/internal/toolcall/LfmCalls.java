@@ -11,6 +11,7 @@ import java.util.Optional;
 public final class LfmCalls extends CallSyntax {
     private static final String CALLS = "<|tool_call_start|>";
     private static final String END = "<|tool_call_end|>";
+    private static final String NAMES = "[\\w.-]";
     private static final ListCalls JSON = ListCalls.between(CALLS, END);
 
     public LfmCalls() {
@@ -57,20 +58,13 @@ public final class LfmCalls extends CallSyntax {
     }
 
     private static String call(CallRules rules, Tool tool) {
-        requireName(tool.name(), "tools." + tool.name());
+        requireName(tool, NAMES);
         return CallRules.literal(tool.name() + "(") + " " + rules.members(tool, ", ", LfmCalls::argument) + " \")\"";
     }
 
     /** Returns the rule of an argument, whose value is JSON: {@link PythonCalls} reads both. */
     private static String argument(CallRules rules, Tool tool, String key) {
-        requireName(key, "tools." + tool.name() + ".parameters.properties." + key);
+        requireName(key, "tools." + tool.name() + ".parameters.properties." + key, NAMES);
         return CallRules.literal(key + "=") + " " + rules.argument(tool, key);
-    }
-
-    private static void requireName(String name, String place) {
-        if (!name.matches("[\\w.-]+")) {
-            throw new IllegalArgumentException(place
-                    + ": a name with a character that names of Python do not have; expected letters, digits and _");
-        }
     }
 }

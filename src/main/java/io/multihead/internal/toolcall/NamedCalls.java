@@ -28,6 +28,7 @@ public final class NamedCalls extends CallSyntax {
     @Override
     public CallRules rules(List<Tool> tools) {
         CallRules rules = new CallRules();
+        tools.forEach(tool -> requireName(tool, "[^\\[]"));
         String middle = rules.token(ARGUMENTS);
         String call = rules.each(
                 tools, (all, tool) -> CallRules.literal(tool.name()) + " " + middle + " " + all.arguments(tool));

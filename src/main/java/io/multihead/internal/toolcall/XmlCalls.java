@@ -22,6 +22,7 @@ public final class XmlCalls extends CallSyntax {
     private static final Set<String> TEXT_KEYWORDS =
             Set.of("type", "enum", "const", "description", "title", "default", "examples", "$comment");
 
+    private static final String NAMES = "[^>\\n]";
     private static final String NAMED = "<parameter=([^>\\n]+)>\\n?(.*?)\\n?</parameter>\\s*";
     /** A value ends where another parameter follows, or the end of the function; it may have its mark elsewhere. */
     private static final Pattern PARAMETER = Pattern.compile(NAMED + "(?=<parameter=|\\z)", Pattern.DOTALL);
@@ -79,7 +80,7 @@ public final class XmlCalls extends CallSyntax {
 
     private static String function(CallRules rules, Tool tool) {
         tool.requireFlat();
-        requireName(tool.name(), "tools." + tool.name());
+        requireName(tool, NAMES);
         return tool.properties().keySet().stream()
                 .map(key -> parameter(rules, tool, key))
                 .collect(Collectors.joining(" ", CallRules.literal(tool.name() + ">\n") + " ", ""));
@@ -87,21 +88,13 @@ public final class XmlCalls extends CallSyntax {
 
     private static String parameter(CallRules rules, Tool tool, String key) {
         String path = "tools." + tool.name() + ".parameters.properties." + key;
-        requireName(key, path);
+        requireName(key, path, NAMES);
         Map<?, ?> schema = tool.properties().getOrDefault(key, Map.of());
         String value = Tool.isText(schema)
                 ? text(rules, schema, path)
                 : rules.argument(tool, key) + " " + CallRules.literal("\n" + VALUE_END);
         String whole = CallRules.literal("<parameter=" + key + ">\n") + " " + value + " " + CallRules.literal("\n");
         return tool.isRequired(key) ? whole : "(" + whole + ")?";
-    }
-
-    private static void requireName(String name, String path) {
-        if (name.isBlank() || !name.equals(name.strip()) || name.contains(">") || name.contains("\n")) {
-            throw new IllegalArgumentException(
-                    path + ": a name that is blank, begins or ends with white space, or has > or a line feed; "
-                            + "expected one without, as calls of this model write names without quotes");
-        }
     }
 
     /** Returns the rule of a text with the mark behind it; fails where its schema restricts the text otherwise than by a list. */
