@@ -2,8 +2,10 @@ package io.multihead.decoder;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -373,6 +375,57 @@ class AnswerParserTest {
         assertEquals(
                 "{\"city\":\"a</parameter>b\",\"days\":[1, 2]}",
                 format.parse(mark).toolCalls().getFirst().arguments());
+    }
+
+    /** The types of a value may be a text and another one, or unknown. */
+    @Test
+    void aTextOfXmlMayBeginLikeJson() {
+        ToolDefinition save = new ToolDefinition("save", "", """
+                {"type": "object", "properties": {"a": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+                 "b": {"type": ["string", "null"]}}}""");
+        CallGrammars grammars = new CallGrammars(() -> template(ToolCallFormat.QWEN_3_CODER));
+        AnswerFormat format = AnswerFormat.of(grammars, List.of(save), "", 7);
+        for (String text : List.of("[draft", "{draft", "\"draft", "\"draft\" 2", "[1, 2] [", "[\"", "{\"a\":", "[1}")) {
+            for (String other : List.of("x]", "x}", "x\"", "]", "]</b>", "[\"done\"]", "\"]\"")) {
+                for (String line : List.of("\n", "")) {
+                    String call =
+                            "<tool_call>\n<function=save>\n<parameter=a>%s</parameter>\n<parameter=%s>%s</parameter>\n</function>\n</tool_call>";
+                    String first = call.formatted(line + text + line, "b", line + other + line);
+                    String second = call.formatted(line + other + line, "c", line + text + line);
+                    String answer = first + "\n" + second;
+                    List<String> whole = events(format, List.of(answer));
+                    assertEquals(whole, events(format, List.of(answer.split(""))), answer);
+                    assertEquals(
+                            List.of(object("a", text, "b", other), object("a", other, "c", text)),
+                            format.parse(answer).toolCalls().stream()
+                                    .map(ToolCall::arguments)
+                                    .toList(),
+                            answer);
+                }
+            }
+        }
+    }
+
+    private static String object(String name, String text, String otherName, String other) {
+        return "{\"" + name + "\":" + json(text) + ",\"" + otherName + "\":" + json(other) + "}";
+    }
+
+    /** Returns a text as a value: as JSON where it is JSON. */
+    private static String json(String text) {
+        return List.of("[\"done\"]", "\"]\"").contains(text) ? text : "\"" + text.replace("\"", "\\\"") + "\"";
+    }
+
+    /** Each value has no end before that of the call: each is read to its first mark alone. */
+    @Test
+    void manyValuesOfXmlThatBeginLikeJsonTakeLinearTime() {
+        String[] parameters = new String[100_000];
+        for (int i = 0; i < parameters.length; i++) {
+            parameters[i] = "<parameter=a" + i + ">\n[draft\n</parameter>\n";
+        }
+        parameters[parameters.length - 1] = "<parameter=z>\n" + "]".repeat(parameters.length - 1) + "\n</parameter>\n";
+        AnswerFormat format = format(ToolCallFormat.QWEN_3_CODER, "");
+        ModelAnswer answer = assertTimeoutPreemptively(Duration.ofSeconds(20), () -> format.parse(xml(parameters)));
+        assertTrue(answer.toolCalls().getFirst().arguments().startsWith("{\"a0\":\"[draft\",\"a1\":\"[draft\","));
     }
 
     /** 60 parameters before something else: all ways to read them as fewer would take years. */

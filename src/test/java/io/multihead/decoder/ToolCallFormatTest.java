@@ -168,6 +168,22 @@ class ToolCallFormatTest {
     }
 
     @Test
+    void namesOfXmlAreOneLine() {
+        ToolCallFormat format = ToolCallFormat.QWEN_3_CODER;
+        String call = "<tool_call>\n<function=%s>\n<parameter=%s>\n2\n</parameter>\n</function>\n</tool_call>";
+        for (String name : List.of("", " ", "we\nather", "\n")) {
+            for (String broken : List.of(call.formatted(name, "days"), call.formatted("weather", name))) {
+                String message = assertThrows(IllegalArgumentException.class, () -> format.parse(broken), broken)
+                        .getMessage();
+                assertTrue(message.endsWith("expected a function with parameters"), message);
+            }
+        }
+        assertEquals(
+                List.of(new ToolCall("", "weather", "{\"days\":2}")),
+                format.parse(call.formatted(" weather ", " days ")).toolCalls());
+    }
+
+    @Test
     void hermes() {
         ToolCallFormat format = ToolCallFormat.HERMES;
         assertEquals(new ModelAnswer("", "Hello.", List.of()), format.parse("Hello."));

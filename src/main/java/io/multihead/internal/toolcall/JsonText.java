@@ -7,6 +7,9 @@ import java.util.Map;
 
 /** Where values of JSON end in a text that may go on. */
 final class JsonText {
+    /** The end of a value that is no JSON. */
+    static final int NONE = -2;
+
     private static final String ENDS = ",]} \t\r\n";
 
     private JsonText() {}
@@ -30,10 +33,24 @@ final class JsonText {
             }
             return at < text.length() ? at : -1;
         }
+        return nestedEnd(text, from, false);
+    }
+
+    /**
+     * Returns the index behind the string, list or object that begins at an index; -1 if the text ends before.
+     *
+     * @param strict whether to return {@link #NONE} at a character that JSON does not have there: {@code <} or a backslash outside strings, or a
+     *     control character within one. A mark is then passed within strings alone, so that of many values between marks at most two are read past
+     *     the same character, and all take linear time.
+     */
+    static int nestedEnd(String text, int from, boolean strict) {
         int depth = 0;
         boolean quoted = false;
         for (int i = from; i < text.length(); i++) {
             char c = text.charAt(i);
+            if (strict && (quoted ? c < ' ' : c == '<' || c == '\\')) {
+                return NONE;
+            }
             if (quoted) {
                 i += c == '\\' ? 1 : 0;
                 quoted = c != '"';
@@ -75,7 +92,7 @@ final class JsonText {
     }
 
     /** Returns whether a text is one value of JSON, and no more members behind it. */
-    private static boolean isValue(String text) {
+    static boolean isValue(String text) {
         return valueEnd(text + " ", 0) == text.length()
                 && problem("{\"\":" + text + "}").isEmpty();
     }

@@ -17,6 +17,8 @@ final class XmlCall {
 
     /** More text is needed. */
     private static final int OPEN = 0;
+    /** The text has all of a part. */
+    private static final int WHOLE = 1;
     /** The text is written in another way. */
     private static final int OTHER = -1;
 
@@ -25,6 +27,9 @@ final class XmlCall {
     private final List<String> members = new ArrayList<>();
     private final int end;
     private String name = "";
+    /** The name that was read last. */
+    private String key = "";
+
     private int at;
 
     XmlCall(String text, List<Tool> tools) {
@@ -60,15 +65,16 @@ final class XmlCall {
         if (!take(FUNCTION)) {
             return unless(FUNCTION);
         }
-        int nameEnd = text.indexOf('>', at);
-        if (nameEnd < 0) {
-            return OPEN;
+        int named = name();
+        if (named != WHOLE) {
+            return named;
         }
-        name = text.substring(at, nameEnd).strip();
-        at = JsonText.space(text, nameEnd + 1);
+        name = key;
+        at = JsonText.space(text, at);
         while (take(PARAMETER)) {
-            if (!parameter()) {
-                return OPEN;
+            int read = parameter();
+            if (read != WHOLE) {
+                return read;
             }
             at = JsonText.space(text, at);
         }
@@ -90,29 +96,53 @@ final class XmlCall {
         return mark.startsWith(text.substring(at)) ? OPEN : OTHER;
     }
 
-    /** Reads a parameter behind its mark; returns whether the text has all of it. */
-    private boolean parameter() {
-        int keyEnd = text.indexOf('>', at);
-        if (keyEnd < 0 || keyEnd + 1 == text.length()) {
-            return false;
+    /** Reads a name in one line, and its end. */
+    private int name() {
+        int nameEnd = text.indexOf('>', at);
+        if (nameEnd < 0) {
+            return OPEN;
         }
-        String key = text.substring(at, keyEnd).strip();
-        at = keyEnd + 1;
+        String written = text.substring(at, nameEnd);
+        key = written.strip();
+        at = nameEnd + 1;
+        return key.isEmpty() || written.contains("\n") ? OTHER : WHOLE;
+    }
+
+    /** Reads a parameter behind its mark. */
+    private int parameter() {
+        int named = name();
+        if (named != WHOLE || at == text.length()) {
+            return Math.min(named, OPEN);
+        }
         take("\n");
         boolean isText = Tool.isText(tools, name, key);
-        int begin = JsonText.space(text, at);
-        int from = at;
-        if (!isText && begin < text.length() && "\"{[".indexOf(text.charAt(begin)) >= 0) {
-            from = JsonText.valueEnd(text, begin);
-        }
+        int from = isText ? at : behindJson();
         int close = from < 0 ? -1 : text.indexOf(VALUE_END, from);
         if (close < 0) {
-            return false;
+            return OPEN;
         }
         String value = text.substring(at, close);
         value = value.endsWith("\n") ? value.substring(0, value.length() - 1) : value;
         members.add(member(key, value, isText));
         at = close + VALUE_END.length();
-        return true;
+        return WHOLE;
+    }
+
+    /** Returns the index behind a string, list or object that is the whole value; where the value begins if it is none; -1 if more text is needed. */
+    private int behindJson() {
+        int begin = JsonText.space(text, at);
+        if (begin == text.length() || "\"{[".indexOf(text.charAt(begin)) < 0) {
+            return at;
+        }
+        int behind = JsonText.nestedEnd(text, begin, true);
+        if (behind < 0) {
+            return behind == JsonText.NONE ? at : -1;
+        }
+        int mark = JsonText.space(text, behind);
+        if (!text.startsWith(VALUE_END, mark)) {
+            boolean mayFollow = text.length() - mark < VALUE_END.length() && VALUE_END.startsWith(text.substring(mark));
+            return mayFollow ? -1 : at;
+        }
+        return JsonText.isValue(text.substring(begin, behind)) ? behind : at;
     }
 }

@@ -23,12 +23,12 @@ public final class XmlCalls extends CallSyntax {
             Set.of("type", "enum", "const", "description", "title", "default", "examples", "$comment");
 
     private static final String NAMES = "[^>\\n]";
-    private static final String NAMED = "<parameter=([^>\\n]+)>\\n?(.*?)\\n?</parameter>\\s*";
+    private static final String NAMED = "<parameter=(?!\\s*>)([^>\\n]+)>\\n?(.*?)\\n?</parameter>\\s*";
     /** A value ends where another parameter follows, or the end of the function; it may have its mark elsewhere. */
     private static final Pattern PARAMETER = Pattern.compile(NAMED + "(?=<parameter=|\\z)", Pattern.DOTALL);
     /** Parameters are not read again in another way, of which there are twice as many with each. */
     private static final Pattern BODY = Pattern.compile(
-            "\\s*(?:<tool_call>)?\\s*<function=([^>\\n]+)>\\s*((?:(?>" + NAMED
+            "\\s*(?:<tool_call>)?\\s*<function=(?!\\s*>)([^>\\n]+)>\\s*((?:(?>" + NAMED
                     + "(?=<parameter=|</function>)))*+)</function>\\s*(?:</tool_call>)?",
             Pattern.DOTALL);
 
