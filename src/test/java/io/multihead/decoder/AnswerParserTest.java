@@ -428,6 +428,28 @@ class AnswerParserTest {
         assertTrue(answer.toolCalls().getFirst().arguments().startsWith("{\"a0\":\"[draft\",\"a1\":\"[draft\","));
     }
 
+    /** A quote without an end, or with one in a later message, does not hide messages. */
+    @Test
+    void aBrokenCallOfHarmonyEndsWithItsMark() {
+        AnswerFormat format = format(ToolCallFormat.HARMONY, "");
+        String head = "<|channel|>commentary to=functions.weather <|constrain|>json<|message|>";
+        String broken = head + "{\"city\": \"Bern}";
+        String next = "<|call|><|start|>assistant";
+        String call = head + "{\"days\": 2}";
+        for (String text : List.of("Hello.", "He\"llo.", "\"Hello.\"", "\\\"")) {
+            for (String end : List.of("", "<|return|>", "<|end|>")) {
+                String answer =
+                        broken + next + call + next + broken + next + "<|channel|>final<|message|>" + text + end;
+                List<String> whole = events(format, List.of(answer));
+                assertEquals(whole, events(format, List.of(answer.split(""))), answer);
+                assertEquals("text: " + text, whole.getLast());
+                ModelAnswer parsed = format.parse(answer);
+                assertEquals("{\"days\": 2}", parsed.toolCalls().getFirst().arguments());
+                assertEquals(broken + "<|start|>assistant" + broken + text, parsed.content());
+            }
+        }
+    }
+
     /** 60 parameters before something else: all ways to read them as fewer would take years. */
     @Test
     void manyParametersThatAreNoCallAreReadOnce() {

@@ -42,6 +42,9 @@ final class HarmonyAnswer implements AnswerReader {
     @Override
     public void end() {
         read(true);
+        while (inBody && putBack()) {
+            read(true);
+        }
         if (inBody) {
             endBody();
         }
@@ -93,6 +96,9 @@ final class HarmonyAnswer implements AnswerReader {
         }
         for (String end : BODY_ENDS) {
             if (held.indexOf(end) == 0) {
+                if (putBack()) {
+                    return true;
+                }
                 held.delete(0, end.startsWith(HarmonyCalls.CHANNEL) ? 0 : end.length());
                 endBody();
                 return true;
@@ -131,6 +137,27 @@ final class HarmonyAnswer implements AnswerReader {
         } else {
             text.add(part);
         }
+    }
+
+    /**
+     * Puts arguments back from their first mark on, if they are no JSON and a quote hid the mark and a message, or all that follows; returns
+     * whether it did.
+     */
+    private boolean putBack() {
+        int first = BODY_ENDS.stream()
+                .mapToInt(arguments::indexOf)
+                .filter(at -> at >= 0)
+                .min()
+                .orElse(-1);
+        boolean hidesMore = first >= 0 && (isQuoted || arguments.indexOf(HarmonyCalls.MESSAGE, first) >= 0);
+        if (!hidesMore || JsonText.problem(arguments.toString()).isEmpty()) {
+            return false;
+        }
+        held.insert(0, arguments.substring(first));
+        arguments.setLength(first);
+        isQuoted = false;
+        isEscaped = false;
+        return true;
     }
 
     private void endBody() {
