@@ -96,7 +96,8 @@ final class DecoderBuilder {
     }
 
     /**
-     * Returns the head: of yes and no, in the order of the file's labels, where the model ranks. Else the embeddings are one if the file has none, or stores both and says that they are tied. Models for embeddings may have none, which is null.
+     * Returns the head: that of yes and no, in the order of the file's labels, where the model ranks. Otherwise the embeddings are the head if the
+     * file has none, or stores both and says that they are tied. Models for embeddings may have none, which is null.
      */
     private @Nullable PackedLinear head(int vocabulary) {
         Head rule = config.ends().head();
