@@ -35,7 +35,8 @@ record SchemaNode(String path, Object value) implements Comparable<SchemaNode> {
     }
 
     IllegalArgumentException fail(String keyword, String expected) {
-        return Checks.fail(path(keyword), String.valueOf(keywords().get(keyword)), expected);
+        String actual = String.valueOf(keywords().get(keyword));
+        return Checks.fail(path(keyword), actual.isEmpty() ? "\"\"" : actual, expected);
     }
 
     boolean has(String keyword) {

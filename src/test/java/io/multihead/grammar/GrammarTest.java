@@ -238,6 +238,7 @@ class GrammarTest {
         refused("#/properties/a/not", "{\"type\":\"object\",\"properties\":{\"a\":{\"not\":{}}}}");
         refused("#/uniqueItems", "{\"type\":\"array\",\"uniqueItems\":true}");
         refused("#/minLenght", "{\"type\":\"string\",\"minLenght\":3}");
+        refused("#/minLenght: \"\"; expected a keyword", "{\"type\":\"string\",\"minLenght\":\"\"}");
         refused("#/format", "{\"type\":\"string\",\"format\":\"iri\"}");
         refused("#/pattern", "{\"type\":\"string\",\"pattern\":\"(?=a)b\"}");
         refused("#/pattern", "{\"type\":\"string\",\"pattern\":\"(a)\\\\1\"}");
