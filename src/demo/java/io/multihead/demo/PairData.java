@@ -129,7 +129,7 @@ record PairData(List<Pair> trained, List<Pair> heldOut) {
         return (double) found / heldOut.size();
     }
 
-    /** Returns the nearest texts of each anchor that was held out, at most so many: of its own positive and those of all other groups. */
+    /** Returns the {@code most} nearest texts of each held-out anchor, among its own positive and the positives of all other groups. */
     List<List<String>> candidates(Compute cpu, BertLayers encoder, int most) {
         Map<String, String> positives = new LinkedHashMap<>();
         heldOut.forEach(pair -> positives.putIfAbsent(pair.group(), pair.positive()));

@@ -100,8 +100,7 @@ public record GenerationOptions(
      * {@return these options with a limit of time}. A text that reaches it ends with {@link FinishReason#TIMEOUT}, and has the tokens
      * generated until then.
      *
-     * @param newTimeout the longest time of the call that generates, including its prompt and the time that it waits for memory; more
-     *     than zero
+     * @param newTimeout the maximum duration of the call, including its prompt and its wait for memory; more than zero
      */
     public GenerationOptions withTimeout(Duration newTimeout) {
         return withLimits(new TextLimits(maxTokens(), newTimeout, stopSequences(), whenFull()));

@@ -93,7 +93,7 @@ public record SessionOptions(
      * {@return these options with another time to wait}. A call that has waited for this time fails with a
      * {@link io.multihead.cache.CacheFullException}.
      *
-     * @param newMaxWait the longest time that a call waits for memory, at least zero
+     * @param newMaxWait the maximum wait of a call for memory, at least zero
      */
     public SessionOptions withMaxWait(Duration newMaxWait) {
         return new SessionOptions(contextTokens, sessions, cacheFormat, newMaxWait, keepsPrefixes);

@@ -25,7 +25,7 @@ final class ArrayRules {
 
     /** Adds the arrays for which facts hold. */
     static void add(Notation notation, ObjectRules.Values values, Facts facts, int[] fromAndTo) {
-        Machine machine = notation.machine();
+        Machine machine = notation.machine;
         int least = facts.least("minItems");
         int most = facts.most("maxItems");
         int apart = facts.nodes().stream().mapToInt(ArrayRules::prefix).max().orElse(0);
@@ -34,7 +34,7 @@ final class ArrayRules {
         int open = machine.state();
         int begin = machine.state();
         machine.read(fromAndTo[0], '[', '[', open);
-        machine.call(open, notation.space(), begin);
+        machine.call(open, notation.space, begin);
         int close = machine.state();
         machine.read(close, ']', ']', fromAndTo[1]);
         if (least == 0) {
@@ -51,16 +51,16 @@ final class ArrayRules {
             int behind = machine.state();
             machine.call(before, values.rule(schemas), behind);
             if (index + 1 >= least) {
-                machine.call(behind, notation.space(), close);
+                machine.call(behind, notation.space, close);
             }
             int comma = machine.state();
             machine.read(behind, ',', ',', comma);
             if (most < 0 && index >= last) {
-                machine.call(comma, notation.space(), before);
+                machine.call(comma, notation.space, before);
                 return;
             }
             before = machine.state();
-            machine.call(comma, notation.space(), before);
+            machine.call(comma, notation.space, before);
         }
     }
 }

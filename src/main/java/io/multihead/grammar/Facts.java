@@ -50,7 +50,7 @@ final class Facts {
 
     /** Returns the place of a member of a keyword, for errors. */
     String path(String keyword, String member) {
-        return path() + "/" + keyword + "/" + member.replace("~", "~0").replace("/", "~1");
+        return SchemaNode.pointer(SchemaNode.pointer(path(), keyword), member);
     }
 
     /** Returns the values that are named, those alone that all schemas name; null if there is no such limit. */

@@ -1,7 +1,6 @@
 package io.multihead.grammar;
 
 import io.multihead.internal.base.Checks;
-import io.multihead.internal.base.Json;
 import java.nio.charset.StandardCharsets;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -112,10 +111,8 @@ final class Gbnf {
     }
 
     private void schema(String name, String schema, @Nullable String mark) {
-        byte[] bytes = schema.getBytes(StandardCharsets.UTF_8);
         Notation notation = mark == null ? new JsonStrings(machine) : new MarkedStrings(machine, mark);
-        int start = Checks.in(
-                name, () -> SchemaCompiler.compile(notation, SchemaNode.of("#", Json.exact("schema", bytes))));
+        int start = Checks.in(name, () -> SchemaCompiler.compile(notation, SchemaNode.root(schema)));
         rules.put(name, start);
         defined.add(name);
     }

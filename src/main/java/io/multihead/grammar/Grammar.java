@@ -1,8 +1,6 @@
 package io.multihead.grammar;
 
 import io.multihead.internal.base.Checks;
-import io.multihead.internal.base.Json;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -44,11 +42,9 @@ public final class Grammar implements TokenConstraint {
      *     valid by it
      */
     public static Grammar ofJsonSchema(String schema) {
-        byte[] bytes = Checks.notNull(schema, "schema").getBytes(StandardCharsets.UTF_8);
+        SchemaNode root = SchemaNode.root(Checks.notNull(schema, "schema"));
         Machine machine = new Machine(MOST_MOVES);
-        return new Grammar(
-                machine,
-                SchemaCompiler.compile(new JsonStrings(machine), SchemaNode.of("#", Json.exact("schema", bytes))));
+        return new Grammar(machine, SchemaCompiler.compile(new JsonStrings(machine), root));
     }
 
     /**

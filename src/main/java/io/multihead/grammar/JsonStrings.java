@@ -16,13 +16,11 @@ final class JsonStrings extends Notation {
     private static final String SHORT = "\b\t\n\f\r\"\\";
     private static final String LETTERS = "btnfr\"\\";
 
-    private final Machine machine;
     private final Utf8Moves utf8;
     private int character = Machine.NONE;
 
     JsonStrings(Machine machine) {
         super(machine, space(machine));
-        this.machine = machine;
         utf8 = new Utf8Moves(machine);
     }
 

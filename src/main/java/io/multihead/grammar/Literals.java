@@ -18,7 +18,7 @@ final class Literals {
     /** Creates the literals of a schema, whose path errors have. */
     Literals(Notation notation, String path) {
         this.notation = notation;
-        this.machine = notation.machine();
+        this.machine = notation.machine;
         this.path = path;
     }
 
@@ -103,7 +103,7 @@ final class Literals {
 
     private int space(int from) {
         int to = machine.state();
-        machine.call(from, notation.space(), to);
+        machine.call(from, notation.space, to);
         return to;
     }
 }

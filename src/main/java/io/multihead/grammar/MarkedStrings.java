@@ -29,7 +29,7 @@ final class MarkedStrings extends Notation {
         super(machine, machine.state());
         this.mark = mark;
         utf8 = new Utf8Moves(machine);
-        machine.setEnd(space());
+        machine.setEnd(space);
         markRule = machine.state();
         int end = machine.state();
         machine.setEnd(end);
@@ -64,14 +64,14 @@ final class MarkedStrings extends Notation {
 
     @Override
     int begin(int from) {
-        int to = machine().state();
-        machine().call(from, markRule, to);
+        int to = machine.state();
+        machine.call(from, markRule, to);
         return to;
     }
 
     @Override
     void end(int from, int to) {
-        machine().call(from, markRule, to);
+        machine.call(from, markRule, to);
     }
 
     @Override
@@ -90,7 +90,7 @@ final class MarkedStrings extends Notation {
 
     @Override
     void matching(String path, int from, Dfa dfa, int to) {
-        int behind = machine().state();
+        int behind = machine.state();
         end(behind, to);
         add(begin(from), dfa.and(path, strings), behind);
     }
@@ -104,7 +104,7 @@ final class MarkedStrings extends Notation {
                     "expected one or more characters, none of them white space, colon, comma, } or <, "
                             + "as calls of this model write names without quotes");
         }
-        return machine().read(from, name.getBytes(StandardCharsets.UTF_8));
+        return machine.read(from, name.getBytes(StandardCharsets.UTF_8));
     }
 
     @Override
@@ -115,15 +115,15 @@ final class MarkedStrings extends Notation {
     private void add(int from, Dfa dfa, int to) {
         int[] states = new int[dfa.states()];
         for (int i = 0; i < states.length; i++) {
-            states[i] = machine().state();
+            states[i] = machine.state();
         }
-        machine().skip(from, states[0]);
+        machine.skip(from, states[0]);
         for (int i = 0; i < states.length; i++) {
             for (Dfa.Move move : dfa.moves(i)) {
                 utf8.read(states[i], move.low(), move.high(), states[move.to()]);
             }
             if (dfa.accepts(i)) {
-                machine().skip(states[i], to);
+                machine.skip(states[i], to);
             }
         }
     }

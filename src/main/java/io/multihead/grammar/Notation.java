@@ -8,21 +8,14 @@ abstract class Notation {
     /** Longest given limit of a length: each character is a state. */
     static final int MOST_LENGTH = 50_000;
 
-    private final Machine machine;
-    private final int space;
+    final Machine machine;
 
-    /** Creates one whose rule of white space begins at the state {@code space}. */
+    /** The state at which the rule of white space begins. */
+    final int space;
+
     Notation(Machine machine, int space) {
         this.machine = machine;
         this.space = space;
-    }
-
-    final Machine machine() {
-        return machine;
-    }
-
-    final int space() {
-        return space;
     }
 
     /** Reads the mark with which a string begins; returns the state behind it. */

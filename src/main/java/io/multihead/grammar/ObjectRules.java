@@ -40,8 +40,8 @@ final class ObjectRules {
 
     private ObjectRules(Notation notation, Values values, Facts facts, ObjectParts parts) {
         this.notation = notation;
-        this.machine = notation.machine();
-        this.space = notation.space();
+        this.machine = notation.machine;
+        this.space = notation.space;
         this.values = values;
         this.facts = facts;
         this.parts = parts;

@@ -28,7 +28,7 @@ final class SchemaCompiler {
 
     private SchemaCompiler(Notation notation, SchemaNode root) {
         this.notation = notation;
-        machine = notation.machine();
+        machine = notation.machine;
         expander = new SchemaExpander(root);
         named = new SchemaValues(expander);
     }

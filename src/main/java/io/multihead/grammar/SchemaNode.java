@@ -1,7 +1,9 @@
 package io.multihead.grammar;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.Json;
 import java.math.BigDecimal;
+import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -14,6 +16,11 @@ import org.jspecify.annotations.Nullable;
  * @param value the keywords, or a boolean
  */
 record SchemaNode(String path, Object value) implements Comparable<SchemaNode> {
+    /** Reads the text of a whole schema. */
+    static SchemaNode root(String schema) {
+        return of("#", Json.exact("schema", schema.getBytes(StandardCharsets.UTF_8)));
+    }
+
     static SchemaNode of(String path, @Nullable Object value) {
         if (!(value instanceof Map || value instanceof Boolean)) {
             throw Checks.fail(path, String.valueOf(value), "expected a schema: an object or a boolean");
@@ -31,7 +38,12 @@ record SchemaNode(String path, Object value) implements Comparable<SchemaNode> {
     }
 
     String path(String keyword) {
-        return path + "/" + keyword.replace("~", "~0").replace("/", "~1");
+        return pointer(path, keyword);
+    }
+
+    /** Returns the JSON pointer of a member (RFC 6901, section 3). */
+    static String pointer(String path, String member) {
+        return path + "/" + member.replace("~", "~0").replace("/", "~1");
     }
 
     IllegalArgumentException fail(String keyword, String expected) {
@@ -48,9 +60,7 @@ record SchemaNode(String path, Object value) implements Comparable<SchemaNode> {
     }
 
     SchemaNode child(String keyword, String name) {
-        return of(
-                path(keyword) + "/" + name.replace("~", "~0").replace("/", "~1"),
-                map(keyword).get(name));
+        return of(pointer(path(keyword), name), map(keyword).get(name));
     }
 
     SchemaNode child(String keyword, int index) {

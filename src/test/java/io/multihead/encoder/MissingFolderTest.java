@@ -129,10 +129,8 @@ class MissingFolderTest {
     @EnumSource(Kind.class)
     void eachFileThatIsMissingIsNamed(Kind kind) throws Exception {
         Path model = kind.write(folder.resolve("model"));
-        List<Path> files = ModelFolder.files(model);
-        assertTrue(files.size() >= 3, files.toString());
-        for (Path file : files) {
-            byte[] bytes = Files.readAllBytes(file);
+        assertTrue(ModelFolder.files(model).size() >= 3, kind.toString());
+        withEach(kind, model, file -> {
             Files.delete(file);
             if (!OPTIONAL.contains(file.getFileName().toString())) {
                 String message = missing(kind, model);
@@ -141,6 +139,19 @@ class MissingFolderTest {
                 assertTrue(message.contains("a folder with ") || message.contains("an empty folder"), message);
                 assertTrue(message.endsWith(command(model)), message);
             }
+        });
+    }
+
+    @FunctionalInterface
+    private interface Change {
+        void of(Path file) throws Exception;
+    }
+
+    /** Changes one file of a model after the other, each of which is restored, and loads the model at the end. */
+    private static void withEach(Kind kind, Path model, Change change) throws Exception {
+        for (Path file : ModelFolder.files(model)) {
+            byte[] bytes = Files.readAllBytes(file);
+            change.of(file);
             Files.write(file, bytes);
         }
         kind.load(model).close();
@@ -151,8 +162,7 @@ class MissingFolderTest {
     @EnumSource(Kind.class)
     void eachFileThatIsNoneOfAModelIsNamed(Kind kind) throws Exception {
         Path model = kind.write(folder.resolve("model"));
-        for (Path file : ModelFolder.files(model)) {
-            byte[] bytes = Files.readAllBytes(file);
+        withEach(kind, model, file -> {
             Files.writeString(file, POINTER);
             assertEquals(
                     file
@@ -164,9 +174,7 @@ class MissingFolderTest {
                 String message = refused(kind, model);
                 assertTrue(message.startsWith(file + ": a web page (HTML); expected the file itself; "), message);
             }
-            Files.write(file, bytes);
-        }
-        kind.load(model).close();
+        });
     }
 
     @ParameterizedTest

@@ -35,7 +35,7 @@ public final class PairModel implements Trainable {
      */
     public record Pair(String group, String anchor, String positive, List<String> negatives) {}
 
-    /** A model that takes a pair of each of {@code batch} groups in a step, and of whose encoder so many of the last layers are trained. */
+    /** A model whose steps take one pair of each of {@code batch} groups, and train the last {@code layers} layers of the encoder. */
     public PairModel(BertLayers encoder, Compute cpu, List<Pair> pairs, int batch, int layers) {
         this.encoder = encoder;
         this.cpu = cpu;

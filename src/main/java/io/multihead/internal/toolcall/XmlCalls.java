@@ -1,5 +1,11 @@
 package io.multihead.internal.toolcall;
 
+import static io.multihead.internal.toolcall.XmlCall.CALL;
+import static io.multihead.internal.toolcall.XmlCall.CALL_END;
+import static io.multihead.internal.toolcall.XmlCall.FUNCTION;
+import static io.multihead.internal.toolcall.XmlCall.FUNCTION_END;
+import static io.multihead.internal.toolcall.XmlCall.VALUE_END;
+
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -14,10 +20,6 @@ import java.util.stream.Collectors;
  * it. A value is a text where the tool's schema says so, and otherwise JSON, if it is JSON.
  */
 public final class XmlCalls extends CallSyntax {
-    private static final String CALL = XmlCall.CALL;
-    private static final String CALL_END = XmlCall.CALL_END;
-    private static final String FUNCTION = XmlCall.FUNCTION;
-    private static final String VALUE_END = XmlCall.VALUE_END;
     /** Keywords that a text's schema may have: lists of its values, and keywords without effect. */
     private static final Set<String> TEXT_KEYWORDS =
             Set.of("type", "enum", "const", "description", "title", "default", "examples", "$comment");
@@ -47,7 +49,7 @@ public final class XmlCalls extends CallSyntax {
         if (required.isOpen() && !ended) {
             return Reading.open(List.of());
         }
-        String last = text.startsWith(CALL) ? CALL_END : XmlCall.FUNCTION_END;
+        String last = text.startsWith(CALL) ? CALL_END : FUNCTION_END;
         int end = text.indexOf(last);
         if (end < 0) {
             return Reading.unfinished(List.of(), text, ended, last + " after it");
@@ -73,8 +75,8 @@ public final class XmlCalls extends CallSyntax {
     public CallRules rules(List<Tool> tools) {
         CallRules rules = new CallRules();
         String call = rules.each(tools, XmlCalls::function);
-        String rest = CallRules.literal("\n" + FUNCTION) + " " + call + " " + CallRules.literal("</function>\n") + " "
-                + rules.token(CALL_END);
+        String rest = CallRules.literal("\n" + FUNCTION) + " " + call + " " + CallRules.literal(FUNCTION_END + "\n")
+                + " " + rules.token(CALL_END);
         return rules.calls(CALL, rest, CallRules.literal("\n"));
     }
 
@@ -93,7 +95,7 @@ public final class XmlCalls extends CallSyntax {
         String value = Tool.isText(schema)
                 ? text(rules, schema, path)
                 : rules.argument(tool, key) + " " + CallRules.literal("\n" + VALUE_END);
-        String whole = CallRules.literal("<parameter=" + key + ">\n") + " " + value + " " + CallRules.literal("\n");
+        String whole = CallRules.literal(XmlCall.PARAMETER + key + ">\n") + " " + value + " " + CallRules.literal("\n");
         return tool.isRequired(key) ? whole : "(" + whole + ")?";
     }
 

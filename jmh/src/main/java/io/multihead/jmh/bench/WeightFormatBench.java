@@ -27,7 +27,7 @@ import java.util.stream.IntStream;
 import org.openjdk.jmh.annotations.Param;
 
 /**
- * Rows times quantized or 16-bit weights, of which so many copies take turns that they come from memory. {@code multihead-8bit} rounds the
+ * Rows times quantized or 16-bit weights, read from memory: calls alternate between copies of the weights. {@code multihead-8bit} rounds the
  * rows to 8 bits, as {@code onnxruntime-8bit} does; {@code multihead-f32} multiplies by the same values as packed f32. {@code llamacpp} has
  * no other way: it rounds rows to 8 bits for blocks, to the precision of the weights for 16 bits.
  */
@@ -163,7 +163,7 @@ public class WeightFormatBench extends ThreadedComparison {
                 copy -> loop.multiply(threads, rowsOfX, copy, y));
     }
 
-    /** Returns calls with so many copies of a size in turns that each comes from memory. */
+    /** Returns calls that alternate between copies of the weights, enough of them that each call reads from memory. */
     private static <T> Runnable inTurns(long bytes, Callable<T> copy, Consumer<T> call) throws Exception {
         List<T> copies = new ArrayList<>();
         for (long i = 0; i < Math.max(1, BYTES / bytes); i++) {

@@ -25,7 +25,7 @@ public final class CompareTokenizers {
     private static final int RANDOM = 100_000;
     private static final int CODE_POINTS = 32;
 
-    /** What rules of words, normalization and added tokens treat in different ways. */
+    /** Parts of texts that pre-tokenizers, normalizers and added tokens handle differently. */
     private static final List<String> PARTS = List.of(
             (" ~ ~  ~   ~\t~\n~\r\n~\n\n\n~\u00a0~\u3000~\u2003~\u0085~a~the~ing~ Hello~WORLD~camelCase~'s~'LL~'\u017f~'~1~23~4567~\u0663~\u2160~\u00bd~!~...~/~//\n"
                             + "~=====~\u3002~\u4f60\u597d~\u65e5\u672c~\uac00\ub098~\u0e01\u0e33~\u0645\u0631\u062d\u0628\u0627~\u0928\u092e\u0938\u094d\u0924\u0947~\u00e9~e\u0301~\u1e9b\u0323~\u212b~\ufb01~\u01c5"
