@@ -133,7 +133,7 @@ public record AttentionCost(long embedDim, long heads) {
         return product("length", length, product("length", length, 4 * heads));
     }
 
-    /** Multiplies a size of the caller's, or fails naming it when the product reaches 2^62. */
+    /** Multiplies a size from the caller, or fails with an error that names it if the product reaches 2^62. */
     private static long product(String argument, long size, long factor) {
         Checks.atLeast(size, 0, argument);
         if (size > 0 && factor > ((1L << 62) - 1) / size) {

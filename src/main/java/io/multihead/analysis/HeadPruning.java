@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * for its accuracy and the importance of its heads while some heads are silenced.
  */
 public final class HeadPruning {
-    /** More than any model has: the search asks for the importance of all heads once per head. */
+    /** More heads than any model has; the search requests the importance of all heads once per head. */
     private static final int MOST_HEADS = 1 << 20;
 
     private HeadPruning() {}
@@ -105,7 +105,7 @@ public final class HeadPruning {
      * @param layers the number of layers
      * @param heads the number of heads of each layer
      * @param accuracy of the model with only the heads marked in {@code [layer][head]}
-     * @param importance of the heads that are left, {@code [layer][head]}, comparable across layers
+     * @param importance of the remaining heads, {@code [layer][head]}, comparable across layers
      * @param allowed the largest loss of accuracy relative to the whole model
      * @return the steps and the surviving heads
      * @throws IllegalArgumentException if a number is below 1, there are more than 2^20 heads in all, {@code allowed} is negative,
@@ -145,7 +145,7 @@ public final class HeadPruning {
      * @param heads the number of heads of each layer
      * @param survivors how many heads of all layers stay
      * @param accuracy of the model with only the heads marked in {@code [layer][head]}
-     * @param importance of the heads that are left, {@code [layer][head]}, comparable across layers
+     * @param importance of the remaining heads, {@code [layer][head]}, comparable across layers
      * @return the steps, each of which removed a head, and the surviving heads
      * @throws IllegalArgumentException if a number is below 1, there are more than 2^20 heads in all, {@code survivors} is below
      *     {@code layers} or above the number of all heads, or the importance has another shape or is NaN for a head that is left

@@ -34,9 +34,9 @@ import org.jspecify.annotations.Nullable;
  * exists: scratch is about 1.5 MiB per thread and up to 16 MiB of packed keys and values. With weights or scores, all scores of up
  * to 192 query rows are held between two matrix multiplications.
  *
- * <p>Infinite and NaN values reach exactly the rows that see their key. An infinity stays an infinity there unless its weight is too small for
- * f32. Values are summed before they are divided by the softmax's denominator: where a sum of {@code e^(s - max) |v|} exceeds the largest f32,
- * the output is infinite even if the quotient is not.
+ * <p>Infinite and NaN values affect exactly the rows that see their key. An infinity stays an infinity there unless its weight is too small
+ * for f32. Values are summed before they are divided by the softmax's denominator: where a sum of {@code e^(s - max) |v|} exceeds the
+ * largest f32, the output is infinite even if the quotient is not.
  *
  * <p>Thread-safe. Results have the same bits for any number of threads, in any batch, in any division of the queries into calls, and in heap or
  * native memory. Only dropout depends on the index of a query within its call. A warm call allocates nothing, unless an executor provides the
@@ -58,7 +58,7 @@ public final class Attention {
      * @param output {@code [batch, queryHeads, queries, valueDim]}, written
      * @param options mask and scale
      * @throws IllegalArgumentException if shapes do not fit, a mask does not broadcast, or the output overlaps an input;
-     *     nothing has been written then
+     *     nothing is written
      */
     public static void forward(
             Compute cpu, Tensor query, Tensor key, Tensor value, Tensor output, AttentionOptions options) {
@@ -82,7 +82,7 @@ public final class Attention {
      * @param outputs the tensors of the results, written
      * @param options mask and scale
      * @throws IllegalArgumentException if shapes do not fit, a mask does not broadcast, or an output overlaps an input or
-     *     another output; nothing has been written then
+     *     another output; nothing is written
      */
     public static void forward(
             Compute cpu, Tensor query, Tensor key, Tensor value, AttentionOutputs outputs, AttentionOptions options) {
@@ -107,7 +107,7 @@ public final class Attention {
      * @param options mask and scale; if sequences differ, tensors of the mask and weights have {@link KeyValueView#maxKeys}
      *     keys, and each sequence uses the first ones
      * @throws IllegalArgumentException if shapes do not fit, a mask does not broadcast, or an output overlaps an input or
-     *     another output; nothing has been written then
+     *     another output; nothing is written
      */
     public static void forward(
             Compute cpu, Tensor query, KeyValueView keyValues, AttentionOutputs outputs, AttentionOptions options) {
@@ -124,7 +124,7 @@ public final class Attention {
      * @param outputs {@code [1, queryHeads, tokens, ...]}, written; weights have {@link KeyValueView#maxKeys} keys
      * @param options mask and scale; tensors of the mask must broadcast over queries, and have {@link KeyValueView#maxKeys} keys or 1
      * @throws IllegalArgumentException if shapes do not fit, the sequences and the tensors have different numbers of tokens, a mask
-     *     does not broadcast, or an output overlaps an input or another output; nothing has been written then
+     *     does not broadcast, or an output overlaps an input or another output; nothing is written
      */
     public static void forward(
             Compute cpu,
@@ -144,7 +144,7 @@ public final class Attention {
      * @param pass the tensors that forward read and wrote
      * @param outputGradient {@code [batch, queryHeads, queries, valueDim]}: the loss's gradient with respect to the output
      * @param gradients the tensors of the gradients, written
-     * @throws IllegalArgumentException if shapes do not fit, or a gradient overlaps anything; nothing has been written then
+     * @throws IllegalArgumentException if shapes do not fit, or a gradient overlaps anything; nothing is written
      */
     public static void backward(Compute cpu, AttentionPass pass, Tensor outputGradient, AttentionGradients gradients) {
         backward(cpu, pass, AttentionOutputs.of(Checks.notNull(outputGradient, "outputGradient")), gradients);
@@ -163,7 +163,7 @@ public final class Attention {
      * @param pass the tensors that forward read and wrote; with the weights if their gradient is given
      * @param outputGradients the loss's gradients with respect to output, log-sum-exp and weights; the last two may be null, which means 0
      * @param gradients the tensors of the gradients, written
-     * @throws IllegalArgumentException if shapes do not fit, or a gradient overlaps anything; nothing has been written then
+     * @throws IllegalArgumentException if shapes do not fit, or a gradient overlaps anything; nothing is written
      */
     public static void backward(
             Compute cpu, AttentionPass pass, AttentionOutputs outputGradients, AttentionGradients gradients) {

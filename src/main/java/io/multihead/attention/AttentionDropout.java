@@ -8,7 +8,7 @@ import io.multihead.internal.base.Checks;
  *
  * <p>Nothing is stored: whether the weight of (batch, head, query, key) is dropped follows from the seed by a counter-based
  * generator (Philox4x32-10, Salmon et al. 2011; counter words: {@code key / 4} low and high, query, batch * heads + head;
- * word {@code key % 4} below {@code rate * 2^32} drops). So backward drops the same weights as forward, on any number of threads.
+ * word {@code key % 4} below {@code rate * 2^32} drops). Therefore backward drops the same weights as forward, on any number of threads.
  *
  * @param rate probability to drop a weight, 0 to 1
  * @param seed any number; use a different one for every training step

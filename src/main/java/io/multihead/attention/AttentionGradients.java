@@ -4,7 +4,7 @@ import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The tensors to which {@link Attention#backward} writes gradients. The caller owns all memory; Element types are floating,
+ * The tensors to which {@link Attention#backward} writes gradients. The caller owns all memory. Element types are floating-point,
  * strides are arbitrary, and no two tensors may overlap. A gradient that is null is not computed.
  *
  * @param query {@code [batch, queryHeads, queries, headDim]}

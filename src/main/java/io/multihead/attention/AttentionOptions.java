@@ -17,7 +17,7 @@ public record AttentionOptions(Mask mask, OptionalDouble scale, AttentionDropout
     public static final AttentionOptions DEFAULT =
             new AttentionOptions(Mask.NONE, OptionalDouble.empty(), AttentionDropout.NONE, ScoreOptions.NONE);
 
-    /** Causal, aligned bottom-right as {@link Mask#CAUSAL}; scale {@code 1 / sqrt(headDim)}. */
+    /** Causal, aligned bottom-right like {@link Mask#CAUSAL}; scale {@code 1 / sqrt(headDim)}. */
     public static final AttentionOptions CAUSAL = DEFAULT.withMask(Mask.CAUSAL);
 
     /**
@@ -81,7 +81,7 @@ public record AttentionOptions(Mask mask, OptionalDouble scale, AttentionDropout
      * axis of heads, reduced to these heads. Everything else is shared.
      *
      * @param arena owns the copies
-     * @param heads which heads, in the order wanted
+     * @param heads which heads, in the desired order
      * @return options of a call with that number of query heads
      * @throws IllegalArgumentException if slopes, sinks or a tensor have no such head, or there is a modifier, which would see other
      *     head indices
@@ -94,7 +94,7 @@ public record AttentionOptions(Mask mask, OptionalDouble scale, AttentionDropout
     }
 
     /**
-     * Returns the scale for a head of this size.
+     * Returns the scale for heads of this size.
      *
      * @param headDim elements of one query
      * @return the explicit scale, or {@code 1 / sqrt(headDim)}

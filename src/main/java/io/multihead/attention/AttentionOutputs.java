@@ -9,11 +9,11 @@ import org.jspecify.annotations.Nullable;
  *
  * @param output {@code [batch, queryHeads, queries, valueDim]}
  * @param logSumExp {@code [batch, queryHeads, queries]}: the natural logarithm of the softmax denominator, minus infinity
- *     for a query that sees no key, or its sink if there are sinks; null when not wanted
- * @param weights {@code [batch, queryHeads, queries, keys]}: the softmax itself, which makes attention hold all scores of a task at once; if sequences differ in length, keys are {@link KeyValueView#maxKeys}, and keys beyond a sequence have weight 0; null
- *     when not wanted
- * @param scores the scores at a stage before or after the softmax, which makes attention hold all scores of a task, too; null when
- *     not wanted
+ *     for a query that sees no key, or its sink if there are sinks; null if not needed
+ * @param weights {@code [batch, queryHeads, queries, keys]}: the softmax itself, which makes attention hold all scores of a task at once;
+ *     if sequences differ in length, keys are {@link KeyValueView#maxKeys}, and keys beyond a sequence have weight 0; null if not needed
+ * @param scores the scores at a stage before or after the softmax, which makes attention hold all scores of a task, too; null if
+ *     not needed
  */
 public record AttentionOutputs(
         Tensor output,
@@ -72,7 +72,7 @@ public record AttentionOutputs(
      * <p>If sequences differ in length, keys are {@link KeyValueView#maxKeys}; {@link ScoreStage} describes the values of keys that are hidden or
      * do not exist. Scores beyond the range of a narrow element type become infinite.
      *
-     * @param tensor {@code [batch, queryHeads, queries, keys]}, any floating type and strides, written
+     * @param tensor {@code [batch, queryHeads, queries, keys]}, any floating-point type and strides, written
      * @param stage the stage at which the scores are read
      */
     public AttentionOutputs withScores(Tensor tensor, ScoreStage stage) {

@@ -17,8 +17,8 @@ import java.util.List;
  * <p>A call of {@link Attention#forward} computes a separate softmax over each split of {@value #SPLIT_KEYS} keys, counted from the
  * first key of the sequence, and merges the states of the splits in order (Dao et al. 2022, algorithm 1; Milakov and Gimelshein 2018).
  * Here {@link #forward} stops before the merge and writes the states of a shard; {@link #merge} merges the states of all shards in the same order and
- * by the same code. So output and log-sum-exp have the bits of the call over all keys without weights or scores, for any shards that begin at a
- * split.
+ * by the same code. Therefore output and log-sum-exp have the bits of the call over all keys without weights or scores, for any shards that
+ * begin at a split.
  *
  * <pre>{@code
  * KeyValueView shard = KeyValueView.of(key, value).shard(firstKey);                       // on each machine
@@ -28,8 +28,8 @@ import java.util.List;
  * AttentionSplits.merge(cpu, List.of(states0, states1, states2), outputs);                // on one
  * }</pre>
  *
- * <p>A state is unnormalized: the row's maximum, 32 partial sums of exponentials, and the output with a compensation term, some
- * {@code 8 valueDim + 150} bytes for each split, head and query. For a few queries that is small compared with the keys. For
+ * <p>A state is unnormalized: the row's maximum, 32 partial sums of exponentials, and the output with a compensation term, about {@code 8
+ * valueDim + 150} bytes for each split, head and query. For a few queries that is small compared with the keys. For
  * hundreds of queries, and for shards that do not begin at splits, merge an {@link AttentionState} for each shard instead. It takes
  * {@code 4 valueDim + 8} bytes for each head and query. It is rounded, so the result differs from the result of one call by the
  * rounding errors of the merges.
@@ -85,7 +85,7 @@ public final class AttentionSplits {
      * @param options mask and scale, the same for every shard
      * @throws IllegalArgumentException if shapes or the element type of the states do not fit, a mask does not broadcast, the
      *     states overlap an input, or a causal mask, a window or linear biases come without {@link Mask#queryOffset}, since a
-     *     shard does not know how many keys follow; nothing has been written then
+     *     shard does not know how many keys follow; nothing is written
      */
     public static void forward(Compute cpu, Tensor query, KeyValueView shard, Tensor states, AttentionOptions options) {
         Checks.notNull(cpu, "cpu");
@@ -107,9 +107,9 @@ public final class AttentionSplits {
      * @param cpu threads and scratch
      * @param states of the shards in order of their keys, {@code [sequences, queryHeads, queries, splits, size]} each, from
      *     {@link #forward}
-     * @param outputs {@code [sequences, queryHeads, queries, ...]}, written; without weights and scores, which states do not hold
+     * @param outputs {@code [sequences, queryHeads, queries, ...]}, written; without weights and scores, which states do not contain
      * @throws IllegalArgumentException if there is no state, shapes do not fit, a split is missing, given twice or incomplete,
-     *     scales or sinks differ, outputs want weights or scores, or memory overlaps; nothing has been written then
+     *     scales or sinks differ, outputs request weights or scores, or memory overlaps; nothing is written
      */
     public static void merge(Compute cpu, List<Tensor> states, AttentionOutputs outputs) {
         Checks.notNull(cpu, "cpu");

@@ -55,7 +55,7 @@ public record AttentionState(Tensor output, Tensor logSumExp) {
      * @param left over some keys
      * @param right over other keys
      * @param merged written; may be {@code left} or {@code right} itself
-     * @throws IllegalArgumentException if shapes differ or memory overlaps otherwise; nothing has been written then
+     * @throws IllegalArgumentException if shapes differ or memory overlaps otherwise; nothing is written
      */
     public static void merge(Compute cpu, AttentionState left, AttentionState right, AttentionState merged) {
         Checks.notNull(cpu, "cpu");

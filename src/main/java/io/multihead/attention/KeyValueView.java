@@ -13,8 +13,8 @@ import java.util.List;
 
 /**
  * Keys and values of a batch of sequences, which may differ in length, wherever they are stored: tensors, packed sequences,
- * pages, or a cache of {@code io.multihead.cache}. Immutable; the memory it views is read by several threads at once while
- * attention runs and must not change then.
+ * pages, or a cache of {@code io.multihead.cache}. Immutable; several threads read the viewed memory while attention runs, so it must not
+ * change during that time.
  */
 public final class KeyValueView {
     static {
@@ -63,8 +63,8 @@ public final class KeyValueView {
     }
 
     /**
-     * {@return the size of the key axis that tensors of a mask and weights have: a sequence with fewer keys uses the first part of it, and
-     * its weights beyond are 0; the most {@link #keys} of a sequence, or more}
+     * {@return the size of the key axis of mask tensors and weights, at least the largest {@link #keys} of a sequence: a sequence with
+     * fewer keys uses the first part of the axis, and its other weights are 0}
      */
     public long maxKeys() {
         return source.maxKeys();
@@ -82,12 +82,12 @@ public final class KeyValueView {
 
     /**
      * {@return these keys and values as a shard of longer sequences, whose keys before these are stored elsewhere: key 0 of this view is
-     * key {@code firstKey} of every sequence}. So {@link #keys} and {@link #maxKeys} count the keys before, and positions of keys, tensors
-     * of a mask, weights and dropout are relative to the whole sequence. The keys before the shard are neither read nor visible, and the
-     * keys after it do not exist. Attention over a shard is attention over its part of the keys; merge it by {@link AttentionSplits} or
-     * {@link AttentionState#merge}. Causal masks, windows and linear biases need {@link Mask#queryOffset} then, since bottom-right
-     * alignment would take the end of the shard for the end of the sequence. Weights, scores and scratch memory have columns for the keys
-     * before the shard, too.
+     * key {@code firstKey} of every sequence}. Therefore {@link #keys} and {@link #maxKeys} count the keys before it, and positions of
+     * keys, tensors of a mask, weights and dropout are relative to the whole sequence. The keys before the shard are neither read nor
+     * visible, and the keys after it do not exist. Attention over a shard is attention over its part of the keys; merge it with {@link
+     * AttentionSplits} or {@link AttentionState#merge}. Causal masks, windows and linear biases then need {@link Mask#queryOffset}, since
+     * bottom-right alignment would take the end of the shard for the end of the sequence. Weights, scores and scratch memory have columns
+     * for the keys before the shard, too.
      *
      * @param firstKey a multiple of {@link AttentionSplits#SPLIT_KEYS}, at most 2^34
      * @throws IllegalArgumentException if the position is not such a multiple, or above 2^34
@@ -128,7 +128,7 @@ public final class KeyValueView {
      *
      * @param key {@code [sequences, keyValueHeads, maxTokens, headDim]}, any strides and element type
      * @param value {@code [sequences, keyValueHeads, maxTokens, valueDim]}
-     * @param lengths how many tokens each sequence has, one per sequence; copied
+     * @param lengths the number of tokens of each sequence; copied
      * @return a view of their memory
      * @throws IllegalArgumentException if the shapes do not fit, or the lengths are not one per sequence from 0 to maxTokens
      */
@@ -159,7 +159,7 @@ public final class KeyValueView {
      *
      * @param keys one {@code [keyValueHeads, pageTokens, headDim]} per page, any strides and element types
      * @param values one {@code [keyValueHeads, pageTokens, valueDim]} per page
-     * @param tokens how many tokens the pages hold; the rest of the last page does not exist
+     * @param tokens the number of tokens in the pages; the rest of the last page does not exist
      * @return a view of their memory
      * @throws IllegalArgumentException if the shapes do not fit or their sizes other than tokens exceed an {@code int}, or the
      *     pages hold fewer tokens

@@ -12,9 +12,10 @@ import java.util.stream.Stream;
  * The keys that each query may attend to (that it "sees"), and biases of its scores. Immutable; tensors given to it are shared, not copied, and must
  * stay unchanged while attention runs.
  *
- * <p>Polarity is in the name: {@link #keep} keeps where the tensor is not zero, {@link #drop} drops there. Masks combine with {@link #and}: a key
- * must pass all of them, and biases add up. A masked key does not exist: nothing in its key or value, not even NaN, reaches the output. A bias of it
- * has no effect. A query that sees no key has output 0, weights 0 and log-sum-exp minus infinity, or the log-sum-exp of its sink.
+ * <p>Polarity is in the name: {@link #keep} keeps a key where the tensor is not zero, and {@link #drop} drops it there. Masks combine with
+ * {@link #and}: a key must pass all of them, and biases add up. A masked key does not exist: nothing in its key or value, not even NaN,
+ * affects the output. A bias of a masked key has no effect. A query that sees no key has output 0, weights 0 and log-sum-exp minus
+ * infinity, or the log-sum-exp of its sink.
  *
  * <p><b>Positions.</b> {@link #CAUSAL}, {@link #window} and the linear biases of {@link ScoreOptions} compare the position of a key, its index, with
  * the position of the query. Queries are aligned bottom-right: the last query is at the position of the last key
@@ -45,8 +46,9 @@ public final class Mask {
     public static final Mask CAUSAL = of(new MaskPart.Causal());
 
     /**
-     * Causal, aligned top-left as {@code is_causal} of PyTorch's {@code scaled_dot_product_attention}: query {@code i} sees the keys {@code
-     * j <= i}, however many keys exist. A window that is combined with it is aligned bottom-right unless {@code queryOffset(0)} is combined with both.
+     * Causal, aligned top-left like {@code is_causal} of PyTorch's {@code scaled_dot_product_attention}: query {@code i} sees the keys
+     * {@code j <= i}, however many keys exist. A window that is combined with it is aligned bottom-right unless {@code queryOffset(0)} is
+     * combined with both.
      */
     public static final Mask CAUSAL_TOP_LEFT = of(new MaskPart.CausalTopLeft());
 
@@ -57,7 +59,7 @@ public final class Mask {
     }
 
     /**
-     * {@return a mask that keeps a score where the tensor is not zero, as a boolean {@code attn_mask} of PyTorch's
+     * {@return a mask that keeps a score where the tensor is not zero, like a boolean {@code attn_mask} of PyTorch's
      * {@code scaled_dot_product_attention}}
      *
      * @param tensor I8, broadcast over (batch, queryHeads, queries, keys)
@@ -68,7 +70,7 @@ public final class Mask {
     }
 
     /**
-     * {@return a mask that drops a score where the tensor is not zero, as the boolean masks of PyTorch's {@code nn.MultiheadAttention}}
+     * {@return a mask that drops a score where the tensor is not zero, like the boolean masks of PyTorch's {@code nn.MultiheadAttention}}
      *
      * @param tensor I8, broadcast over (batch, queryHeads, queries, keys)
      * @throws IllegalArgumentException if the tensor is not I8 or has more than four axes
@@ -80,7 +82,7 @@ public final class Mask {
     /**
      * {@return a mask that adds a tensor to the scaled scores; minus infinity drops a key}
      *
-     * @param tensor any floating type, broadcast over (batch, queryHeads, queries, keys)
+     * @param tensor any floating-point type, broadcast over (batch, queryHeads, queries, keys)
      * @throws IllegalArgumentException if the tensor is I8 or has more than four axes
      */
     public static Mask bias(Tensor tensor) {
@@ -107,9 +109,9 @@ public final class Mask {
     /**
      * {@return a mask for sequences that are padded at their end, queries and keys alike, as the prompts of a batch are: batch {@code b}
      * has {@code lengths[b]} tokens from 0 on, and query {@code i} is at position {@code i}}. It is {@code
-     * keyLengths(lengths).and(queryOffset(0))}. {@link #keyLengths} alone takes the last query for the last token, but in a padded sequence
-     * it is padding: with {@link #CAUSAL} the first queries then see no key. Outputs of padded queries are arbitrary, but finite for finite
-     * inputs.
+     * keyLengths(lengths).and(queryOffset(0))}. {@link #keyLengths} alone treats the last query as the last token, but in a padded sequence
+     * that query is padding: with {@link #CAUSAL} the first queries then see no key. Outputs of padded queries are arbitrary, but finite
+     * for finite inputs.
      *
      * @param lengths one per batch, or a single one for all
      * @throws IllegalArgumentException if a length is negative
@@ -119,7 +121,7 @@ public final class Mask {
     }
 
     /**
-     * Returns a mask that hides the keys that are padding, as a boolean {@code key_padding_mask} of PyTorch's {@code
+     * Returns a mask that hides the keys that are padding, like a boolean {@code key_padding_mask} of PyTorch's {@code
      * nn.MultiheadAttention}. The keys still exist: unlike {@link #keyLengths}, this mask does not change positions. If a
      * padding is to be added to the scores, use {@code Mask.bias(padding.reshape(batch, 1, 1, keys))}.
      *
@@ -138,8 +140,8 @@ public final class Mask {
      * {@return a sliding window: a query at position p (see above) sees the keys {@code p - left} to {@code p + right}, both included}. A
      * model's window of W tokens, which includes the query's own, is {@code window(W - 1, 0)}.
      *
-     * @param left how many keys before its own a query sees, at least 0; 2^60 and above, such as {@link Long#MAX_VALUE}, mean all
-     * @param right how many keys after its own a query sees, at least 0; 2^60 and above, such as {@link Long#MAX_VALUE}, mean all
+     * @param left the number of keys before its own that a query sees, at least 0; 2^60 and above, such as {@link Long#MAX_VALUE}, mean all
+     * @param right the number of keys after its own that a query sees, at least 0; 2^60 and above, such as {@link Long#MAX_VALUE}, mean all
      * @throws IllegalArgumentException if a side is negative
      */
     public static Mask window(long left, long right) {
@@ -236,7 +238,7 @@ public final class Mask {
      * Returns this mask for one sequence of a batch: with its slice of tensors, its key length and its query offset.
      *
      * @param index which sequence
-     * @param count how many sequences the batch has
+     * @param count the number of sequences of the batch
      * @return the mask, which shares the memory
      * @throws IllegalArgumentException if a part is for another number of sequences, or there is no such sequence
      */
@@ -283,8 +285,8 @@ public final class Mask {
     /**
      * Returns the largest number of keys before its own that a query sees, if queries are the last tokens of their sequences.
      *
-     * @return the least of all windows; {@link Long#MAX_VALUE} without a window, and where {@link #queryOffset} or {@link #keyLengths} move
-     * queries
+     * @return the smallest of all windows; {@link Long#MAX_VALUE} without a window, and where {@link #queryOffset} or {@link #keyLengths}
+     * move queries
      */
     public long keysBefore() {
         long least = Long.MAX_VALUE;

@@ -107,7 +107,7 @@ public final class PackedSequences {
         return max;
     }
 
-    /** {@return the boundaries, as {@link #of} takes them} */
+    /** {@return the boundaries, in the form that {@link #of} takes} */
     public long[] offsets() {
         return offsets.clone();
     }

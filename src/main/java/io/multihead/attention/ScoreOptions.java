@@ -62,7 +62,7 @@ public record ScoreOptions(
     /**
      * {@return these options with linear biases}
      *
-     * @param newSlopes one per query head, such as of {@code io.multihead.position.Alibi}
+     * @param newSlopes one per query head, such as from {@code io.multihead.position.Alibi}
      */
     public ScoreOptions withSlopes(float @Nullable ... newSlopes) {
         return new ScoreOptions(softCap, newSlopes, sinks, modifier);
@@ -105,7 +105,7 @@ public record ScoreOptions(
         return some;
     }
 
-    /** Returns the array itself, which nobody may change. */
+    /** Returns the array itself, which must not be changed. */
     float @Nullable [] sharedSlopes() {
         return slopes;
     }

@@ -35,10 +35,10 @@ public final class Softmax {
      * @param cpu threads and scratch
      * @param scores {@code [..., keys]}
      * @param output the same shape, written; may be {@code scores} itself
-     * @param logSumExp the same shape without the last axis, written; null when not wanted
-     * @param options mask and scale, nothing else
+     * @param logSumExp the same shape without the last axis, written; null if not needed
+     * @param options mask and scale; other options are refused
      * @throws IllegalArgumentException if shapes do not fit, memory overlaps otherwise, or the options have dropout, score options or a
-     *     mask of blocks; nothing has been written then
+     *     mask of blocks; nothing is written
      */
     public static void forward(
             Compute cpu, Tensor scores, Tensor output, @Nullable Tensor logSumExp, AttentionOptions options) {
@@ -51,10 +51,10 @@ public final class Softmax {
      * @param cpu threads and scratch
      * @param scores {@code [..., keys]}
      * @param output the same shape, written; may be {@code scores} itself
-     * @param logSumExp the same shape without the last axis, written; null when not wanted
-     * @param options mask and scale, nothing else
+     * @param logSumExp the same shape without the last axis, written; null if not needed
+     * @param options mask and scale; other options are refused
      * @throws IllegalArgumentException if shapes do not fit, memory overlaps otherwise, or the options have dropout, score options or a
-     *     mask of blocks; nothing has been written then
+     *     mask of blocks; nothing is written
      */
     public static void logForward(
             Compute cpu, Tensor scores, Tensor output, @Nullable Tensor logSumExp, AttentionOptions options) {
@@ -62,17 +62,17 @@ public final class Softmax {
     }
 
     /**
-     * Computes the gradient of the scores, {@code ds_j = scale p_j (dp_j - sum_k p_k dp_k)}, from the softmax p that {@link #forward} wrote. An
-     * element whose softmax is 0, for example of a masked score, has gradient 0 and adds to no sum, whatever its {@code dp} is. The gradient of a bias
-     * is this gradient divided by the scale, summed over the axes along which it is broadcast.
+     * Computes the gradient of the scores, {@code ds_j = scale p_j (dp_j - sum_k p_k dp_k)}, from the softmax p that {@link #forward}
+     * wrote. An element whose softmax is 0, for example that of a masked score, has gradient 0 and is not added to any sum, whatever its
+     * {@code dp} is. The gradient of a bias is this gradient divided by the scale, summed over the axes along which it is broadcast.
      *
      * @param cpu threads and scratch
      * @param output {@code [..., keys]}: the output of forward
      * @param outputGradient the same shape: the loss's gradient with respect to the output
      * @param scoresGradient the same shape, written; may be {@code outputGradient} or {@code output} itself
-     * @param options the options of forward; only their scale counts here
+     * @param options the options of forward; only their scale has an effect
      * @throws IllegalArgumentException if shapes do not fit, memory overlaps otherwise, or the options have dropout, score options or a
-     *     mask of blocks; nothing has been written then
+     *     mask of blocks; nothing is written
      */
     public static void backward(
             Compute cpu, Tensor output, Tensor outputGradient, Tensor scoresGradient, AttentionOptions options) {

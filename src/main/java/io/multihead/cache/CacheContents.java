@@ -24,7 +24,7 @@ public final class CacheContents {
     }
 
     /**
-     * {@return the contents of a cache at the time of each call}
+     * {@return an object that reads the contents of a cache at the time of each call}
      *
      * @param cache the cache, which is not copied
      */
@@ -39,12 +39,12 @@ public final class CacheContents {
      * @param cpu threads and scratch
      * @param layer from 0
      * @param sequence an open sequence
-     * @param from the first token to copy, at least {@code firstKey}, or the first token that a window has kept; the tensors' shape determines the
-     *     number
-     * @param key {@code [heads, tokens, headDim]}, floating, any strides, written
-     * @param value {@code [heads, tokens, valueDim]}, floating, any strides, written
+     * @param from the first token to copy, at least {@code firstKey}, or the first token that a window has kept; the shape of the tensors
+     *     determines the number of tokens
+     * @param key {@code [heads, tokens, headDim]}, floating-point, any strides, written
+     * @param value {@code [heads, tokens, valueDim]}, floating-point, any strides, written
      * @throws IllegalArgumentException if shapes do not fit, the sequence does not have these tokens, or memory overlaps or is read-only;
-     *     nothing has been written then
+     *     nothing is written
      */
     public void read(Compute cpu, int layer, int sequence, long from, Tensor key, Tensor value) {
         requireShape(key, "key", null);
@@ -63,11 +63,11 @@ public final class CacheContents {
      * @param cpu threads and scratch
      * @param layer from 0
      * @param sequence an open sequence
-     * @param from the first token to copy, at least {@code firstKey}, or the first token that a window has kept; the tensors' shape determines the
-     *     number
+     * @param from the first token to copy, at least {@code firstKey}, or the first token that a window has kept; the shape of the tensors
+     *     determines the number of tokens
      * @param to tensors of the cache's element type, written
      * @throws IllegalArgumentException if shapes or element types do not fit, the sequence does not have these tokens, or memory overlaps
-     *     or is read-only; nothing has been written then
+     *     or is read-only; nothing is written
      */
     public void readStored(Compute cpu, int layer, int sequence, long from, StoredTokens to) {
         requireStored(cpu, to);
@@ -94,7 +94,7 @@ public final class CacheContents {
      * @param sequence an open sequence
      * @param tokens the result of {@link #readStored}, of any cache with these heads, sizes and element type
      * @throws IllegalArgumentException if shapes or element types do not fit
-     * @throws CacheFullException if there is no room; nothing has changed then
+     * @throws CacheFullException if there is no room; nothing changes
      */
     public void appendStored(Compute cpu, int layer, int sequence, StoredTokens tokens) {
         requireStored(cpu, tokens);

@@ -2,7 +2,7 @@ package io.multihead.cache;
 
 import io.multihead.internal.base.Checks;
 
-/** Thrown when a cache has no free page, or a sequence has reached its maximum; nothing has changed then. */
+/** Thrown when a cache has no free page, or a sequence has reached its maximum; nothing changes. */
 public final class CacheFullException extends IllegalStateException {
     private static final long serialVersionUID = 1L;
 

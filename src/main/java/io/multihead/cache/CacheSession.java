@@ -25,8 +25,8 @@ import java.util.function.Consumer;
  * also begin with {@code part.P.}. A last tensor {@code checksums} has the CRC-32C of the metadata and of each other tensor, so that a
  * damaged file is refused. Files without checksums, of earlier versions, are accepted.
  *
- * <p>Paged and contiguous caches read each other's files. For other threads, saving counts as reading the cache, and loading as
- * changing it.
+ * <p>Paged and contiguous caches read each other's files. With respect to other threads, saving is a read of the cache, and loading is a
+ * change.
  */
 public final class CacheSession {
     private static final String NOTE = "note ";
@@ -56,7 +56,7 @@ public final class CacheSession {
      * @param cpu threads and scratch
      * @param cache the cache, which is not changed
      * @param file the file to write or to replace
-     * @param notes any texts by any names, stored as metadata {@code note NAME} of the file
+     * @param notes texts by name, stored as metadata {@code note NAME} of the file
      * @param sequences open sequences, no two the same; none for a file without sequences
      * @throws IOException if writing fails; an existing file is then unchanged
      * @throws IllegalArgumentException as without notes
@@ -83,10 +83,10 @@ public final class CacheSession {
      * @param cache a cache of the file's sizes, element type and rotary embeddings
      * @param file a file that {@link #save} wrote
      * @return the numbers of the new sequences
-     * @throws IOException if the file cannot be read; nothing has changed then
-     * @throws IllegalArgumentException if the file is not such a file, is for other caches, or its bytes differ from those that were written;
-     *     the message names the file, the field and both values; nothing has changed then
-     * @throws CacheFullException if there is no room for all sequences; nothing has changed then
+     * @throws IOException if the file cannot be read; nothing changes
+     * @throws IllegalArgumentException if the file is not a session file, is for other caches, or its bytes have changed since it was
+     *     written; the message names the file, the field and both values; nothing changes
+     * @throws CacheFullException if there is no room for all sequences; nothing changes
      */
     public static int[] load(Compute cpu, SequenceCache cache, Path file) throws IOException {
         return load(cpu, cache, file, notes -> {});
@@ -101,10 +101,10 @@ public final class CacheSession {
      * @param accept receives the notes of the file before its tensors are read, and throws an {@link IllegalArgumentException} to refuse the file;
      *     the message then begins with the path
      * @return the numbers of the new sequences
-     * @throws IOException if the file cannot be read; nothing has changed then
-     * @throws IllegalArgumentException if the file is not such a file, is not accepted, is for other caches, or its bytes differ from
-     *     those that were written; nothing has changed then
-     * @throws CacheFullException if there is no room for all sequences; nothing has changed then
+     * @throws IOException if the file cannot be read; nothing changes
+     * @throws IllegalArgumentException if the file is not a session file, is not accepted, is for other caches, or its bytes have changed
+     *     since it was written; nothing changes
+     * @throws CacheFullException if there is no room for all sequences; nothing changes
      */
     public static int[] load(Compute cpu, SequenceCache cache, Path file, Consumer<? super Map<String, String>> accept)
             throws IOException {

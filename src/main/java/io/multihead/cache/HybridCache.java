@@ -8,7 +8,7 @@ import java.util.function.ToLongFunction;
 
 /**
  * Several caches with one numbering of layers and of sequences: keys and values of several sizes, or keys and values together with
- * recurrent states. This cache owns the others, and opens, forks and closes their sequences together.
+ * recurrent states. This cache owns its parts, and opens, forks and closes their sequences together.
  */
 public final class HybridCache implements SequenceCache {
     private final List<SequenceCache> parts;
@@ -26,8 +26,8 @@ public final class HybridCache implements SequenceCache {
      *
      * @param parts caches without sequences, none of them a hybrid; only the new cache may change them from now on
      * @param partOf for each layer, the index of its part; the layers of a part are in the same order
-     * @throws IllegalArgumentException if there is no part, or a part has sequences, is a hybrid, is given twice, or has a number of
-     *     layers other than in {@code partOf}
+     * @throws IllegalArgumentException if there is no part, or a part has sequences, is a hybrid, is given twice, or has another number of
+     *     layers than {@code partOf}
      */
     public static HybridCache of(List<? extends SequenceCache> parts, int... partOf) {
         List<SequenceCache> all = List.copyOf(Checks.noNulls(parts, "parts"));

@@ -17,11 +17,11 @@ import org.jspecify.annotations.Nullable;
  * Keys and values of many sequences and all layers, kept between steps in the layout that attention reads in place.
  *
  * <p>Memory is divided into pages, each with some tokens of all layers and heads (Kwon et al. 2023, section 4). Sequences that were
- * forked share pages until one of them writes. {@link #contiguous} allocates all its memory at once and appends never fail up to the
- * length that it was created for, unless other sequences take its pages. Such sequences are forks, whose shared pages are copied when
- * they are written, and sequences beyond the number that it was created for. {@link #paged} takes pages as they are needed, within a
- * hard budget. Both hold native memory, {@link #bytesPerToken} for each token. An arena of the caller may own it, without a limit of
- * size. Otherwise the garbage collector frees it after the cache, and the JVM's limit of direct memory applies ({@code
+ * forked share pages until one of them writes. {@link #contiguous} allocates all its memory immediately. Appends up to the length that it
+ * was created for never fail, unless other sequences take its pages. These other sequences are forks, whose shared pages are copied when
+ * they are written, and sequences beyond the number that the cache was created for. {@link #paged} takes pages as they are needed, within a
+ * hard budget. Both kinds use native memory, {@link #bytesPerToken} for each token. An arena of the caller may own this memory, without a
+ * size limit. Otherwise the garbage collector frees it after the cache, and the JVM's limit of direct memory applies ({@code
  * -XX:MaxDirectMemorySize}, else {@code -Xmx}). Lengths are rounded up to whole pages, 64 tokens in a paged cache and 256 in a
  * contiguous one. Allocated memory is kept for later sequences.
  *
@@ -145,8 +145,8 @@ public final class KeyValueCache implements SequenceCache {
      *
      * @param config sizes and element type
      * @param sequences number of sequences
-     * @param tokens the largest number of tokens of a sequence, rounded up to 256. With {@link #slide}, a sequence keeps up to 255
-     *     dropped tokens until it can free 256 at once, so reserve 256 tokens more than a window has
+     * @param tokens the largest number of tokens of a sequence, rounded up to 256. With {@link #slide}, a sequence keeps up to 255 dropped
+     *     tokens until it can free a block of 256, so reserve 256 tokens more than the window
      * @return the cache
      * @throws IllegalArgumentException if a number is less than 1, 256 tokens have 2^31 elements or more in all layers and heads, or the
      *     heads of all pages of 256 tokens are 2^31 or more, or need more than half of the Java heap for their flags
@@ -160,11 +160,11 @@ public final class KeyValueCache implements SequenceCache {
      * Creates a contiguous cache, as {@link #contiguous(Config, int, long)} does, in memory of an arena. The JVM's flags do not
      * limit its size. The cache must not be used once the arena is closed.
      *
-     * @param arena allocates native memory, all of it now; a shared one if several threads are to use the cache
+     * @param arena allocates native memory, all of it immediately; a shared arena if several threads use the cache
      * @param config sizes and element type
      * @param sequences number of sequences
-     * @param tokens the largest number of tokens of a sequence, rounded up to 256. With {@link #slide}, a sequence keeps up to 255
-     *     dropped tokens until it can free 256 at once, so reserve 256 tokens more than a window has
+     * @param tokens the largest number of tokens of a sequence, rounded up to 256. With {@link #slide}, a sequence keeps up to 255 dropped
+     *     tokens until it can free a block of 256, so reserve 256 tokens more than the window
      * @return the cache
      * @throws IllegalArgumentException if a number is less than 1, 256 tokens have 2^31 elements or more in all layers and heads, or the
      *     heads of all pages of 256 tokens are 2^31 or more, or need more than half of the Java heap for their flags
@@ -187,9 +187,9 @@ public final class KeyValueCache implements SequenceCache {
     /**
      * Creates a cache of pages of 64 tokens, which are taken as sequences grow. No sequence is open. Memory is allocated in slabs and kept.
      * The first slab has 4 MiB or eight pages. Each of the next slabs has three times the memory of all slabs before it, until together
-     * they have 64 MiB or a sixteenth of the budget, whichever is more; later slabs have that size. Sequences that grow in turns take pages
-     * in runs of eight, so that attention reads long streams; more memory is allocated when at least half of it is in use and no such run
-     * is free.
+     * they have 64 MiB or a sixteenth of the budget, whichever is more; later slabs have that size. Sequences that grow alternately take
+     * pages in runs of eight, so that attention reads long streams; more memory is allocated when at least half of it is in use and no such
+     * run is free.
      *
      * @param config sizes and element type
      * @param budgetBytes the largest number of bytes of all pages together
@@ -226,9 +226,9 @@ public final class KeyValueCache implements SequenceCache {
     /**
      * Creates a cache of pages, as {@link #paged(Arena, Config, long)} does, for layers whose queries see only the last tokens ({@link
      * io.multihead.attention.Mask#window}). Before an append to all layers it drops whole blocks of 256 tokens that no query sees, except 256 tokens.
-     * So a sequence holds at most the window, 511 tokens before it, and the tokens of the last append. It can be truncated by 256 tokens, to a
-     * snapshot, which keeps its own window, and to 0. Views of a sequence begin with the first kept token, which attention with a longer window would
-     * take for the first token of the sequence.
+     * Therefore a sequence holds at most the window, 511 tokens before it, and the tokens of the last append. It can be truncated by up to
+     * 256 tokens, to a snapshot, which keeps its own window, and to 0. Views of a sequence begin with the first kept token, which attention
+     * with a longer window would take for the first token of the sequence.
      *
      * @param arena allocates native memory, as sequences grow; a shared one if several threads are to use the cache
      * @param config sizes and element type
@@ -376,11 +376,11 @@ public final class KeyValueCache implements SequenceCache {
      *
      * @param cpu threads and scratch
      * @param layer from 0
-     * @param to one open sequence per batch, no two the same
+     * @param to one open sequence per batch, all different
      * @param key {@code [sequences, heads, tokens, headDim]}, any strides and element type
      * @param value {@code [sequences, heads, tokens, valueDim]}
      * @throws IllegalArgumentException if shapes do not fit
-     * @throws CacheFullException if there is no room; nothing has changed then
+     * @throws CacheFullException if there is no room; nothing changes
      */
     public void append(Compute cpu, int layer, int[] to, Tensor key, Tensor value) {
         appender.append(cpu, layer, to, null, key, value);
@@ -395,7 +395,7 @@ public final class KeyValueCache implements SequenceCache {
      * @param key {@code [1, heads, tokens, headDim]}, any strides and element type
      * @param value {@code [1, heads, tokens, valueDim]}
      * @throws IllegalArgumentException if shapes do not fit
-     * @throws CacheFullException if there is no room; nothing has changed then
+     * @throws CacheFullException if there is no room; nothing changes
      */
     public void append(Compute cpu, int layer, int sequence, Tensor key, Tensor value) {
         appender.append(cpu, layer, sequence, key, value);
@@ -406,12 +406,12 @@ public final class KeyValueCache implements SequenceCache {
      *
      * @param cpu threads and scratch
      * @param layer from 0
-     * @param to one open sequence per packed one, no two the same
+     * @param to one open sequence for each packed sequence, all different
      * @param tokens the boundaries of the sequences among the tokens
      * @param key {@code [1, heads, tokens, headDim]}, any strides and element type
      * @param value {@code [1, heads, tokens, valueDim]}
      * @throws IllegalArgumentException if shapes do not fit, or the numbers of sequences or tokens differ
-     * @throws CacheFullException if there is no room; nothing has changed then
+     * @throws CacheFullException if there is no room; nothing changes
      */
     public void append(Compute cpu, int layer, int[] to, PackedSequences tokens, Tensor key, Tensor value) {
         appender.append(cpu, layer, to, tokens, null, key, value);
@@ -423,11 +423,11 @@ public final class KeyValueCache implements SequenceCache {
      *
      * @param cpu threads and scratch
      * @param layer from 0
-     * @param to one open sequence per batch, or per packed sequence, no two the same
+     * @param to one open sequence per batch, or for each packed sequence, all different
      * @param tokens keys, values, and their sequences and positions
      * @throws IllegalArgumentException if shapes do not fit, or there are positions and the layer's keys are not rotated, or a
      *     position is negative or beyond the positions of the rope
-     * @throws CacheFullException if there is no room; nothing has changed then
+     * @throws CacheFullException if there is no room; nothing changes
      */
     public void append(Compute cpu, int layer, int[] to, NewTokens tokens) {
         PackedSequences packed = Checks.notNull(tokens, "tokens").sequences();

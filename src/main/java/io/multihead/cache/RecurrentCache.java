@@ -19,7 +19,8 @@ import org.jspecify.annotations.Nullable;
  * snapshots}, to its present length, and to 0. Forks and snapshots share memory with their sequence until one of them changes, which copies {@link
  * #bytesPerSequence} bytes.
  *
- * <p>For one thread at a time. The arrays of {@link #states} may be written by other threads of the caller until the next call.
+ * <p>Not thread-safe: one thread at a time may use it. The arrays of {@link #states} may be written by other threads of the caller until
+ * the next call.
  */
 public final class RecurrentCache implements SequenceCache {
     private static final long MOST_TOKENS = 1L << 62;
@@ -215,9 +216,9 @@ public final class RecurrentCache implements SequenceCache {
      * @param layer from 0
      * @param sequence an open sequence
      * @param tokens number of new tokens, at least 1
-     * @return {@link #floats} numbers, of this sequence until the next call: all zero if it had no tokens
+     * @return {@link #floats} values, which belong to this sequence until the next call; all zero if it had no tokens
      * @throws IllegalArgumentException if there is no such layer or sequence, or less than one token
-     * @throws CacheFullException if it would be one more than {@link #limitStates} allows; nothing has changed then
+     * @throws CacheFullException if the number of states would exceed the limit of {@link #limitStates}; nothing changes
      */
     public float[] states(int layer, int sequence, long tokens) {
         Checks.index(layer, floats.length, "layer");

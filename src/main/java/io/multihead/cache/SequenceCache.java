@@ -7,15 +7,14 @@ import java.util.List;
  * The state of many sequences in the layers of a model between steps: keys and values ({@link KeyValueCache}), recurrent states ({@link
  * RecurrentCache}), or both in different layers ({@link HybridCache}). Sequences have the same numbers in all layers.
  *
- * <p>The part that computes a layer adds its tokens. So layers of a sequence may have different lengths while a step runs, and after a failed step.
- * Methods that change sequences are for one thread at a time. Parts of a model read only these three implementations.
+ * <p>The part that computes a layer adds its tokens. Therefore layers of a sequence may have different lengths while a step runs, and after
+ * a failed step. Only one thread at a time may call methods that change sequences. Parts of a model read only these three implementations.
  */
 public interface SequenceCache {
     /** {@return the number of layers that keep a state} */
     int layers();
 
-    /** {@return the caches of one kind, each with its own memory; only this cache, unless it is made of
-     * several} */
+    /** {@return the caches of one kind, each with its own memory; only this cache, unless it consists of several caches} */
     default List<? extends SequenceCache> parts() {
         return List.of(this);
     }
@@ -24,7 +23,7 @@ public interface SequenceCache {
      * Returns the cache of one kind that has a layer.
      *
      * @param layer from 0
-     * @return this cache, unless it is made of several
+     * @return this cache, unless it consists of several caches
      */
     SequenceCache part(int layer);
 
@@ -32,7 +31,7 @@ public interface SequenceCache {
      * Returns the number of a layer within its {@link #part}.
      *
      * @param layer from 0
-     * @return the same number, unless this is made of several
+     * @return the same number, unless this cache consists of several caches
      */
     int layerOfPart(int layer);
 
@@ -44,7 +43,7 @@ public interface SequenceCache {
     int open();
 
     /**
-     * Opens a sequence with the same tokens. It shares memory with the other one until one of them writes to it, which copies that memory.
+     * Opens a sequence with the same tokens. Both sequences share memory until one of them writes to it; the write copies that memory.
      *
      * @param sequence an open sequence
      * @return the new sequence's number
@@ -69,10 +68,10 @@ public interface SequenceCache {
     long length(int layer, int sequence);
 
     /**
-     * Returns how many tokens a sequence has in all layers.
+     * Returns the number of tokens that a sequence has in all layers.
      *
      * @param sequence an open sequence
-     * @return the least length of a layer
+     * @return the smallest length of a layer
      */
     default long length(int sequence) {
         long least = Long.MAX_VALUE;
@@ -91,8 +90,8 @@ public interface SequenceCache {
     long firstKey(int sequence);
 
     /**
-     * {@return whether a sequence can be truncated to any length; otherwise to the lengths of its snapshots, to its present length and to 0, and by
-     *     some tokens if keys and values have a window}
+     * {@return whether a sequence can be truncated to any length; if not, it can be truncated to the lengths of its snapshots, to its
+     *     present length and to 0, and by some tokens if keys and values have a window}
      */
     boolean truncatesAnywhere();
 
@@ -170,19 +169,20 @@ public interface SequenceCache {
     long bytesOf(int... of);
 
     /**
-     * Sets how many recurrent states sequences and snapshots may hold from now on, each of {@link #bytesPerSequence}; at first there is no limit.
-     * With one, {@link #availableTokens}, {@link #neededTokens} and {@link #freedTokens} of the part with these states count {@link
-     * RecurrentCache#TOKENS_OF_STATE} for each. Keys and values have none, so a cache of them alone stays as it is.
+     * Limits the number of recurrent states, of {@link #bytesPerSequence} each, that sequences and snapshots may hold. Initially there is
+     * no limit. With a limit, {@link #availableTokens}, {@link #neededTokens} and {@link #freedTokens} of the part with these states count
+     * {@link RecurrentCache#TOKENS_OF_STATE} for each state. A cache with only keys and values has no recurrent states, and does not
+     * change.
      *
-     * @param states at least 1; those that are held beyond them are kept
-     * @throws IllegalArgumentException if there are fewer
+     * @param states at least 1; states that already exceed this limit are kept
+     * @throws IllegalArgumentException if the limit is less than 1
      */
     default void limitStates(long states) {
         Checks.atLeast(states, 1, "states");
     }
 
     /**
-     * Returns how many tokens still fit, of all sequences together, in memory that no sequence holds.
+     * Returns the number of tokens, of all sequences together, that still fit in memory that no sequence holds.
      *
      * @return a multiple of the page size; 2^62 if all states are recurrent. With {@link #limitStates}, compare the tokens that are
      *     available and needed for each kind of states ({@link HybridCache#parts})
@@ -190,7 +190,7 @@ public interface SequenceCache {
     long availableTokens();
 
     /**
-     * Returns how many of the {@link #availableTokens} an append would take. An append to several sequences takes at most the sum.
+     * Returns the number of {@link #availableTokens} that an append would take. An append to several sequences takes at most the sum.
      *
      * @param sequence an open sequence
      * @param tokens new tokens of a layer, at least 0
@@ -200,7 +200,7 @@ public interface SequenceCache {
     long neededTokens(int sequence, long tokens);
 
     /**
-     * Returns by how much {@link #availableTokens} would grow if a sequence were truncated.
+     * Returns the amount by which {@link #availableTokens} would grow if a sequence were truncated.
      *
      * @param sequence an open sequence
      * @param length the largest number of tokens that would be kept, from the first token of the

@@ -14,8 +14,8 @@ import java.util.concurrent.RejectedExecutionException;
  *
  * <p>Results never depend on the number of threads. A Compute may be shared by any number of callers. A caller that finds its threads busy with
  * another call computes on its own thread. Scratch memory grows to the size of the largest call, for each concurrent caller, and is reused.
- * {@link #heldBytes} returns its size; {@link #trim} and {@link #close} release it. Packed panels are native memory. A Compute that is not closed
- * ends its threads some seconds after it becomes unreachable, and its native memory is freed some time later.
+ * {@link #heldBytes} returns its size; {@link #trim} and {@link #close} release it. Packed panels are native memory. The threads of a
+ * Compute that is not closed end a few seconds after it becomes unreachable, and its native memory is freed some time later.
  *
  * <p>Interrupts neither end a call nor change its result; the caller's interrupt status stays set. {@link #close} ends the threads.
  * Further calls fail with {@link IllegalStateException}.
@@ -47,7 +47,7 @@ public final class Compute implements AutoCloseable {
     /**
      * Computes on the calling thread and {@code threads - 1} daemon threads, until closed.
      *
-     * @param threads how many threads work on one call, the caller included; 1 to 1024
+     * @param threads the number of threads that work on one call, including the caller; 1 to 1024
      * @return a Compute with threads
      * @throws OutOfMemoryError if the system refuses a thread; those already started are ended
      */
@@ -59,8 +59,9 @@ public final class Compute implements AutoCloseable {
 
     /**
      * Computes on the calling thread and on the caller's executor. A call is complete when it returns, for any behavior of the executor: the calling
-     * thread runs every task that no other thread has taken. So an executor may reject tasks, drop them, or run them late, twice or in the caller.
-     * Exceptions of {@code execute}, other than {@link RejectedExecutionException}, reach the caller when all helpers have ended.
+     * thread runs every task that no other thread has taken. Therefore an executor may reject tasks, drop them, or run them late, twice or
+     * in the caller. Exceptions of {@code execute}, other than {@link RejectedExecutionException}, reach the caller when all helpers have
+     * ended.
      *
      * @param executor runs up to {@code parallelism - 1} tasks per call; the caller shuts it down
      * @param parallelism how many threads work on one call, the caller included; 1 to 1024
@@ -79,14 +80,14 @@ public final class Compute implements AutoCloseable {
         }
     }
 
-    /** {@return how many threads work on one call, the caller included} */
+    /** {@return the number of threads that work on one call, including the caller} */
     public int parallelism() {
         return execution.parallelism();
     }
 
     /**
-     * {@return how much scratch memory this Compute holds for later calls; bytes, of arrays on the Java heap and of native memory}. Calls
-     * that are running may hold more. Tables of a call's tasks and of a task's rows, a few numbers each, are not counted.
+     * {@return the bytes of scratch memory that this Compute holds for later calls, in arrays on the Java heap and in native memory}. Calls
+     * that are running may hold more. The small tables of a call's tasks and of a task's rows are not counted.
      */
     public long heldBytes() {
         return execution.heldBytes();

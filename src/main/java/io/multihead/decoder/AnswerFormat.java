@@ -74,9 +74,9 @@ public final class AnswerFormat {
     }
 
     /**
-     * {@return options with which the answer consists of one or more calls}. Each call names one of the tools and is valid by its schema.
-     * An answer that {@link GenerationOptions#maxTokens()} truncates is incomplete. The answer has no thought before its calls, unless the
-     * prompt began a thought.
+     * {@return options with which the answer consists of one or more calls}. Each call names one of the tools and is valid against its
+     * schema. An answer that {@link GenerationOptions#maxTokens()} truncates is incomplete. The answer has no thought before its calls,
+     * unless the prompt began a thought.
      *
      * @param options any options; their constraint applies, too
      * @throws IllegalArgumentException if there are no tools, or a schema has a keyword that grammars do not support; the message has its
@@ -88,8 +88,8 @@ public final class AnswerFormat {
     }
 
     /**
-     * {@return options with which the answer is any text until the mark of a call}. After this mark it consists of one or more calls.
-     * Each call names one of the tools and is valid by its schema. Thoughts are not restricted.
+     * {@return options with which the answer may be any text up to the mark of a call}. After this mark it consists of one or more calls.
+     * Each call names one of the tools and is valid against its schema. Thoughts are not restricted.
      *
      * @param options any options; their constraint applies, too
      * @throws IllegalArgumentException if there are no tools, a schema has a keyword that grammars do not support, or calls have no mark,
@@ -101,8 +101,8 @@ public final class AnswerFormat {
     }
 
     /**
-     * {@return options with which the answer is JSON by a schema, or calls if there are tools}. A thought that the prompt began comes
-     * first.
+     * {@return options with which the answer is JSON that conforms to a schema, or calls if there are tools}. A thought that the prompt
+     * began comes first.
      *
      * @param options any options; their constraint applies, too
      * @param schema a JSON schema, as {@link Grammar#ofJsonSchema} takes it

@@ -26,7 +26,7 @@ public interface AnswerListener {
      * Receives a part of a call.
      *
      * @param index of the call within the answer, from 0
-     * @param id of the call, the same as of the complete call; empty while it is unknown
+     * @param id of the call, equal to the id of the complete call; empty while it is unknown
      * @param name of the tool
      * @param arguments the next characters of the arguments; may be empty, with the first part
      */

@@ -90,7 +90,7 @@ public record ChatPrompt(
         return new ChatPrompt(messages, tools, variables, Optional.of(Checks.notNull(newTime, "newTime")));
     }
 
-    /** Returns this chat with variables where it has none of their names. */
+    /** Returns this chat with the given variables, unless it already has variables of the same names. */
     ChatPrompt withDefaults(Map<String, Object> defaults) {
         Map<String, Object> all = new LinkedHashMap<>(defaults);
         all.putAll(variables);

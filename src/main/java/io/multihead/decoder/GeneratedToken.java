@@ -9,10 +9,10 @@ import java.util.List;
  * @param id the token
  * @param text the completed part of the text since the last token: whole code points, without a possible beginning of a stop sequence. The
  *     texts of all tokens concatenated are the text. The result of a canceled or timed-out generation may also contain held-back text
- * @param logProbability logarithm of the token's probability by the model, without temperature and penalties; NaN unless the options
+ * @param logProbability logarithm of the token's probability in the model, without temperature and penalties; NaN unless the options
  *     request it
- * @param mostProbable the model's most probable tokens, in the number that the options request: the most probable token first, and
- *     tokens of equal probability in the order of their ids; fewer if no others have a positive probability in f32
+ * @param mostProbable the model's most probable tokens, as many as the options request, or fewer if no others have a positive probability
+ *     in f32: the most probable token first, and tokens of equal probability in the order of their ids
  */
 public record GeneratedToken(int id, String text, double logProbability, List<TokenProbability> mostProbable) {
     /** Checks that the text is present. */

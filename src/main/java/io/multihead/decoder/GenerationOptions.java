@@ -14,8 +14,8 @@ import java.util.List;
  *     needs a pass over the logits. {@link #NO_PROBABILITIES} for neither
  * @param draftTokens the largest number of draft tokens, which are guessed from the previous text and verified in one step (prompt lookup,
  *     Saxena 2023), at most {@link #MAX_DRAFT_TOKENS}; 0 for none. The text does not depend on it
- * @param constraint the restriction of tokens, from which each text gets its own filter: JSON by a schema, a grammar, or rules of the
- *     caller; {@link TokenConstraint#NONE} for none
+ * @param constraint the restriction of tokens, from which each text gets its own filter: JSON that conforms to a schema, a grammar, or
+ *     rules of the caller; {@link TokenConstraint#NONE} for none
  * @param controlTokens whether the text has the names of control tokens, such as {@code [TOOL_CALLS]}, except end tokens, for an {@link
  *     AnswerParser}
  */
@@ -119,7 +119,7 @@ public record GenerationOptions(
     /**
      * {@return these options with or without log-probabilities}
      *
-     * @param wanted whether tokens have them
+     * @param wanted whether tokens have log-probabilities
      */
     public GenerationOptions withLogProbabilities(boolean wanted) {
         return withMostProbable(wanted ? Math.max(0, mostProbable) : NO_PROBABILITIES);

@@ -60,7 +60,7 @@ public final class LanguageModel implements AutoCloseable {
      * Loads a model.
      *
      * @param cpu threads of this and every later call; the caller owns it
-     * @param path a GGUF file, or the first part of a split one; or a folder of Hugging Face: {@code config.json}, tokenizer, and {@code
+     * @param path a GGUF file, or the first part of a split one; or a Hugging Face folder: {@code config.json}, tokenizer, and {@code
      *     model.safetensors} or its parts
      * @return the model
      * @throws IOException if a file is missing or cannot be read
@@ -75,7 +75,7 @@ public final class LanguageModel implements AutoCloseable {
      * Loads a model with options.
      *
      * @param cpu threads of this and every later call; the caller owns it
-     * @param path a GGUF file, or the first part of a split one; or a folder of Hugging Face: {@code config.json}, tokenizer, and {@code
+     * @param path a GGUF file, or the first part of a split one; or a Hugging Face folder: {@code config.json}, tokenizer, and {@code
      *     model.safetensors} or its parts
      * @param options how
      * @return the model
@@ -111,8 +111,8 @@ public final class LanguageModel implements AutoCloseable {
      * @param file the file, which must not be changed in place while it is mapped; {@link #write} replaces it
      * @return a model whose results, and whose sessions, have the same bits as the written model's
      * @throws IOException if the file cannot be read
-     * @throws IllegalArgumentException if it is no such file, or was written by a version of the library with another layout; the message
-     *     names the file and the value
+     * @throws IllegalArgumentException if it is not such a file, or was written by a version of the library with another layout; the
+     *     message names the file and the value
      */
     public static LanguageModel map(Compute cpu, Path file) throws IOException {
         Loading loading = Loading.of(Checks.notNull(cpu, "cpu"));
@@ -126,7 +126,7 @@ public final class LanguageModel implements AutoCloseable {
 
     /**
      * Writes this model to one file that {@link #map} maps: packed weights, tokenizer, templates and settings. A template of {@link
-     * #withChatTemplate} is not written. The complete file replaces an older one at once; after an error, the older file is
+     * #withChatTemplate} is not written. The complete file atomically replaces an older file; after an error, the older file is
      * unchanged.
      *
      * <p>The file is the same for all processors and vector widths of little-endian machines. A later version of the library may use
@@ -252,8 +252,8 @@ public final class LanguageModel implements AutoCloseable {
         }
     }
 
-    /** {@return the tokens of {@link #tokenizer} in the form for constraints}. It is made at the first call, and
-     * kept. */
+    /** {@return the tokens of {@link #tokenizer}, in the form that constraints need}. The first call creates it, and later calls return the
+     * same object. */
     public synchronized TokenVocabulary tokenVocabulary() {
         TokenVocabulary made = tokens;
         if (made == null) {
@@ -310,8 +310,8 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
-     * {@return the template of chats: the one of {@link #withChatTemplate}, or else the file's}. If a file has several named templates,
-     * it is the template named {@code default}, and for chats with tools the template named {@code tool_use}.
+     * {@return the template of chats: the template that {@link #withChatTemplate} set, or else the template of the file}. If a file has
+     * several named templates, it is the template named {@code default}, and for chats with tools the template named {@code tool_use}.
      *
      * @throws IllegalArgumentException if the file has no template, several without a default, or a template with an unsupported
      *     construct. Such a model accepts prompts as tokens: {@code session.append(tokenizer().encode(PromptText.template(prompt)))}

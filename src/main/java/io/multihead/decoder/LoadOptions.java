@@ -51,9 +51,9 @@ public record LoadOptions(
      *
      * <p>They are merged into the matrices of a folder's model: {@code W + alpha / rank B A}, with the square root of the rank if {@code
      * use_rslora} is set. The sum is in f32 and rounded once to the storage type of W. {@code rank_pattern} and {@code alpha_pattern} are
-     * supported. Modules that are saved whole replace the model's own, rounded to their storage types. Where the head is the table of embeddings, a
-     * change of one of them without an equal change of the other is refused. DoRA, biases, other kinds of adapters, and adapters of a GGUF file are
-     * refused by name.
+     * supported. Modules that are saved as a whole replace the modules of the model, rounded to their storage types. If the head is the
+     * table of embeddings, a change of one of them without an equal change of the other is refused. DoRA, biases, other kinds of adapters,
+     * and adapters of a GGUF file are refused with an error that names them.
      *
      * @param folder a folder with {@code adapter_config.json} and {@code adapter_model.safetensors}, or null for none
      */

@@ -11,7 +11,7 @@ import java.util.List;
  * @param toolCalls the calls of tools in the answer, in their order
  */
 public record ModelAnswer(String reasoning, String content, List<ToolCall> toolCalls) {
-    /** Checks that all parts are there, and copies the list. */
+    /** Checks that all parts are present, and copies the list. */
     public ModelAnswer {
         Checks.notNull(reasoning, "reasoning");
         Checks.notNull(content, "content");

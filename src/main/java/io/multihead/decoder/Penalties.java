@@ -54,7 +54,7 @@ public record Penalties(double repetition, double presence, double generatedPres
         return (float) (repeated - presence);
     }
 
-    /** Returns the logit of a token that was generated so often, at least once. */
+    /** Returns the logit of a token that was generated that many times, at least once. */
     float applyGenerated(float logit, int count) {
         return (float) (logit - generatedPresence - count * generatedFrequency);
     }

@@ -13,14 +13,14 @@ import java.util.concurrent.CancellationException;
  *
  * <p>{@link #append} stores tokens. They are computed when they are needed, for example in {@link #generate}.
  *
- * <p>A session is for one thread at a time. A call during another thread's call fails with an {@link IllegalStateException}, without an effect on
- * the other call. Any thread may call {@link #close} at any time: a running call then ends with an {@link IllegalStateException}, at the latest
- * after the current step. A listener may call {@link #nextLogits}, {@link #save}, {@link #fork} and {@link #close} of its session; calls that would
- * change the session fail.
+ * <p>Only one thread at a time may use a session. A call during another thread's call fails with an {@link IllegalStateException}, without
+ * an effect on the other call. Any thread may call {@link #close} at any time: a running call then ends with an {@link
+ * IllegalStateException}, at the latest after the current step. A listener may call {@link #nextLogits}, {@link #save}, {@link #fork} and
+ * {@link #close} of its session; calls that would change the session fail.
  *
  * <p>If its thread is interrupted, a call that computes ends within a step with a {@link CancellationException}, and the thread stays interrupted.
- * Tokens that were generated until then belong to the session, and the next call continues it. If the sessions need more memory than they have, a
- * call waits ({@link SessionOptions#maxWait}).
+ * The tokens that were generated before the interrupt belong to the session, and the next call continues from them. If the sessions need
+ * more memory than they have, a call waits ({@link SessionOptions#maxWait}).
  */
 public final class Session implements AutoCloseable {
     final SessionState state;
@@ -41,7 +41,7 @@ public final class Session implements AutoCloseable {
      *
      * @param text any text
      * @return this session
-     * @throws IllegalArgumentException if the session's context has no room for all tokens of the text; none is appended then
+     * @throws IllegalArgumentException if the session's context has no room for all tokens of the text; no token is appended
      * @throws IllegalStateException if the session is closed, in use by another thread, or the call comes from the listener
      *     of its generation
      */
@@ -56,7 +56,7 @@ public final class Session implements AutoCloseable {
      *     turn. A new session reuses the computed tokens of the earlier turns
      * @return this session
      * @throws IllegalArgumentException if the model has no supported template, the template refuses the messages or writes nothing, or the
-     *     session's context has no room for all of their tokens; none is appended then
+     *     session's context has no room for all of their tokens; no token is appended
      * @throws IllegalStateException if the session is closed, in use by another thread, or the call comes from the listener of its
      *     generation
      */
@@ -71,7 +71,7 @@ public final class Session implements AutoCloseable {
      * @param prompt the whole chat, as for {@link #appendChat(List)}
      * @return this session
      * @throws IllegalArgumentException if the model has no supported template, the template refuses the chat, writes nothing, or omits its tools,
-     *     calls or results, or the session's context has no room for all of its tokens; none is appended then
+     *     calls or results, or the session's context has no room for all of its tokens; no token is appended
      * @throws IllegalStateException if the session is closed, in use by another thread, or the call comes from the listener of its generation
      */
     public Session appendChat(ChatPrompt prompt) {
@@ -86,7 +86,7 @@ public final class Session implements AutoCloseable {
     }
 
     /**
-     * {@return the format of the model's answers; call this method when the prompt is complete}
+     * {@return the format of the model's answers; call this method after the prompt is complete}
      *
      * @param tools the tools of the prompt; empty for answers without calls
      * @throws IllegalArgumentException if there are tools, and the format of calls in the model's template is unknown
@@ -107,8 +107,8 @@ public final class Session implements AutoCloseable {
      *
      * @param ids tokens of the model's vocabulary
      * @return this session
-     * @throws IllegalArgumentException if an id is outside the vocabulary, or the session's context has no room for all of them; none is
-     *     appended then
+     * @throws IllegalArgumentException if an id is outside the vocabulary, or the session's context has no room for all of them; no token
+     *     is appended
      * @throws IllegalStateException if the session is closed, in use by another thread, or the call comes from the listener of its
      *     generation
      */

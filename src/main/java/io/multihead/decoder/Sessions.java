@@ -21,8 +21,8 @@ import java.util.List;
  * the longest such prefix, with the same bits. Therefore a chat that is appended as a whole at each turn computes only the new turn. The
  * least recently used prefixes are evicted first.
  *
- * <p>Thread-safe; a {@link Session} is for one thread at a time. Memory is native, {@link #bytesPerToken} for each token, allocated as
- * sessions grow and freed by {@link #close}.
+ * <p>Thread-safe; only one thread at a time may use a {@link Session}. Memory is native, {@link #bytesPerToken} for each token, allocated
+ * as sessions grow and freed by {@link #close}.
  */
 public final class Sessions implements AutoCloseable {
     private final SessionCache cache;
@@ -86,7 +86,7 @@ public final class Sessions implements AutoCloseable {
      * @return the session
      * @throws IOException if the file cannot be read
      * @throws IllegalArgumentException if the file is malformed, or has another model, another {@link SessionOptions#cacheFormat} or a
-     *     longer context than these sessions; the message names the file and both values, and no session is opened then
+     *     longer context than these sessions; the message names the file and both values, and no session is opened
      * @throws CacheFullException if other sessions hold the memory that this one needs for longer than {@link SessionOptions#maxWait}
      * @throws java.util.concurrent.CancellationException if the thread is interrupted while it waits
      * @throws IllegalStateException if this object is closed
@@ -119,7 +119,7 @@ public final class Sessions implements AutoCloseable {
     }
 
     /**
-     * Generates texts of several sessions on the calling thread, in common steps.
+     * Generates texts of several sessions on the calling thread, in shared steps.
      *
      * @param sessions different sessions of this object
      * @param options the options of each text

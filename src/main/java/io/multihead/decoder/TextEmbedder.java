@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Vectors of texts by a language model, such as Qwen3-Embedding (Zhang et al. 2025): the states of a text's tokens after the final
+ * Vectors of texts from a language model, such as Qwen3-Embedding (Zhang et al. 2025): the states of a text's tokens after the final
  * normalization become one vector, with the settings of the model: the {@code modules.json} of sentence-transformers in a folder, or
  * {@code pooling_type} in a GGUF file. The default is the state of the last token, of length 1.
  *
@@ -61,7 +61,7 @@ public final class TextEmbedder implements Embedder {
      * {@return an embedder of the same model with another pooling}
      *
      * @param newPooling one of {@link Pooling#LAST}, {@link Pooling#MEAN} and {@link Pooling#CLS}
-     * @throws IllegalArgumentException if it is another pooling
+     * @throws IllegalArgumentException if the pooling is another one
      */
     public TextEmbedder withPooling(Pooling newPooling) {
         if (!POOLINGS.contains(Checks.notNull(newPooling, "pooling"))) {
@@ -71,7 +71,7 @@ public final class TextEmbedder implements Embedder {
     }
 
     /**
-     * {@return an embedder of the same model with vectors of length 1, or of any length}
+     * {@return an embedder of the same model with vectors of length 1, or with vectors that are not normalized}
      *
      * @param normalized whether vectors have length 1
      */
@@ -158,7 +158,7 @@ public final class TextEmbedder implements Embedder {
      *
      * @param texts any texts with at least one token each
      * @return a new array for each text
-     * @throws IllegalArgumentException if a text has no token, or more than {@link #maxTokens}; none is computed then
+     * @throws IllegalArgumentException if a text has no token, or more than {@link #maxTokens}; nothing is computed
      * @throws ArithmeticException if a vector is not finite; the message names the first such text
      */
     @Override
@@ -193,7 +193,7 @@ public final class TextEmbedder implements Embedder {
      * @param chunks the parts of a text in their order, which together are the text, with the spaces between them
      * @return a new array for each part
      * @throws IllegalArgumentException if a part has no token, the parts together have more than {@link #maxTokens}, or the tokenizer
-     *     changes characters of the text; none is computed then
+     *     changes characters of the text; nothing is computed
      * @throws ArithmeticException if a vector is not finite; the message names the first such part
      */
     public float[][] embedChunks(List<String> chunks) {

@@ -12,7 +12,7 @@ import java.util.List;
  * @param timeout the maximum duration of the call, including its prompt and its wait for memory; more than zero,
  *     {@link #NO_TIMEOUT} for no limit. The call ends after the step that runs at that time
  * @param stopSequences stop sequences: the text ends before the first of them; none is empty. If an earlier position may still become a stop
- *     sequence, the decision waits, so the text does not depend on its division into tokens. Of several that begin at one position, the shortest
+ *     sequence, the decision waits, so the text does not depend on its division into tokens. If several begin at one position, the shortest
  *     ends the text
  * @param whenFull the behavior when the session's context is full
  */
@@ -44,7 +44,7 @@ public record TextLimits(int maxTokens, Duration timeout, List<String> stopSeque
         Checks.notNull(whenFull, "whenFull");
     }
 
-    /** Returns the nanoseconds of a duration, or as many as a long holds. */
+    /** Returns the nanoseconds of a duration, or the largest long if there are more. */
     static long nanos(Duration duration) {
         return duration.compareTo(LONGEST) < 0 ? duration.toNanos() : Long.MAX_VALUE;
     }

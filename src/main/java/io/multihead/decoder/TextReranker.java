@@ -9,9 +9,9 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * Scores of passages for a query by a language model that answers yes or no, as Qwen3-Reranker does (Zhang et al. 2025, "Qwen3 Embedding"): the
- * probability of {@code yes} against {@code no}, after a prompt with an instruction, the query and the passage. The prompt and the score
- * equal the model's own example for transformers.
+ * Scores of passages for a query, from a language model that answers yes or no, as Qwen3-Reranker does (Zhang et al. 2025, "Qwen3
+ * Embedding"): the probability of {@code yes} against {@code no}, after a prompt with an instruction, the query and the passage. The prompt
+ * and the score equal the model's own example for transformers.
  *
  * <p>The common start of the prompts, with instruction and query, is computed once for all passages of a call, and kept for later calls if
  * {@link SessionOptions#keepsPrefixes}. Passages are computed in batches. A score has the same bits alone and in any batch, on any number
@@ -145,7 +145,7 @@ public final class TextReranker implements AutoCloseable {
      * @param query any text
      * @param passages any texts
      * @return a new array, with a score from 0 to 1 for each passage
-     * @throws IllegalArgumentException if the prompt of a passage has more than {@link #maxTokens} tokens; none is computed then
+     * @throws IllegalArgumentException if the prompt of a passage has more than {@link #maxTokens} tokens; nothing is computed
      * @throws ArithmeticException if the logit of an answer is not finite; the message names the first such passage
      * @throws IllegalStateException if this reranker or the model is closed
      * @throws java.util.concurrent.CancellationException if the thread is interrupted

@@ -7,7 +7,8 @@ import java.nio.charset.StandardCharsets;
 /**
  * A call of a tool in a model's answer.
  *
- * @param id the id by which the result names its call; empty for none. Some templates need an id. Mistral's need nine letters and digits
+ * @param id the id by which the result names its call; empty for none. Some templates need an id. Ids of Mistral need nine letters and
+ * digits
  * @param name of the tool
  * @param arguments a JSON object
  */

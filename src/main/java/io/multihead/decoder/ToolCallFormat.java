@@ -121,7 +121,7 @@ public enum ToolCallFormat {
         return ChatTemplate.of(prompt -> withCalls(template, prompt), List.of());
     }
 
-    /** Writes a chat with a sign in the place of calls, and calls in the place of the sign. */
+    /** Writes a chat with a placeholder instead of calls, and then replaces the placeholder with the calls. */
     private PromptText withCalls(ChatTemplate template, ChatPrompt prompt) {
         String chat = prompt.messages().toString() + prompt.tools() + prompt.variables();
         int number = 0;
@@ -162,7 +162,7 @@ public enum ToolCallFormat {
         return all.build();
     }
 
-    /** Returns characters for private use, which no regular expression reads otherwise. */
+    /** Returns private-use characters, which have no special meaning in a regular expression. */
     private static String sign(int number) {
         return "\ue000" + number + "\ue001";
     }
@@ -183,7 +183,7 @@ public enum ToolCallFormat {
         return Optional.empty();
     }
 
-    /** Returns a chat as a template writes it; empty where it does not. */
+    /** Returns a chat as a template writes it; empty if the template refuses it. */
     private static Optional<String> written(ChatTemplate template, ChatPrompt chat) {
         // templates put these before texts, and know them from their models
         PromptText token = PromptText.template("<token>");

@@ -20,7 +20,7 @@ public final class LateChunking {
      * @param chunks the parts of a text in their order; concatenated, they are the whole text with its spaces
      * @return a new array of {@link SentenceEncoder#dimension} elements for each part
      * @throws IllegalArgumentException if a part has no token, the parts together have more tokens than {@link SentenceEncoder#maxTokens}, or the
-     *     encoder has several poolings; none is computed then
+     *     encoder has several poolings; nothing is computed
      * @throws IllegalStateException if the encoder or its Compute is closed
      */
     public static float[][] embed(SentenceEncoder encoder, List<String> chunks) {

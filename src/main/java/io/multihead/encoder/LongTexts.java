@@ -1,8 +1,8 @@
 package io.multihead.encoder;
 
-/** The treatment of a text of more tokens than an encoder takes at once. */
+/** The treatment of a text with more tokens than an encoder reads. */
 public enum LongTexts {
-    /** The first tokens are used and the rest is ignored, as in sentence-transformers. {@link TextEmbedding} has the number of
+    /** The first tokens are used and the rest is ignored, as in sentence-transformers. {@link TextEmbedding} reports the number of
      * ignored tokens. */
     TRUNCATE,
     /**

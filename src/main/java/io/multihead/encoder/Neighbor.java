@@ -12,7 +12,7 @@ import java.util.PriorityQueue;
  * @param similarity the cosine of the angle between it and the query, -1 to 1; 0 if one of the vectors is zero, NaN if one has a NaN or an infinity
  */
 public record Neighbor(int index, double similarity) {
-    /** The nearest first, NaN last; of equally near ones the lower index first. */
+    /** The nearest first, NaN last; among equally near vectors, the lower index first. */
     private static final Comparator<Neighbor> ORDER = Comparator.<Neighbor>comparingDouble(
                     one -> Double.isNaN(one.similarity) ? Double.POSITIVE_INFINITY : -one.similarity)
             .thenComparingInt(Neighbor::index);
@@ -64,7 +64,7 @@ public record Neighbor(int index, double similarity) {
         return product(a, a);
     }
 
-    /** In four sums, so that an addition need not wait for the one before it. */
+    /** Four sums, so that an addition need not wait for the previous one. */
     private static double product(float[] a, float[] b) {
         double first = 0;
         double second = 0;

@@ -24,10 +24,10 @@ import java.util.function.IntConsumer;
 import java.util.stream.IntStream;
 
 /**
- * Scores of passages for a query by a cross-encoder (Nogueira and Cho 2019, "Passage Re-ranking with BERT"): query and passage pass through a
- * BERT model as one sequence, {@code [CLS] query [SEP] passage [SEP]}, and its head computes a score from the first token's state. Scores equal the
- * scores of sentence-transformers' {@code CrossEncoder}. A pair of too many tokens is truncated at the end of the longer text, like {@code
- * longest_first} of HuggingFace's tokenizers.
+ * Scores of passages for a query, from a cross-encoder (Nogueira and Cho 2019, "Passage Re-ranking with BERT"): query and passage pass
+ * through a BERT model as one sequence, {@code [CLS] query [SEP] passage [SEP]}, and its head computes a score from the first token's
+ * state. Scores equal the scores of sentence-transformers' {@code CrossEncoder}. A pair with too many tokens is truncated at the end of the
+ * longer text, like {@code longest_first} of HuggingFace's tokenizers.
  *
  * <p>Pairs are packed into batches of about 512 tokens without padding. A score has the same bits alone and in any batch, for any number of
  * threads and at every lane width. A warm call of one thread allocates its results.
@@ -56,8 +56,8 @@ public final class Reranker implements AutoCloseable {
      * tokenizer_config.json}, {@code modules.json}, {@code sentence_bert_config.json} and {@code config_sentence_transformers.json}. On a file system
      * other than the default one, such as inside an archive, the weights are read into native memory instead.
      *
-     * <p>The path may also be a GGUF file of llama.cpp's architectures {@code bert} and {@code modern-bert} with the head of a cross-encoder. Like an
-     * ONNX file, it has no activation of outputs and no lengths.
+     * <p>The path may also be a GGUF file of llama.cpp's architectures {@code bert} and {@code modern-bert} with the head of a
+     * cross-encoder. Like an ONNX file, it contains no output activation and no lengths.
      *
      * <p>The activation of outputs is the one in {@code config_sentence_transformers.json} if there is a {@code modules.json}, or else in
      * {@code config.json} as {@code activation_fn} of {@code sentence_transformers} or, in older folders, as {@code
@@ -190,7 +190,7 @@ public final class Reranker implements AutoCloseable {
 
     /**
      * Writes this reranker to one file that {@link #map} maps, as {@link SentenceEncoder#write} does: packed weights, tokenizer, activation and
-     * length. The complete file replaces an older one at once; after an error, the older file is unchanged.
+     * length. The complete file atomically replaces an older file; after an error, the older file is unchanged.
      *
      * @param file the file to write
      * @throws IOException if the file cannot be written
@@ -376,8 +376,8 @@ public final class Reranker implements AutoCloseable {
     }
 
     /**
-     * Frees the memory of the weights at once, mapped and packed. Later calls fail with {@link IllegalStateException}. Running calls may fail with
-     * it, too. A second call has no effect.
+     * Frees the memory of the weights at once, mapped and packed. Later calls fail with {@link IllegalStateException}. Calls that are
+     * running may fail. A second call has no effect.
      */
     @Override
     public void close() {

@@ -24,9 +24,9 @@ import java.util.Map;
 import java.util.function.IntConsumer;
 
 /**
- * Sentence embeddings by a BERT model (Devlin et al. 2019; Reimers and Gurevych 2019, "Sentence-BERT"): a text's tokens pass through the encoder, and
- * their states become one vector. Static embeddings (sentence-transformers' StaticEmbedding) are the mean of the rows of a table for a text's tokens,
- * without {@code [CLS]} and {@code [SEP]}. All tokens are read, unless a file sets a maximum length.
+ * Sentence embeddings from a BERT model (Devlin et al. 2019; Reimers and Gurevych 2019, "Sentence-BERT"): a text's tokens pass through the
+ * encoder, and their states become one vector. Static embeddings (sentence-transformers' StaticEmbedding) are the mean of the rows of a
+ * table for a text's tokens, without {@code [CLS]} and {@code [SEP]}. All tokens are read, unless a file sets a maximum length.
  *
  * <p>Texts are packed into batches of about 512 tokens without padding. A vector has the same bits alone and in any batch, for any
  * number of threads and at every lane width. Empty text is the sequence of {@code [CLS]} and {@code [SEP]}, as in
@@ -468,8 +468,8 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     }
 
     /**
-     * Writes this encoder to one file that {@link #map} maps: packed weights, tables, tokenizer, options and prompts. It writes a temporary file in
-     * the same folder, which then replaces {@code file} at once, so a crash leaves either the old file or the new one.
+     * Writes this encoder to one file that {@link #map} maps: packed weights, tables, tokenizer, options and prompts. It writes a temporary
+     * file in the same folder, which then atomically replaces {@code file}, so a crash leaves either the old file or the new one.
      *
      * <p>The file is the same for all processors and vector widths of little-endian machines. A later version of the library may use another layout
      * and refuse the file. Then write it again from the model.

@@ -12,7 +12,7 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * Sparse embeddings by a masked language model (Formal et al. 2021, "SPLADE" and "SPLADE v2"): the weight of a word of the vocabulary is
+ * Sparse embeddings from a masked language model (Formal et al. 2021, "SPLADE" and "SPLADE v2"): the weight of a word of the vocabulary is
  * {@code log(1 + relu(logit))} of its largest logit at any token of the text. An index of words can store such vectors.
  *
  * <p>Texts are packed into batches of about 512 tokens without padding. A vector has the same bits alone and in any batch, for any number of
@@ -112,13 +112,13 @@ public final class SparseEncoder implements AutoCloseable {
 
     /**
      * Writes this encoder to one file that {@link #map} maps, as {@link SentenceEncoder#write} does: packed weights, tokenizer, activation and
-     * length. The complete file replaces an older one at once; after an error, the older file is unchanged.
+     * length. The complete file atomically replaces an older file; after an error, the older file is unchanged.
      *
      * @param file the file to write
      * @throws IOException if the file cannot be written
      * @throws IllegalArgumentException if the path has no file name, or the tokenizer is not WordPiece, and its folder has no
      *     {@code tokenizer.json}
-     * @throws IllegalStateException if the encoder is closed, or is closed meanwhile
+     * @throws IllegalStateException if the encoder is closed before or during the call
      */
     public void write(Path file) throws IOException {
         Checks.notNull(file, "file");

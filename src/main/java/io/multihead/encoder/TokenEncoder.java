@@ -114,7 +114,7 @@ public final class TokenEncoder implements AutoCloseable {
 
     /**
      * Writes this encoder to one file that {@link #map} maps, as {@link SentenceEncoder#write} does: packed weights, tokenizer and settings. The
-     * complete file replaces an older one at once; after an error, the older file is unchanged.
+     * complete file atomically replaces an older file; after an error, the older file is unchanged.
      *
      * @param file the file to write
      * @throws IOException if the file cannot be written
@@ -175,10 +175,10 @@ public final class TokenEncoder implements AutoCloseable {
     }
 
     /**
-     * Computes the scores of documents for a query, by {@link MaxSim}.
+     * Computes the scores of documents for a query with {@link MaxSim}.
      *
      * @param query any text
-     * @param documentVectors vectors of documents by this model
+     * @param documentVectors vectors of documents from this model
      * @return a score for each document, in their order
      * @throws IllegalArgumentException if the vectors have another dimension
      * @throws IllegalStateException if the encoder or its Compute is closed

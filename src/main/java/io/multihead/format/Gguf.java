@@ -196,7 +196,7 @@ public final class Gguf {
      * {@return a truth value}
      *
      * @param key such as {@code tokenizer.ggml.add_bos_token}
-     * @throws IllegalArgumentException if there is none
+     * @throws IllegalArgumentException if there is no such key, or the value is not a boolean
      */
     public boolean bool(String key) {
         return value(key).bool();
@@ -206,7 +206,7 @@ public final class Gguf {
      * {@return a boolean, if there is one}
      *
      * @param key such as {@code tokenizer.ggml.add_bos_token}
-     * @throws IllegalArgumentException if it is none
+     * @throws IllegalArgumentException if the value is not a boolean
      */
     public Optional<Boolean> findBool(String key) {
         return find(key).map(GgufValue::bool);

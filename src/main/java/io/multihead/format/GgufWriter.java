@@ -139,7 +139,7 @@ public final class GgufWriter {
     }
 
     /**
-     * Writes the file: first a temporary file in the same folder, which then replaces it at once, so a crash leaves either the old file
+     * Writes the file: first a temporary file in the same folder, which then replaces it atomically, so a crash leaves either the old file
      * or the new one.
      *
      * @param file the file to write

@@ -23,7 +23,7 @@ public record LazyTensor(DType dtype, Shape shape, Function<Arena, Tensor> conte
         Checks.notNull(contents, "contents");
     }
 
-    /** Makes the tensor and checks that it is the one that was announced. */
+    /** Makes the tensor and checks that it has the announced type and shape. */
     Tensor make(Arena arena, String name) {
         Tensor made = Checks.notNull(contents.apply(arena), name);
         if (made.dtype() != dtype || !made.shape().equals(shape)) {

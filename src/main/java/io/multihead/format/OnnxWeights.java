@@ -26,7 +26,7 @@ import java.util.function.Supplier;
  *
  * <p>The file is read as a stream; each tensor is a separate Java array, which the garbage collector frees with the last view, or, on request, native
  * memory. Memory grows with the bytes that were read, even if a malformed file claims larger lengths. Immutable. Its tensors are thread-safe in
- * arrays and shared arenas; confined arenas are for their thread.
+ * arrays and shared arenas; tensors in a confined arena may be used only by its thread.
  *
  * @see <a href="https://github.com/onnx/onnx/blob/main/onnx/onnx.proto">the format</a>
  */
@@ -59,7 +59,7 @@ public final class OnnxWeights {
     /**
      * Reads a model whose matrices are packed or copied one after another: each weight that a {@code MatMul} reads gets memory of a separate arena,
      * which can be closed after the last use of that weight. The garbage collector would free an array much later. Other weights are
-     * arrays. Weights are arrays, too, if the stream does not tell its size, or if the node that reads them comes later in the file.
+     * arrays. Weights are arrays, too, if the size of the stream is unknown, or if the node that reads them comes later in the file.
      *
      * @param in the whole file, read to its end and not closed
      * @param arenas makes a new arena, which the caller closes, after an exception too; {@link MemorySegment#scope} of a weight's memory is the

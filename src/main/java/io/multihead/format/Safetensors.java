@@ -106,7 +106,7 @@ public final class Safetensors {
     }
 
     /**
-     * Writes tensors to a file: first to a temporary file in the same folder, which then replaces it at once, so a crash
+     * Writes tensors to a file: first to a temporary file in the same folder, which then replaces it atomically, so a crash
      * leaves either the old file or the new one.
      *
      * @param file the file to write
@@ -165,8 +165,7 @@ public final class Safetensors {
     }
 
     /**
-     * Returns one tensor, or null if there is no tensor of that name, as needed for optional
-     * parameters of layers.
+     * Returns one tensor, or null if there is no tensor of that name, for optional parameters of layers.
      *
      * @param name its name
      * @return the tensor, or null

@@ -12,9 +12,9 @@ public enum Activation {
     NONE(null),
     /** {@code max(x, 0)}, as {@code io.multihead.nn.Relu}. */
     RELU((row, at, length, buffer) -> ActivationOps.relu(row, at, length)),
-    /** GELU by the error function, as {@code io.multihead.nn.Gelu.erf()}. */
+    /** GELU with the error function, the same as {@code io.multihead.nn.Gelu.erf()}. */
     GELU(ActivationOps::gelu),
-    /** GELU by the hyperbolic tangent, as {@code io.multihead.nn.Gelu.tanh()}. */
+    /** GELU with the hyperbolic tangent, the same as {@code io.multihead.nn.Gelu.tanh()}. */
     GELU_TANH(ActivationOps::geluTanh),
     /** {@code x / (1 + e^-x)}, also called swish (Elfwing et al. 2017); the gate of SwiGLU. The result is 0 where {@code e^-x} is not
      * a normal f32. */

@@ -17,8 +17,8 @@ import org.jspecify.annotations.Nullable;
  * K. The sums of the chains are added in pairs, and the pairs in ascending order of K. Results have the same bits for any number of
  * threads and any batch.
  *
- * <p>Thread-safe. A warm call allocates nothing except the view of an operand that the options transpose. Sums may overflow to infinity as
- * f32 does; NaN follows IEEE 754.
+ * <p>Thread-safe. A warm call allocates nothing except the view of an operand that the options transpose. Sums may overflow to infinity,
+ * like f32; NaN follows IEEE 754.
  */
 public final class Gemm {
     private static final ScratchKey<GemmCall> CALL = ScratchKey.of(GemmCall::new);
@@ -34,7 +34,7 @@ public final class Gemm {
      * @param b {@code [..., K, N]}, or {@code [..., N, K]} when transposed
      * @param c {@code [..., M, N]}, written
      * @param options transposes, factors, bias and activation
-     * @throws IllegalArgumentException if shapes do not fit or C overlaps an operand; nothing has been written then
+     * @throws IllegalArgumentException if shapes do not fit or C overlaps an operand; nothing is written
      */
     public static void multiply(Compute cpu, Tensor a, Tensor b, Tensor c, GemmOptions options) {
         GemmChecks.requireMatrix(a, "a");
@@ -54,7 +54,7 @@ public final class Gemm {
      * @param b K inputs, N outputs, or N inputs and K outputs when transposed; serves every batch
      * @param c {@code [..., M, N]}, written
      * @param options transposes, factors, bias and activation
-     * @throws IllegalArgumentException if shapes do not fit or C overlaps A; nothing has been written then
+     * @throws IllegalArgumentException if shapes do not fit or C overlaps A; nothing is written
      */
     public static void multiply(Compute cpu, Tensor a, PackedWeights b, Tensor c, GemmOptions options) {
         GemmChecks.requireMatrix(a, "a");
@@ -73,7 +73,7 @@ public final class Gemm {
      * @param c a result for each of the weights, {@code [..., M, N]} with its outputs, written
      * @param options of each product; {@code transposeB} must be false
      * @throws IllegalArgumentException if the lists are empty or of different lengths, shapes of a product do not fit, or a C overlaps A, a
-     *     bias or another C; the message begins with the number of the product, and nothing has been written then
+     *     bias or another C; the message begins with the number of the product; nothing is written
      */
     public static void multiply(
             Compute cpu, Tensor a, List<PackedWeights> b, List<Tensor> c, List<GemmOptions> options) {
@@ -96,10 +96,10 @@ public final class Gemm {
      * @param a {@code [M, K]}
      * @param starts the first row of each group, and the end of the last one: ascending, from 0 to M; elements after these are not read
      * @param b weights of K inputs for each result of the first group, then for each result of the second, and so on
-     * @param c results, {@code [M, N]} each, written; most often one
+     * @param c results, {@code [M, N]} each, written; usually one
      * @param options of each product, in the order of {@code b}; without transposes
      * @throws IllegalArgumentException if the lengths of the lists do not fit, starts do not ascend, shapes of a group with rows do not fit,
-     *     or a C overlaps A, a bias or another C; nothing has been written then
+     *     or a C overlaps A, a bias or another C; nothing is written
      */
     public static void multiplyGroups(
             Compute cpu, Tensor a, int[] starts, List<PackedWeights> b, List<Tensor> c, List<GemmOptions> options) {

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
  * @param transposeA whether the last two axes of A are swapped first
  * @param transposeB whether the last two axes of B are swapped first
  * @param alpha factor of the product
- * @param beta factor of the earlier contents of C; 0 means that C is not read, so it may hold NaN
+ * @param beta factor of the previous contents of C; 0 means that C is not read, so it may hold NaN
  * @param bias {@code [columns]}, added to every row; null for none
  * @param activation the function f of every element, in f32 and before C is rounded; it has the same bits as the layer applied to
  *     a C of f32, without a second pass over C
@@ -55,7 +55,7 @@ public record GemmOptions(
      * {@return these options with other factors}
      *
      * @param newAlpha factor of the product
-     * @param newBeta factor of the former content of C
+     * @param newBeta factor of the previous contents of C
      */
     public GemmOptions withFactors(float newAlpha, float newBeta) {
         return new GemmOptions(transposeA, transposeB, newAlpha, newBeta, bias, activation);

@@ -51,12 +51,12 @@ public final class MaxSim {
      * Computes the scores of passages.
      *
      * @param cpu threads and scratch
-     * @param query {@code [query tokens, dim]}, any strides and floating type; at most 2^22 elements
-     * @param tokens {@code [tokens, dim]}, the vectors of all passages one after another, any strides and floating type
+     * @param query {@code [query tokens, dim]}, any strides and floating-point type; at most 2^22 elements
+     * @param tokens {@code [tokens, dim]}, the vectors of all passages one after another, any strides and floating-point type
      * @param offsets for each passage the index of its first token, and at the end the number of all tokens; a passage has at least one
      *     token. Read only during the call
-     * @param scores {@code [passages]}, any floating type, written
-     * @throws IllegalArgumentException if shapes or offsets do not fit, or memory overlaps; nothing has been written then
+     * @param scores {@code [passages]}, any floating-point type, written
+     * @throws IllegalArgumentException if shapes or offsets do not fit, or memory overlaps; nothing is written
      */
     public static void scores(Compute cpu, Tensor query, Tensor tokens, long[] offsets, Tensor scores) {
         Checks.notNull(cpu, "cpu");

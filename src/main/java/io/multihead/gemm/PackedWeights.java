@@ -26,8 +26,8 @@ import java.util.Arrays;
  * weights. Otherwise the garbage collector frees the memory, and the JVM's limit of direct memory applies ({@code -XX:MaxDirectMemorySize}, else
  * {@code -Xmx}).
  *
- * <p>The name of the packing method tells the order of the axes: {@code ofInputRows} takes {@code [inputs, outputs]}, the right operand of a
- * product, and {@code ofOutputRows} {@code [outputs, inputs]}, as PyTorch, safetensors and GGUF store weights.
+ * <p>The name of the packing method states the order of the axes: {@code ofInputRows} takes {@code [inputs, outputs]}, the right operand of
+ * a product, and {@code ofOutputRows} {@code [outputs, inputs]}, as PyTorch, safetensors and GGUF store weights.
  *
  * <p>Packed weights can be written to a file and mapped again: then a process starts without packing, and all processes that map the
  * file share its memory. The layout is the same for all processors and vector widths of little-endian machines; a later version of the
@@ -67,8 +67,8 @@ public final class PackedWeights {
      *
      * @param matrix {@code [inputs, outputs]}, any element type and strides
      * @return the packed copy
-     * @throws IllegalArgumentException if the matrix has not two axes, 512 of its rows have more than 2^31 elements, or it has more than
-     *     2^40 rows
+     * @throws IllegalArgumentException if the matrix does not have two axes, 512 of its rows have more than 2^31 elements, or it has more
+     *     than 2^40 rows
      * @throws OutOfMemoryError if the JVM has too little direct memory
      */
     public static PackedWeights ofInputRows(Tensor matrix) {
@@ -78,7 +78,7 @@ public final class PackedWeights {
     /**
      * Packs a matrix whose rows are inputs, as f32 into memory of an arena.
      *
-     * @param arena allocates native memory; a shared one if several threads are to multiply
+     * @param arena allocates native memory; a shared arena if several threads multiply with the weights
      * @param matrix {@code [inputs, outputs]}, any element type and strides
      * @return the packed copy
      * @throws IllegalArgumentException as {@link #ofInputRows(Tensor)} does
@@ -93,12 +93,13 @@ public final class PackedWeights {
      * rounded to the nearest value of the format, ties to even; an f64 element is rounded to f32 first. Nothing is lost if the matrix has
      * the format's type. The weights must not be used once the arena is closed.
      *
-     * @param arena allocates native memory; a shared one if several threads are to multiply
+     * @param arena allocates native memory; a shared arena if several threads multiply with the weights
      * @param matrix {@code [inputs, outputs]}, any element type and strides
      * @param format the format of the elements; blocks are rounded by {@link BlockTensor#quantize}
      * @return the packed copy
-     * @throws IllegalArgumentException if the matrix has not two axes, 512 of its rows have more than 2^31 elements, it has more than 2^40
-     *     rows, its rows are not a whole number of blocks, or the format cannot hold an element: F16 and blocks hold only finite elements
+     * @throws IllegalArgumentException if the matrix does not have two axes, 512 of its rows have more than 2^31 elements, it has more than
+     *     2^40 rows, its rows are not a whole number of blocks, or the format cannot hold an element: F16 and blocks hold only finite
+     *     elements
      * @throws OutOfMemoryError if the system has too little memory
      */
     public static PackedWeights ofInputRows(Arena arena, Tensor matrix, WeightFormat format) {
@@ -137,7 +138,7 @@ public final class PackedWeights {
     /**
      * Packs a matrix whose rows are outputs, as f32 into memory of an arena.
      *
-     * @param arena allocates native memory; a shared one if several threads are to multiply
+     * @param arena allocates native memory; a shared arena if several threads multiply with the weights
      * @param matrix {@code [outputs, inputs]}, any element type and strides
      * @return the packed copy
      * @throws IllegalArgumentException as {@link #ofOutputRows(Tensor)} does
@@ -151,7 +152,7 @@ public final class PackedWeights {
      * Packs a matrix whose rows are outputs, in a format, into memory of an arena, as {@link #ofInputRows(Arena, Tensor, WeightFormat)
      * ofInputRows(matrix.permute(1, 0), format, arena)} does.
      *
-     * @param arena allocates native memory; a shared one if several threads are to multiply
+     * @param arena allocates native memory; a shared arena if several threads multiply with the weights
      * @param matrix {@code [outputs, inputs]}, any element type and strides
      * @param format the format of the elements
      * @return the packed copy
@@ -182,10 +183,11 @@ public final class PackedWeights {
      * Packs quantized blocks without loss: rows of blocks are outputs, as in GGUF. The blocks may be in mapped memory, and are
      * not used after the call. The weights must not be used once the arena is closed.
      *
-     * @param arena allocates native memory; a shared one if several threads are to multiply
+     * @param arena allocates native memory; a shared arena if several threads multiply with the weights
      * @param blocks {@code [outputs, inputs]}
      * @return the packed copy
-     * @throws IllegalArgumentException if the tensor has not two axes, 512 times its rows are more than 2^31, or a scale is not finite
+     * @throws IllegalArgumentException if the tensor does not have two axes, 512 times its number of rows is above 2^31, or a scale is not
+     * finite
      * @throws OutOfMemoryError if the system has too little memory
      */
     public static PackedWeights ofOutputRows(Arena arena, BlockTensor blocks) {
@@ -257,7 +259,7 @@ public final class PackedWeights {
      * four fifths of the time. Small matrices gain less, since rounding a row takes as long as about 64 outputs.
      *
      * <p>In each group of 32 elements of a row of A, the largest magnitude becomes 127, and the others become the nearest integer, ties to
-     * even. The error of each element is at most 1/254 of the largest. For random numbers, the error of a product is half a percent of its
+     * even. The error of each element is at most 1/254 of the largest. For random values, the error of a product is half a percent of its
      * standard deviation. Products of integers are exact, so results have the same bits for any number of rows and threads and any lane
      * width ({@link io.multihead.reference.Tolerance#roundedBlocks} has the bound of the result's error).
      *
@@ -274,8 +276,8 @@ public final class PackedWeights {
     /**
      * Returns weights of only some outputs: copies of their columns in the stored format, so that products have the same bits.
      *
-     * @param arena allocates native memory; a shared one if several threads are to multiply
-     * @param outputs numbers of columns, in the order wanted
+     * @param arena allocates native memory; a shared arena if several threads multiply with the weights
+     * @param outputs numbers of columns, in the desired order
      * @return weights of the same format and with the same rounding of inputs
      * @throws IllegalArgumentException if there is no such column
      */
@@ -289,8 +291,8 @@ public final class PackedWeights {
      * Returns weights of only some inputs: copies of their rows in the stored format. Inputs of one block share scales, so they must stay
      * together.
      *
-     * @param arena allocates native memory; a shared one if several threads are to multiply
-     * @param inputs numbers of rows, in the order wanted
+     * @param arena allocates native memory; a shared arena if several threads multiply with the weights
+     * @param inputs numbers of rows, in the desired order
      * @return weights of the same format and with the same rounding of inputs
      * @throws IllegalArgumentException if there is no such row, or rows are not whole blocks ({@link
      *     WeightFormat#areWholeBlocks})
@@ -325,7 +327,8 @@ public final class PackedWeights {
     }
 
     /**
-     * Writes the panels to a file that {@link #map} maps: first to a temporary file in the same folder, which then replaces it at once, so a crash leaves either the old file or the new one.
+     * Writes the panels to a file that {@link #map} maps: first to a temporary file in the same folder, which then replaces it atomically,
+     * so a crash leaves either the old file or the new one.
      *
      * @param file the file to write
      * @throws IOException if the file cannot be written
@@ -336,8 +339,8 @@ public final class PackedWeights {
     }
 
     /**
-     * Maps a file that {@link #write} wrote. Nothing is packed or copied: pages of the file are read when they are first multiplied
-     * with, and shared by all processes that map it. The file must not be changed in place while it is mapped; {@link #write}
+     * Maps a file that {@link #write} wrote. Nothing is packed or copied: pages of the file are read when they are first used, and all
+     * processes that map the file share them. The file must not be changed in place while it is mapped; {@link #write}
      * replaces it. A file on a file system other than the default one, such as inside an archive, is read into native memory
      * instead.
      *

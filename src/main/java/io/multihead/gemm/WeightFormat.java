@@ -6,8 +6,8 @@ import io.multihead.tensor.BlockType;
 import io.multihead.tensor.DType;
 
 /**
- * How {@link PackedWeights} store elements. One row of a product reads every weight once, so its time is the time to read their bytes:
- * half as many in bf16.
+ * How {@link PackedWeights} store elements. One row of a product reads every weight once, so its time is the time to read their bytes,
+ * which are half as many in bf16.
  */
 public enum WeightFormat {
     /** 4 bytes: every element unchanged, f64 rounded. */

@@ -6,12 +6,12 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The texts that a model may write: JSON by a schema, or a grammar in the notation of llama.cpp (GBNF). A token is allowed only if the text can
- * still be completed after it. An end token is allowed only if the text is complete. A text that {@code maxTokens} truncates is incomplete, and
- * has the finish reason of this limit.
+ * The texts that a model may write: JSON that conforms to a schema, or a grammar in the notation of llama.cpp (GBNF). A token is allowed
+ * only if the text can still be completed after it. An end token is allowed only if the text is complete. A text that {@code maxTokens}
+ * truncates is incomplete, and has the finish reason of this limit.
  *
  * <p>The factories compile grammars and refuse unsupported constructs; nothing is approximated. Immutable and thread-safe. All texts of a grammar
- * share computed masks of tokens, within some megabytes.
+ * share computed masks of tokens, within a few megabytes.
  */
 public final class Grammar implements TokenConstraint {
     /** Larger grammars take more memory than a text is worth. */
@@ -39,7 +39,7 @@ public final class Grammar implements TokenConstraint {
      * @param schema the schema as JSON
      * @return the grammar of its values
      * @throws IllegalArgumentException if the text is not a schema, has an unsupported keyword (the message has its JSON pointer), or no value is
-     *     valid by it
+     *     valid against it
      */
     public static Grammar ofJsonSchema(String schema) {
         SchemaNode root = SchemaNode.root(Checks.notNull(schema, "schema"));
@@ -74,15 +74,16 @@ public final class Grammar implements TokenConstraint {
     }
 
     /**
-     * Compiles a grammar in GBNF whose schemas may be written otherwise than as JSON: as Gemma's chat templates write the arguments of a call. Strings
-     * are between two equal marks, without escapes, and never have the mark. Names of properties have no marks, are sorted without regard to case, and
-     * have no white space, colon, comma, <code>}</code> and {@code <}. There is no other white space. Null is also {@code None}, as in Python.
+     * Compiles a grammar in GBNF whose schemas may describe another notation than JSON: the notation in which Gemma's chat templates write
+     * the arguments of a call. Strings are between two equal marks, without escapes, and never have the mark. Names of properties have no
+     * marks, are sorted without regard to case, and have no white space, colon, comma, <code>}</code> and {@code <}. There is no other
+     * white space. Null is also {@code None}, as in Python.
      *
      * @param text as in {@link #ofGbnf(String, Map, Map)}
      * @param schemas as there
      * @param tokens as there
-     * @param stringMarks the marks of strings, by the names of the rules whose schemas are written so; a mark is a control token where a vocabulary
-     *     has it
+     * @param stringMarks the marks of strings, by the names of the rules whose schemas use this notation; a mark is a control token if the
+     *     vocabulary has it
      * @return the grammar
      * @throws IllegalArgumentException as {@link #ofGbnf(String, Map, Map)} does, if no schema has such a name, a mark is empty, a given string has the
      *     mark, or a name of a property cannot be written

@@ -23,7 +23,7 @@ public interface TokenConstraint {
     TokenFilter begin(TokenVocabulary vocabulary);
 
     /**
-     * {@return a constraint that allows the tokens that both allow}
+     * {@return a constraint that allows only tokens that both constraints allow}
      *
      * @param other another constraint
      */

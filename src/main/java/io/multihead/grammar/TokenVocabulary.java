@@ -8,7 +8,7 @@ import java.util.Arrays;
 import java.util.stream.IntStream;
 
 /**
- * The tokens of a tokenizer by their bytes, for filters. It is made once for a tokenizer: for 150,000 tokens it takes some tenths of a
+ * The tokens of a tokenizer by their bytes, for filters. It is made once for a tokenizer: for 150,000 tokens it takes a few tenths of a
  * second and about 12 MB. Immutable and thread-safe.
  */
 public final class TokenVocabulary {

@@ -25,18 +25,18 @@ import org.jspecify.annotations.Nullable;
  * langchain4j's chat model on a {@link LanguageModel}: in process, without native libraries.
  *
  * <p>Temperature, top-k, top-p, presence and frequency penalty, stop sequences and the maximum of output tokens of a request override the model's
- * options. Penalties count only the tokens of the answer, as OpenAI's do. Every other parameter that would change an answer is refused by name,
+ * options. Penalties count only the tokens of the answer, as OpenAI's do. Every other parameter that would change an answer is refused,
  * with langchain4j's {@link dev.langchain4j.exception.UnsupportedFeatureException}: parameters of a provider's own class, contents other than one
  * text, names of users, and images in answers. Attributes of messages, which langchain4j keeps for memories and passes to no model, are not read.
  * Requests of several threads are computed together, and an answer is the same alone and in any batch.
  *
  * <p>The model's template writes the tools, and calls are read from the answer. Tools are refused if the format of calls in the model's template is
- * unknown. With {@code ToolChoice.REQUIRED} the answer consists of calls, each valid by its schema. With {@code NONE} the model does not see the
- * tools. An invalid call, such as one that {@code maxOutputTokens} truncates, is a part of the text.
+ * unknown. With {@code ToolChoice.REQUIRED} the answer consists of calls, each valid against its schema. With {@code NONE} the model does
+ * not see the tools. An invalid call, such as one that {@code maxOutputTokens} truncates, is a part of the text.
  *
- * <p>A response format of JSON restricts the answer to any object, or to JSON by the schema, or, if there are tools, to calls. A schema with an
- * unsupported keyword is refused, and the message has its JSON pointer. An answer that {@code maxOutputTokens} truncates is incomplete, and has
- * the finish reason {@code LENGTH}.
+ * <p>A response format of JSON restricts the answer to any object, or to JSON that conforms to the schema, or, if there are tools, to
+ * calls. A schema with an unsupported keyword is refused, and the message has its JSON pointer. An answer that {@code maxOutputTokens}
+ * truncates is incomplete, and has the finish reason {@code LENGTH}.
  *
  * <p>Messages may have any order, for example after a memory dropped the oldest messages, or after a failed call. The model's template writes them.
  * If it refuses them, they are written {@linkplain ChatTurns#append in turns}.
@@ -82,7 +82,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         return parameters;
     }
 
-    /** {@return JSON by a schema, so that AI services request it} */
+    /** {@return JSON that conforms to a schema, so that AI services request it} */
     @Override
     public Set<Capability> supportedCapabilities() {
         return Set.of(Capability.RESPONSE_FORMAT_JSON_SCHEMA);
@@ -227,8 +227,8 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         }
 
         /**
-         * Sets whether calls of tools are always valid by their schemas, even if {@code ToolChoice} does not require calls: after the mark of a call,
-         * a grammar allows nothing else. Without it, a model may write invalid calls.
+         * Sets whether calls of tools are always valid against their schemas, even if {@code ToolChoice} does not require calls: after the
+         * mark of a call, a grammar allows nothing else. Without it, a model may write invalid calls.
          *
          * @param strict whether they are valid. If true, requests are refused if a schema has a keyword that grammars do not support, or if there are
          *     tools and the model's calls have no mark, as in Llama 3

@@ -8,7 +8,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Parts of a model one after the other, each of which adds its result to the states: attention and a feed-forward network, in most models.
+ * A sequence of parts of a model, each of which adds its result to the states: in most models, attention and a feed-forward network.
  * Immutable and thread-safe.
  *
  * <p>If a product is followed directly by the residual connection, it is added to the states in its write-back. All other operations
@@ -53,7 +53,7 @@ public final class Block {
     }
 
     /**
-     * {@return {@code x + f(norm(x))} for both parts: pre-norm (Xiong et al. 2020), as Llama, Qwen and Mistral}
+     * {@return {@code x + f(norm(x))} for both parts: pre-norm (Xiong et al. 2020), as in Llama, Qwen and Mistral}
      *
      * @param firstNorm before the first part
      * @param first the first part, attention in most models
@@ -83,7 +83,7 @@ public final class Block {
     }
 
     /**
-     * {@return {@code x + after(f(before(x)))} for both parts, as Gemma 2 and 3; without the norms before, as OLMo 2}
+     * {@return {@code x + after(f(before(x)))} for both parts, as in Gemma 2 and 3; without the norms before, as in OLMo 2}
      *
      * @param beforeFirst null for none
      * @param first the first part
@@ -106,7 +106,7 @@ public final class Block {
     }
 
     /**
-     * {@return {@code x + first(norm1(x)) + second(norm2(x))}, as GPT-NeoX; with one norm for both, as Phi and Cohere}
+     * {@return {@code x + first(norm1(x)) + second(norm2(x))}, as in GPT-NeoX; with one norm for both, as in Phi and Cohere}
      *
      * @param firstNorm before the first part
      * @param first the first part

@@ -14,9 +14,9 @@ import org.jspecify.annotations.Nullable;
  * The intermediate rows of one running call, reused from call to call: for each token its state, a row for a part's normalized input or its result,
  * and one wide row of scratch that the parts share. Elements are f32, and rows are padded to a multiple of 32.
  *
- * <p>Made by {@link Transformer#buffers}, or by {@link Part#buffers} for a single part. For one caller at a time; a server needs one object for
- * each concurrent call. A call while another one runs throws an {@link IllegalStateException}, and so does reading the results of another thread's
- * call. The running call is not affected.
+ * <p>{@link Transformer#buffers} creates it, or {@link Part#buffers} for a single part. One caller at a time may use it; a server needs one
+ * object for each concurrent call. A call while another one runs throws an {@link IllegalStateException}, and so does reading the results
+ * of another thread's call. The running call is not affected.
  */
 public final class Buffers {
     static {

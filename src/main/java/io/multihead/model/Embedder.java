@@ -29,7 +29,7 @@ public interface Embedder {
     Embedder withPrompt(String prompt);
 
     /**
-     * {@return an embedder of the same model with vectors of length 1, or as they are}
+     * {@return an embedder of the same model with vectors of length 1, or with vectors that are not normalized}
      *
      * @param normalized whether vectors have length 1
      */

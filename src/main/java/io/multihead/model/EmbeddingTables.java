@@ -15,7 +15,7 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The tables whose rows are added up for each token, read in place: words, and for BERT types and positions. They also hold the
+ * The tables whose rows are added up for each token, read in place: words and, for BERT, types and positions. They also hold the
  * normalization of the sum, if there is one. Immutable and thread-safe; the memory of the tables is shared and must stay open and
  * unchanged.
  */

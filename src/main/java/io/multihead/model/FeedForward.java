@@ -87,7 +87,7 @@ public final class FeedForward implements Part {
      * {@return this network with a gate for each token: its result is multiplied by {@code 1 / (1 + e^(-g x))}, as in the shared expert
      * of Qwen 2 and 3.5 (Qwen team 2024)}. The sum is in double.
      *
-     * @param g {@code [dim]}, floating, copied
+     * @param g {@code [dim]}, floating-point, copied
      * @throws IllegalArgumentException if it has another shape, or the last layer has a bias, which the gate would not multiply
      */
     public FeedForward withTokenGate(Tensor g) {

@@ -8,8 +8,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Linear attention by the gated delta rule (Yang et al. 2025, "Gated Delta Networks"), which replaces softmax attention in layers of Qwen3-Next
- * and Qwen 3.5. Its time and memory for a token do not grow with the sequence.
+ * Linear attention with the gated delta rule (Yang et al. 2025, "Gated Delta Networks"), which replaces softmax attention in layers of
+ * Qwen3-Next and Qwen 3.5. Its time and memory for a token do not grow with the sequence.
  *
  * <p>Queries, keys and values pass a causal convolution over a few tokens with SiLU; queries and keys are divided by their lengths, and queries
  * by {@code sqrt(keyDim)}, too. Each value head has a state S, {@code [keyDim, valueDim]}: {@code S = a S + k d} with {@code d = b (v - a S^T k)}
@@ -63,8 +63,8 @@ public final class GatedLinearAttention implements Part {
      * @param projections four projections of the states: queries, keys and values as one projection with {@code 2 keyHeads keyDim + valueHeads
      *     valueDim} outputs; the gates z, {@code valueHeads valueDim}; the inputs of the sigmoids for the rates b, {@code valueHeads}; and the
      *     inputs of the decays, {@code valueHeads}
-     * @param taps {@code [2 keyHeads keyDim + valueHeads valueDim, taps]}, any strides and floating type, copied; at least two, the factor of the
-     *     token itself last, as {@code torch.nn.Conv1d} stores them
+     * @param taps {@code [2 keyHeads keyDim + valueHeads valueDim, taps]}, any strides and floating-point type, copied; at least two, the
+     *     factor of the token itself last, as {@code torch.nn.Conv1d} stores them
      * @param decay the decay of each of the {@code valueHeads} heads
      * @param norm of {@code valueDim} elements, applied to each head's results
      * @param output {@code valueHeads valueDim} inputs, and as many outputs as the projections have

@@ -3,7 +3,7 @@ package io.multihead.model;
 import io.multihead.internal.base.Checks;
 
 /**
- * The keys and values that an attention keeps of each token: one layer of a {@link io.multihead.cache.KeyValueCache}.
+ * The keys and values that an attention layer keeps of each token: one layer of a {@link io.multihead.cache.KeyValueCache}.
  *
  * @param heads heads of keys and values
  * @param headDim elements of a key
@@ -31,7 +31,7 @@ public record KeyValueSizes(int heads, int headDim, int valueDim, int window) im
         this(heads, headDim, valueDim, 0);
     }
 
-    /** Returns the same of all tokens. */
+    /** Returns the same sizes without a window. */
     KeyValueSizes whole() {
         return new KeyValueSizes(heads, headDim, valueDim);
     }

@@ -5,7 +5,7 @@ import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 
 /**
- * The function of a layer's own embeddings of tokens (Gemma 3n and 4): {@code out(f(gate(states)) rows)}, with the rows of a layer of the
+ * The part that reads a layer's own token embeddings (Gemma 3n and 4): {@code out(f(gate(states)) rows)}, with the rows of a layer of the
  * model's {@link LayerEmbeddings}. Immutable and thread-safe.
  */
 public final class LayerInput implements Part {

@@ -144,7 +144,7 @@ public final class LinearGroup {
      * @param cpu threads and scratch
      * @param x {@code [rows, inputs]}, any strides and element type
      * @param y {@code [rows, width]}, any strides, written: the outputs side by side
-     * @throws IllegalArgumentException if shapes do not fit or memory overlaps; nothing has been written then
+     * @throws IllegalArgumentException if shapes do not fit or memory overlaps; nothing is written
      */
     public void forward(Compute cpu, Tensor x, Tensor y) {
         if (Checks.notNull(y, "y").rank() != 2 || y.dim(1) != width) {

@@ -36,7 +36,7 @@ public record LinearHeads(int keyHeads, int valueHeads, int keyDim, int valueDim
         return 2 * keyWidth() + valueWidth();
     }
 
-    /** Returns which key head a value head reads. */
+    /** Returns the key head that a value head reads. */
     int keyHead(int valueHead) {
         return tiled ? valueHead % keyHeads : valueHead / (valueHeads / keyHeads);
     }

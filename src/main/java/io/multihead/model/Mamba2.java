@@ -11,10 +11,10 @@ import java.util.List;
  * Mamba-2 (Dao, Gu 2024, "Transformers are SSMs: Generalized Models and Efficient Algorithms Through Structured State Space Duality"), which
  * replaces attention in layers of Granite 4. Its time and memory for a token do not grow with the sequence.
  *
- * <p>A projection makes gates z, inputs x, b, c and one number of each head. x, b and c pass a causal convolution over a few tokens with SiLU. Each
- * head has a state S, {@code [stateDim, headDim]}: {@code S = a S + b (r x)^T} and {@code y = S^T c + d x}, where the rate r is the softplus of the
- * head's number and its bias, and {@link LinearDecay} computes the decay a. The results are multiplied by {@code silu(z)}, normalized and
- * projected.
+ * <p>A projection computes gates z, inputs x, b, c, and one value for each head. The inputs x, b and c pass a causal convolution over a few
+ * tokens with SiLU. Each head has a state S, {@code [stateDim, headDim]}: {@code S = a S + b (r x)^T} and {@code y = S^T c + d x}, where
+ * the rate r is the softplus of the head's number and its bias, and {@link LinearDecay} computes the decay a. The results are multiplied by
+ * {@code silu(z)}, normalized and projected.
  *
  * <p>Tokens are computed one after the other, heads and columns of states side by side, so that the bits do not depend on the division of a
  * sequence into calls. The states of a sequence are the last inputs of the convolution, and S of all heads. Immutable and thread-safe.
@@ -40,8 +40,8 @@ public final class Mamba2 implements Part {
      * @param heads numbers and sizes of heads
      * @param projections three projections of the states, as one ({@link LinearGroup#concatenated}) or separate: the gates z, {@code heads
      *     headDim} outputs; x, all b and all c, {@code heads headDim + 2 groups stateDim}; and the inputs of the rates, {@code heads}
-     * @param taps {@code [heads headDim + 2 groups stateDim, taps]}, any strides and floating type, copied; at least two, the factor of the token
-     *     itself last, as {@code torch.nn.Conv1d} stores them
+     * @param taps {@code [heads headDim + 2 groups stateDim, taps]}, any strides and floating-point type, copied; at least two, the factor
+     *     of the token itself last, as {@code torch.nn.Conv1d} stores them
      * @param decay of {@code heads} heads
      * @param norm of {@code heads headDim} elements, of a token's gated results
      * @param output {@code heads headDim} inputs, and as many outputs as the projections have
@@ -69,7 +69,8 @@ public final class Mamba2 implements Part {
     /**
      * {@return this layer with biases of its convolution}
      *
-     * @param bias a number that is added to each channel's sum, {@code [heads headDim + 2 groups stateDim]}, any strides and floating type, copied
+     * @param bias a number that is added to each channel's sum, {@code [heads headDim + 2 groups stateDim]}, any strides and floating-point
+     * type, copied
      * @throws IllegalArgumentException if their number differs from the number of channels
      */
     public Mamba2 withConvolutionBias(Tensor bias) {
@@ -79,7 +80,7 @@ public final class Mamba2 implements Part {
     /**
      * {@return this layer with skips}
      *
-     * @param factors d, the factor of x in the results of each head, {@code [heads]}, any strides and floating type, copied
+     * @param factors d, the factor of x in the results of each head, {@code [heads]}, any strides and floating-point type, copied
      * @throws IllegalArgumentException if their number differs from the number of heads
      */
     public Mamba2 withSkip(Tensor factors) {

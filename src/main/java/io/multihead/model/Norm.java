@@ -111,9 +111,9 @@ public final class Norm {
      * Normalizes rows. A warm call allocates nothing.
      *
      * @param cpu threads and scratch
-     * @param x {@code [..., dim]}, any strides and floating type
+     * @param x {@code [..., dim]}, any strides and floating-point type
      * @param y of the same shape, any strides, written
-     * @throws IllegalArgumentException if shapes do not fit or memory overlaps; nothing has been written then
+     * @throws IllegalArgumentException if shapes do not fit or memory overlaps; nothing is written
      */
     public void forward(Compute cpu, Tensor x, Tensor y) {
         Checks.notNull(cpu, "cpu");

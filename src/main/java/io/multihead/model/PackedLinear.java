@@ -138,7 +138,7 @@ public final class PackedLinear {
      * @param x {@code [..., rows, inputs]}, any strides and element type
      * @param y {@code [..., rows, outputs]}, any strides, so it may be a part of the rows of a larger buffer;
      *     written
-     * @throws IllegalArgumentException if shapes do not fit or memory overlaps; nothing has been written then
+     * @throws IllegalArgumentException if shapes do not fit or memory overlaps; nothing is written
      */
     public void forward(Compute cpu, Tensor x, Tensor y) {
         Gemm.multiply(cpu, x, weights, y, options);
@@ -150,7 +150,7 @@ public final class PackedLinear {
      * @param cpu threads and scratch
      * @param x {@code [..., rows, inputs]}, any strides and element type
      * @param y {@code [..., rows, outputs]}, read and written
-     * @throws IllegalArgumentException if shapes do not fit or memory overlaps; nothing has been written then
+     * @throws IllegalArgumentException if shapes do not fit or memory overlaps; nothing is written
      */
     public void add(Compute cpu, Tensor x, Tensor y) {
         Gemm.multiply(cpu, x, weights, y, adding);

@@ -51,7 +51,7 @@ public interface Part {
      *
      * @param cpu threads and scratch
      * @param x {@code [rows, dim]}, the input; not changed
-     * @param y {@code [rows, dim]}, which does not overlap x; in a block both are f32 on the heap
+     * @param y {@code [rows, dim]}, which does not overlap x; in a block, both are f32 on the heap
      * @param adds whether the result is added to y; otherwise the contents of y are undefined and
      *     are overwritten
      * @param buffers of the call that runs: its batch, and scratch
@@ -73,11 +73,11 @@ public interface Part {
      *
      * @param cpu threads and scratch
      * @param batch tokens of sequences, at least one each; their ids and types have no effect
-     * @param x {@code [tokens, dim]}, any strides and floating type
+     * @param x {@code [tokens, dim]}, any strides and floating-point type
      * @param y {@code [tokens, dim]}, any strides, written
      * @param buffers of {@link #buffers}, or of a model that has this part
      * @throws IllegalArgumentException if a shape does not fit, x and y overlap, the cache is of other sizes, or a sequence would have too
-     *     many positions; nothing has been written then
+     *     many positions; nothing is written
      * @throws IllegalStateException if another call uses the buffers or the batch
      */
     default void forward(Compute cpu, TokenBatch batch, Tensor x, Tensor y, Buffers buffers) {
@@ -88,10 +88,10 @@ public interface Part {
      * Computes only this part, for independent rows. It is for parts that read nothing else of a batch.
      *
      * @param cpu threads and scratch
-     * @param x {@code [rows, dim]}, any strides and floating type
+     * @param x {@code [rows, dim]}, any strides and floating-point type
      * @param y {@code [rows, dim]}, any strides, written
      * @param buffers of {@link #buffers}, or of a model that has this part
-     * @throws IllegalArgumentException if a shape does not fit, or x and y overlap; nothing has been written then
+     * @throws IllegalArgumentException if a shape does not fit, or x and y overlap; nothing is written
      * @throws IllegalStateException if the part reads the batch, as attention does, or another call uses the buffers
      */
     default void forward(Compute cpu, Tensor x, Tensor y, Buffers buffers) {

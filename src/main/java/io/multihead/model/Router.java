@@ -43,8 +43,8 @@ public final class Router {
     }
 
     /**
-     * {@return a router by softmax, whose factors are divided by their sum: as Mixtral and Qwen 3, and as GPT-OSS, which takes the softmax
-     * of the chosen logits only}
+     * {@return a softmax router, whose factors are divided by their sum: as in Mixtral and Qwen 3, and as in GPT-OSS, which takes the
+     * softmax of the chosen logits only}
      *
      * @param logits from a state to one number for each expert
      * @param used experts of a token
@@ -58,13 +58,13 @@ public final class Router {
         return new Router(logits, used, false, true, 1, new Additions(null, null, null));
     }
 
-    /** {@return this router with scores by sigmoid, as DeepSeek-V3} */
+    /** {@return this router with sigmoid scores, as in DeepSeek-V3} */
     public Router withSigmoid() {
         return new Router(logits, used, true, normalized, scale, additions);
     }
 
     /**
-     * {@return this router with factors that are divided by their sum, or not}
+     * {@return this router with or without division of the factors by their sum}
      *
      * @param divided whether they are divided; otherwise the factors are the scores
      */
@@ -86,7 +86,7 @@ public final class Router {
     }
 
     /**
-     * {@return this router with numbers that are added to the scores only for the choice, which balance the experts of DeepSeek-V3}.
+     * {@return this router with values that are added to the scores only for the choice of experts, as DeepSeek-V3 does to balance them}.
      * Factors are computed from the scores without them.
      *
      * @param addends {@code [experts]}, any element type, copied as f32; null for none
@@ -98,8 +98,7 @@ public final class Router {
     }
 
     /**
-     * {@return this router with factors that are multiplied by a number of their expert, as in Gemma
-     * 4}
+     * {@return this router with factors that are multiplied by a value for each expert, as in Gemma 4}
      *
      * @param factors {@code [experts]}, any element type, copied as f32; null for none
      * @throws IllegalArgumentException if the shape does not fit

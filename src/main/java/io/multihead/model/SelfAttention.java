@@ -261,8 +261,8 @@ public final class SelfAttention implements Part {
      * io.multihead.gemm.WeightFormat#blockInputs}). If heads are not whole blocks, {@link #withF32Output} allows any heads.
      *
      * @param arena owns the copies; a shared one if several threads are to compute
-     * @param kept query heads, in the order wanted; if several share a key/value head, the same number for each remaining key/value head, side
-     *     by side
+     * @param kept query heads, in the desired order; heads that share a key/value head must be adjacent, and each remaining key/value head
+     *     needs the same number of query heads
      * @throws IllegalArgumentException if there is none, a head is repeated or does not exist, key/value heads are left with different numbers
      *     of heads, their elements are not whole blocks of the output projection, a norm spans all heads, or options cannot be restricted to
      *     some heads ({@link AttentionOptions#selectHeads})

@@ -31,8 +31,8 @@ public final class ShortConvolution implements Part {
      * Returns a convolution.
      *
      * @param in {@code dim} inputs and {@code 3 dim} outputs: the gates b of inputs, the gates c of results, and the inputs x
-     * @param taps {@code [dim, taps]}, any strides and floating type, copied; at least two, the factor of the token itself last, as {@code
-     *     torch.nn.Conv1d} stores them
+     * @param taps {@code [dim, taps]}, any strides and floating-point type, copied; at least two, the factor of the token itself last, as
+     *     {@code torch.nn.Conv1d} stores them
      * @param out {@code dim} inputs and outputs
      * @return the part
      * @throws IllegalArgumentException if sizes do not fit

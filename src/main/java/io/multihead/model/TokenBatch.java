@@ -20,9 +20,10 @@ import org.jspecify.annotations.Nullable;
  * The tokens of one call of a model: sequences packed one after another, without padding. With a cache each of them continues a sequence of the
  * cache, by a whole prompt, a chunk of a prompt, or a single token, in any combination. Without a cache each sequence is complete.
  *
- * <p>Reused from call to call: {@link #clear}, then {@link #begin} and {@link #add} for each sequence. For one caller at a time: while a model
- * computes the batch, another call or a change throws an {@link IllegalStateException}. A call with the same cache sequences as the previous
- * call, and no more tokens than an earlier call, allocates nothing. A call with other sequences creates a view of them per layer.
+ * <p>Reused from call to call: {@link #clear}, then {@link #begin} and {@link #add} for each sequence. Only one caller at a time may use
+ * it: while a model computes the batch, another call or a change throws an {@link IllegalStateException}. A call with the same cache
+ * sequences as the previous call, and no more tokens than an earlier call, allocates nothing. A call with other sequences creates a view of
+ * them per layer.
  */
 public final class TokenBatch {
     private static final int FIRST_SEQUENCES = 8;

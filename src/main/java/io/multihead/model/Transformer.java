@@ -156,7 +156,7 @@ public final class Transformer {
      * {@return this stack with logits {@code cap tanh(x / cap)}, as in Gemma 2}
      *
      * @param cap above 0, a normal f32; 0 for none
-     * @throws IllegalArgumentException if the cap is not such a number
+     * @throws IllegalArgumentException if the cap is not above 0, or not a normal f32
      */
     public Transformer withLogitCap(double cap) {
         if (!(cap == 0 || cap >= Float.MIN_NORMAL && cap <= Float.MAX_VALUE)) {
@@ -193,7 +193,7 @@ public final class Transformer {
     /**
      * Returns the largest number of positions of a sequence.
      *
-     * @return the least limit of the rotary embeddings and the position table; 2^53 or more without a limit
+     * @return the smallest limit of the rotary embeddings and the position table; 2^53 or more without a limit
      */
     public long positions() {
         return positions;
@@ -261,8 +261,8 @@ public final class Transformer {
      * @param batch tokens of sequences, at least one each
      * @param buffers of this model
      * @throws IllegalArgumentException if a token or its type is not a row of its table, a sequence would have more positions than the
-     *     model, the sizes of the cache differ or it has ropes, or the buffers are too small; nothing has been written then
-     * @throws io.multihead.cache.CacheFullException if the cache has no room; it has not changed then
+     *     model, the sizes of the cache differ or it has ropes, or the buffers are too small; nothing is written
+     * @throws io.multihead.cache.CacheFullException if the cache has no room; it does not change
      */
     public void forward(Compute cpu, TokenBatch batch, Buffers buffers) {
         run(cpu, batch, buffers, null, null, List.of());
@@ -274,13 +274,13 @@ public final class Transformer {
      *
      * @param cpu threads and scratch
      * @param batch tokens of sequences, at least one each; their ids and types do not count
-     * @param states {@code [tokens, dim]}, any strides and floating type: embeddings, with positions added and their norm applied, or
+     * @param states {@code [tokens, dim]}, any strides and floating-point type: embeddings, with positions added and their norm applied, or
      *     {@link Buffers#states} of these buffers, which are not copied
      * @param buffers of this model
      * @throws IllegalArgumentException as in the other method, or if the shape of the states does not fit, or they are part of the
      *     buffers
      * @throws IllegalStateException if layers have their own embeddings of tokens
-     * @throws io.multihead.cache.CacheFullException if the cache has no room; it has not changed then
+     * @throws io.multihead.cache.CacheFullException if the cache has no room; it does not change
      */
     public void forwardFrom(Compute cpu, TokenBatch batch, Tensor states, Buffers buffers) {
         run(cpu, batch, buffers, Checks.notNull(states, "states"), null, List.of());
@@ -310,8 +310,8 @@ public final class Transformer {
      * @param cpu threads and scratch
      * @param batch tokens of sequences, at least one each
      * @param buffers of this model
-     * @param weights one for each block, null for none: {@code [heads, tokens, keys]}, any floating type and strides, written with the weights of the
-     *     block's first attention; the number of keys is the length of the longest sequence
+     * @param weights one for each block, null for none: {@code [heads, tokens, keys]}, any floating-point type and strides, written with
+     *     the weights of the block's first attention; the number of keys is the length of the longest sequence
      * @throws IllegalArgumentException as in the other method, if the number of tensors differs from the number of blocks, a block has no {@link
      *     SelfAttention}, or a shape does not fit; a wrong number of keys is found after the tokens were added to the cache
      */
@@ -404,9 +404,9 @@ public final class Transformer {
      *
      * @param cpu threads and scratch
      * @param rows tokens of the batch, in any order; at most the capacity of the buffers
-     * @param outputs {@code [rows, dim]}, any strides and floating type, written
+     * @param outputs {@code [rows, dim]}, any strides and floating-point type, written
      * @param buffers of the last call
-     * @throws IllegalArgumentException if there is no such token, or the shape does not fit; nothing has been written then
+     * @throws IllegalArgumentException if there is no such token, or the shape does not fit; nothing is written
      */
     public void outputs(Compute cpu, int[] rows, Tensor outputs, Buffers buffers) {
         Checks.notNull(buffers, "buffers").enterReading();
@@ -424,9 +424,9 @@ public final class Transformer {
      * @param cpu threads and scratch
      * @param rows tokens of the batch, in any order, such as {@link TokenBatch#lastRows}; at most the capacity of the
      *     buffers
-     * @param logits {@code [rows, logits]}, any strides and floating type, written
+     * @param logits {@code [rows, logits]}, any strides and floating-point type, written
      * @param buffers of the last call
-     * @throws IllegalArgumentException if there is no such token, or the shape does not fit; nothing has been written then
+     * @throws IllegalArgumentException if there is no such token, or the shape does not fit; nothing is written
      * @throws IllegalStateException if the model has no output head
      */
     public void logits(Compute cpu, int[] rows, Tensor logits, Buffers buffers) {

@@ -10,7 +10,7 @@ import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The mean cross-entropy between a softmax over the last axis and one target class per row, as PyTorch's {@code
+ * The mean cross-entropy between a softmax over the last axis and one target class per row, like PyTorch's {@code
  * nn.CrossEntropyLoss}: the mean of {@code log sum_j e^(x_j - m) - (x_target - m)} with {@code m = max x} over all rows whose
  * target is not ignored. If every row is ignored, the loss and the gradient are 0; PyTorch gives NaN.
  *
@@ -45,7 +45,7 @@ public final class CrossEntropy {
      * Computes the loss.
      *
      * @param cpu threads and scratch
-     * @param logits {@code [..., classes]}, any floating type and strides
+     * @param logits {@code [..., classes]}, any floating-point type and strides
      * @param targets the target class of every row, row-major
      * @return the loss
      * @throws IllegalArgumentException if a shape or target does not fit
@@ -60,11 +60,11 @@ public final class CrossEntropy {
      * Computes the loss and its gradient, {@code (softmax - target) / rows} and 0 in ignored rows.
      *
      * @param cpu threads and scratch
-     * @param logits {@code [..., classes]}, any floating type and strides
+     * @param logits {@code [..., classes]}, any floating-point type and strides
      * @param targets the target class of every row, row-major
      * @param gradient of the logits' shape, written; may be {@code logits} itself
      * @return the loss
-     * @throws IllegalArgumentException if a shape or target does not fit or memory overlaps otherwise; nothing has been written then
+     * @throws IllegalArgumentException if a shape or target does not fit or memory overlaps otherwise; nothing is written
      */
     public double lossAndGradient(Compute cpu, Tensor logits, int[] targets, Tensor gradient) {
         int[] rows = Checks.notNull(targets, "targets").clone(); // or a caller could change them after the check

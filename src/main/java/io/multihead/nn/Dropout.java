@@ -10,7 +10,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Dropout (Srivastava et al. 2014), as PyTorch's {@code nn.Dropout}, on every element of a tensor of any shape: in a recorded
+ * Dropout (Srivastava et al. 2014), like PyTorch's {@code nn.Dropout}, on every element of a tensor of any shape: in a recorded
  * call, each element becomes 0 with probability {@code rate} and is multiplied by {@code 1 / (1 - rate)} otherwise. {@link
  * #forward} copies.
  *

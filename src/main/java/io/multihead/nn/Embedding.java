@@ -20,11 +20,11 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Rows of a table by token id, as PyTorch's {@code nn.Embedding}: {@code y_i = weight[ids_i]}.
+ * Rows of a table by token id, like PyTorch's {@code nn.Embedding}: {@code y_i = weight[ids_i]}.
  *
  * <p>Ids are an array, or the f32 tensor that a {@link Layer} takes: whole numbers, exact below 2^24. Their gradient is zero, since the
- * output does not depend on them smoothly. An output head that shares the table, {@code Linear.of(weight, null)}, must be in the same {@link
- * Sequence} under the same prefix.
+ * output is not differentiable with respect to them. An output head that shares the table, {@code Linear.of(weight, null)}, must be in the
+ * same {@link Sequence} under the same prefix.
  *
  * <p>Thread-safe while nobody changes the table, which the caller owns. Numbers pass through f32. Results have the same bits for any number
  * of threads.
@@ -44,9 +44,9 @@ public final class Embedding implements Layer {
     }
 
     /**
-     * Returns an embedding by this table.
+     * Returns an embedding that reads a table.
      *
-     * @param weight {@code [vocabulary, dim]}, any floating type and strides
+     * @param weight {@code [vocabulary, dim]}, any floating-point type and strides
      * @return the embedding, which reads the table and does not own it
      * @throws IllegalArgumentException if the shape or element type does not fit
      */
@@ -86,7 +86,7 @@ public final class Embedding implements Layer {
         return random.normal(deviation, Shape.of(rows, dim));
     }
 
-    /** {@return the table by PyTorch's name; an unmodifiable map with {@code weight}, the same tensor object that was
+    /** {@return the table under PyTorch's names; an unmodifiable map with {@code weight}, the same tensor object that was
      * given} */
     @Override
     public Map<String, Tensor> parameters() {
@@ -99,7 +99,7 @@ public final class Embedding implements Layer {
      * @param cpu threads and scratch
      * @param ids rows of the table, 0 to vocabulary - 1
      * @param y {@code [..., dim]} with as many rows as ids, row-major; written
-     * @throws IllegalArgumentException if a shape or id does not fit or y overlaps the table; nothing has been written then
+     * @throws IllegalArgumentException if a shape or id does not fit or y overlaps the table; nothing is written
      */
     public void forward(Compute cpu, int[] ids, Tensor y) {
         int[] rows = require(ids, y, "y");
@@ -125,7 +125,7 @@ public final class Embedding implements Layer {
      * @param ids the rows that forward looked up
      * @param outputGradient {@code [..., dim]} with as many rows as ids
      * @param weightGradient of the table's shape, added to
-     * @throws IllegalArgumentException if a shape or id does not fit or memory overlaps; nothing has been written then
+     * @throws IllegalArgumentException if a shape or id does not fit or memory overlaps; nothing is written
      */
     public void backward(Compute cpu, int[] ids, Tensor outputGradient, Tensor weightGradient) {
         int[] rows = require(ids, outputGradient, "outputGradient");
@@ -172,7 +172,7 @@ public final class Embedding implements Layer {
      * @param cpu threads and scratch
      * @param x {@code [...]} f32, rows of the table
      * @param y {@code [..., dim]}, written
-     * @throws IllegalArgumentException if a shape, type or id does not fit or memory overlaps; nothing has been written then
+     * @throws IllegalArgumentException if a shape, type or id does not fit or memory overlaps; nothing is written
      */
     @Override
     public void forward(Compute cpu, Tensor x, Tensor y) {

@@ -7,7 +7,8 @@ import io.multihead.internal.kernel.ActivationOps;
 import io.multihead.internal.nn.ElementwiseCall;
 
 /**
- * The Gaussian error linear unit (Hendrycks and Gimpel 2016), as PyTorch's {@code nn.GELU}, on every element of a tensor of any shape.
+ * The Gaussian error linear unit (Hendrycks and Gimpel 2016), like PyTorch's {@code nn.GELU}, on every element of a tensor of any
+ * shape.
  *
  * <p>Accurate to a few units in the last place of f32 for negative numbers too, until the result is below {@code 2^-122}, where it is 0.
  * Minus infinity gives 0; NaN stays NaN. Without parameters; immutable and thread-safe; the same bits for any number of threads.

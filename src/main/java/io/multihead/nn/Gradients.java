@@ -55,10 +55,10 @@ public final class Gradients {
      * before a step accumulate.
      *
      * @param gradients by name, changed
-     * @throws IllegalArgumentException if a gradient cannot be written; nothing has been written
-     *     then
-     * @throws IllegalStateException if the arena of a gradient is closed; nothing has been written
-     *     then
+     * @throws IllegalArgumentException if a gradient cannot be written; nothing is
+     *     written
+     * @throws IllegalStateException if the arena of a gradient is closed; nothing is
+     *     written
      */
     public static void clear(Map<String, Tensor> gradients) {
         Checks.notNull(gradients, "gradients").forEach((name, gradient) -> {
@@ -73,9 +73,9 @@ public final class Gradients {
      * Multiplies all gradients by a factor, for example the reciprocal of the number of accumulated passes.
      *
      * @param cpu threads and scratch
-     * @param gradients by name, any floating type, changed
+     * @param gradients by name, any floating-point type, changed
      * @param factor finite as f32
-     * @throws IllegalArgumentException if the factor is not finite as f32 or a gradient cannot be written; nothing has been written then
+     * @throws IllegalArgumentException if the factor is not finite as f32 or a gradient cannot be written; nothing is written
      */
     public static void scale(Compute cpu, Map<String, Tensor> gradients, double factor) {
         if (!Double.isFinite((float) factor)) {
@@ -89,7 +89,7 @@ public final class Gradients {
      * Returns the Euclidean norm of all gradients as one vector.
      *
      * @param cpu threads and scratch
-     * @param gradients by name, any floating type
+     * @param gradients by name, any floating-point type
      * @return the square root of the sum of squares, in f64, row by row of the last axis; the same bits on any
      *     threads
      * @throws ArithmeticException if an element is not finite; the message has the name of its tensor
@@ -125,14 +125,14 @@ public final class Gradients {
     }
 
     /**
-     * Scales all gradients down if their norm exceeds a limit (Pascanu et al. 2013), as PyTorch's {@code clip_grad_norm_}.
+     * Scales all gradients down if their norm exceeds a limit (Pascanu et al. 2013), like PyTorch's {@code clip_grad_norm_}.
      *
      * @param cpu threads and scratch
-     * @param gradients by name, any floating type, changed
+     * @param gradients by name, any floating-point type, changed
      * @param most the largest norm that is not scaled down, above 0
      * @return the norm before
-     * @throws IllegalArgumentException if the limit is not above 0 or a gradient cannot be written; nothing has been written then
-     * @throws ArithmeticException if an element is not finite; nothing has been written then
+     * @throws IllegalArgumentException if the limit is not above 0 or a gradient cannot be written; nothing is written
+     * @throws ArithmeticException if an element is not finite; nothing is written
      */
     public static double clip(Compute cpu, Map<String, Tensor> gradients, double most) {
         if (!(most > 0)) {

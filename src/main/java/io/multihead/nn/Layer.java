@@ -15,7 +15,7 @@ import java.util.Map;
  */
 public interface Layer {
     /**
-     * {@return the parameters by PyTorch's names: the same tensor objects that the layer was given; an unmodifiable map in PyTorch's
+     * {@return the parameters under PyTorch's names: the same tensor objects that the layer was given; an unmodifiable map in PyTorch's
      * order, empty for a layer without parameters}
      */
     Map<String, Tensor> parameters();
@@ -62,7 +62,7 @@ public interface Layer {
      * Computes the output and keeps no values for backward; dropout has no effect.
      *
      * @param cpu threads and scratch memory
-     * @param x the input, any floating type and strides
+     * @param x the input, any floating-point type and strides
      * @param y the output, written; overlaps neither the input nor a parameter
      * @throws IllegalArgumentException if a shape or element type does not fit, before anything is written
      */

@@ -8,7 +8,7 @@ import java.lang.foreign.Arena;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Layer normalization over the last axes (Ba et al. 2016, "Layer normalization"), as PyTorch's {@code nn.LayerNorm}:
+ * Layer normalization over the last axes (Ba et al. 2016, "Layer normalization"), like PyTorch's {@code nn.LayerNorm}:
  * {@code y = (x - mean) / sqrt(variance + epsilon) * weight + bias} with the biased variance.
  *
  * <p>Sums are f32 and overflow as f32 does. The mean is subtracted in two steps, so it may be much larger than the deviation. A row that
@@ -25,8 +25,8 @@ public final class LayerNorm extends NormLayer {
      *
      * @param normalized sizes of the last axes, which are normalized together
      * @param epsilon added to the variance; at least 0
-     * @param weight of shape {@code normalized}, any floating type and strides; null for 1
-     * @param bias of shape {@code normalized}, any floating type and strides; null for 0
+     * @param weight of shape {@code normalized}, any floating-point type and strides; null for 1
+     * @param bias of shape {@code normalized}, any floating-point type and strides; null for 0
      * @return the layer, which reads the tensors and does not own them
      * @throws IllegalArgumentException if a shape, an element type or epsilon does not fit
      */
@@ -35,7 +35,7 @@ public final class LayerNorm extends NormLayer {
     }
 
     /**
-     * {@return a layer with new f32 parameters, as PyTorch's: weight 1, bias 0}
+     * {@return a layer with new f32 parameters, like PyTorch's: weight 1, bias 0}
      *
      * @param arena owns the parameters; must stay open while the layer is used
      * @param normalized sizes of the last axes, which are normalized together

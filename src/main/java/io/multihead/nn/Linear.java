@@ -19,7 +19,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * {@code y = x W^T + b} on the last axis, as PyTorch's {@code nn.Linear}: {@code weight [outputs, inputs]}, and
+ * {@code y = x W^T + b} on the last axis, like PyTorch's {@code nn.Linear}: {@code weight [outputs, inputs]}, and
  * {@code bias [outputs]} or none. The input has one axis or more.
  *
  * <p>{@link #forward} multiplies with packed weights: those that it was given, or a copy that is packed at the first call, and again at the
@@ -60,7 +60,7 @@ public final class Linear implements Layer {
     /**
      * Returns a layer with given parameters.
      *
-     * @param weight {@code [outputs, inputs]}, any floating type and strides
+     * @param weight {@code [outputs, inputs]}, any floating-point type and strides
      * @param bias {@code [outputs]}, or null for none
      * @return the layer, which reads the tensors and owns none
      * @throws IllegalArgumentException if a shape or element type does not fit

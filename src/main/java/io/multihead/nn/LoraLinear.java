@@ -45,7 +45,7 @@ public final class LoraLinear extends ComposedLayer {
      * Returns a layer with an adapter.
      *
      * @param base the layer f
-     * @param a {@code [rank, inputs]}, any floating type and strides
+     * @param a {@code [rank, inputs]}, any floating-point type and strides
      * @param b {@code [outputs, rank]}
      * @param scale the factor of B A, finite in f32: alpha / rank
      * @return the layer, which reads the tensors and owns none

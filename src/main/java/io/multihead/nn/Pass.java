@@ -14,7 +14,7 @@ public interface Pass extends AutoCloseable {
      * Computes the gradients of a loss from its gradient with respect to this pass's output. May be called several times.
      *
      * @param outputGradient the loss's gradient with respect to the output, of the output's shape
-     * @param inputGradient written: the gradient with respect to the input, of the input's shape; null when not wanted
+     * @param inputGradient written: the gradient with respect to the input, of the input's shape; null if not needed
      * @param gradients by the names of {@link Layer#parameters}, each of its parameter's shape: the parameters' gradients
      *     are added to them. Parameters without a tensor in this map and names of other layers are skipped
      * @throws IllegalArgumentException if a shape does not fit or tensors overlap, before anything is written

@@ -33,7 +33,7 @@ public final class PositionalEncoding implements Layer {
     /**
      * Returns a layer with this table.
      *
-     * @param weight {@code [positions, dim]}, any floating type and strides
+     * @param weight {@code [positions, dim]}, any floating-point type and strides
      * @return the layer, which reads the table and does not own it; a sequence has at most as many tokens as the table has
      *     positions
      * @throws IllegalArgumentException if the shape or element type does not fit

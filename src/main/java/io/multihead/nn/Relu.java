@@ -6,7 +6,7 @@ import io.multihead.gemm.Activation;
 import io.multihead.internal.kernel.ActivationOps;
 
 /**
- * {@code max(x, 0)}, as PyTorch's {@code nn.ReLU}, on every element of a tensor of any shape; the derivative at 0 is 0, and
+ * {@code max(x, 0)}, like PyTorch's {@code nn.ReLU}, on every element of a tensor of any shape; the derivative at 0 is 0, and
  * NaN stays NaN. Without parameters; immutable and thread-safe.
  */
 public final class Relu extends ElementLayer {

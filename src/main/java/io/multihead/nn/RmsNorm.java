@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Normalization by the root mean square over the last axes (Zhang and Sennrich 2019, "Root mean square layer normalization"),
- * as PyTorch's {@code nn.RMSNorm}: {@code y = x / sqrt(mean(x^2) + epsilon) * weight}.
+ * like PyTorch's {@code nn.RMSNorm}: {@code y = x / sqrt(mean(x^2) + epsilon) * weight}.
  *
  * <p>Sums are f32 and overflow as f32 does. Results have the same bits for any number of threads; parameter gradients are
  * summed in a fixed order. Thread safety is as documented in {@link Layer}. The caller owns the parameter.
@@ -24,7 +24,7 @@ public final class RmsNorm extends NormLayer {
      *
      * @param normalized sizes of the last axes, which are normalized together
      * @param epsilon added to the mean square; at least 0
-     * @param weight of shape {@code normalized}, any floating type and strides; null for 1
+     * @param weight of shape {@code normalized}, any floating-point type and strides; null for 1
      * @return the layer, which reads the tensor and does not own it
      * @throws IllegalArgumentException if a shape, an element type or epsilon does not fit
      */
@@ -33,7 +33,7 @@ public final class RmsNorm extends NormLayer {
     }
 
     /**
-     * {@return a layer with a new f32 parameter, as PyTorch's: weight 1}
+     * {@return a layer with a new f32 parameter, like PyTorch's: weight 1}
      *
      * @param arena owns the parameter; must stay open while the layer is used
      * @param normalized sizes of the last axes, which are normalized together

@@ -16,9 +16,9 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Layers one after the other, each under a prefix of its parameters' names. A stack of hundreds of layers runs: nothing recurses
- * over the depth. Recording keeps every layer's output. Inference keeps two outputs at a time, of a part of the input if the layers allow it ({@link
- * Layer#independentAxes}): about 4 MiB each, for any batch.
+ * Layers one after the other, each under a prefix of its parameters' names. Stacks of hundreds of layers are possible, since nothing
+ * recurses over the depth. Recording keeps every layer's output. Inference keeps two outputs at a time, of a part of the input if the
+ * layers allow it ({@link Layer#independentAxes}): about 4 MiB each, for any batch.
  *
  * <p>Two layers share a parameter if the same tensor has the same name in both, for example an output head and an embedding with one table. The
  * parameter exists once, and its gradients add up.

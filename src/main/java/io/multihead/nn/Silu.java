@@ -5,7 +5,7 @@ import static io.multihead.internal.nn.ElementwiseCall.padded;
 import io.multihead.gemm.Activation;
 
 /**
- * The sigmoid linear unit {@code x / (1 + e^-x)}, also called swish (Elfwing et al. 2017), as PyTorch's {@code nn.SiLU}, on every
+ * The sigmoid linear unit {@code x / (1 + e^-x)}, also called swish (Elfwing et al. 2017), like PyTorch's {@code nn.SiLU}, on every
  * element of a tensor of any shape.
  *
  * <p>Accurate to a few units in the last place of f32; below -87.34, where {@code e^x} is not a normal f32, the result is 0. Minus

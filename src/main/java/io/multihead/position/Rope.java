@@ -15,22 +15,22 @@ import org.jspecify.annotations.Nullable;
 /**
  * Rotary position embedding (Su et al. 2021, section 3): pairs of elements of a query or key are rotated by angles proportional to the
  * token's position, so that scores depend only on the difference of positions. Angles come from the frequencies of a {@link Config}, or
- * cosines and sines from tables ({@link #ofTables}); {@link #withSections} has a token's pairs follow several streams of positions.
+ * cosines and sines from tables ({@link #ofTables}); {@link #withSections} lets the pairs of a token follow several streams of positions.
  *
  * <p><b>Positions</b> are an array, row-major: {@code [tokens]}, shared by all sequences; {@code [batch, tokens]}, separate for each
- * sequence; or {@code [streams, batch, tokens]} with sections. The length of the array decides which.
+ * sequence; or {@code [streams, batch, tokens]} with sections. The length of the array determines the form.
  *
- * <p>Tensors are {@code [batch, heads, tokens, headDim]} of any strides and floating element types. Angles are computed in f64 from
+ * <p>Tensors are {@code [batch, heads, tokens, headDim]} of any strides and floating-point element types. Angles are computed in f64 from
  * the integer position, cosine and sine are rounded to f32 once, and the rotation is done in f32; the error is within {@code
  * io.multihead.reference.Tolerance.rope}. A token at position 0 is copied bit by bit, unless there are tables, the scaling has an
  * attention factor or the element types differ. Elements beyond the rotated dims are always copied bit by bit between equal types.
  *
  * <p>The output may be the input itself, or another view of exactly the same elements; it may not overlap it otherwise.
  *
- * <p>Immutable and thread-safe; same bits for any number of threads, layout and vector width. Cosines and sines of the positions that
- * were used are kept, up to 64 MiB (131,072 positions of 128 rotated dims, half as many with interleaved pairs); further positions are
- * computed at every call. Tables are copied. A call whose positions were used before allocates nothing; beyond, sines of large angles
- * make some objects (1 KB a row at position 600,000 of 32 dims).
+ * <p>Immutable and thread-safe; same bits for any number of threads, layout and vector width. The cosines and sines of used positions are
+ * kept, up to 64 MiB (131,072 positions of 128 rotated dims, half as many with interleaved pairs); those of further positions are computed
+ * at every call. Tables are copied. A call whose positions were used before allocates nothing; for further positions, sines of large angles
+ * allocate some objects (1 KB per row at position 600,000 with 32 dims).
  */
 public final class Rope {
     /** The elements of a row that form a pair. */
@@ -44,10 +44,10 @@ public final class Rope {
     /**
      * The rotated dims and their frequencies. Immutable and thread-safe.
      *
-     * @param rotaryDims how many leading elements of a row are rotated, even, 2 to 65536; the rest of it is copied
+     * @param rotaryDims the number of leading elements of a row that are rotated, even, 2 to 65536; the rest is copied
      * @param theta the base of the frequencies, greater than 1
      * @param pairing which elements form a pair
-     * @param scaling how the embedding is stretched to longer contexts
+     * @param scaling the method that stretches the embedding to longer contexts
      */
     public record Config(int rotaryDims, double theta, Pairing pairing, RopeScaling scaling) {
         /**
@@ -70,7 +70,7 @@ public final class Rope {
         /**
          * Base 10000, half-split pairs, no scaling.
          *
-         * @param rotaryDims how many leading elements of a row are rotated; headDim for all of it
+         * @param rotaryDims the number of leading elements of a row that are rotated; headDim for the whole row
          * @return the configuration
          * @throws IllegalArgumentException if {@code rotaryDims} is odd or out of range
          */
@@ -81,7 +81,7 @@ public final class Rope {
         /**
          * This configuration with another number of rotated elements.
          *
-         * @param newRotaryDims how many leading elements of a row are rotated
+         * @param newRotaryDims the number of leading elements of a row that are rotated
          * @return the changed configuration
          */
         public Config withRotaryDims(int newRotaryDims) {
@@ -111,7 +111,7 @@ public final class Rope {
         /**
          * This configuration with another scaling.
          *
-         * @param newScaling how the embedding is stretched
+         * @param newScaling the method that stretches the embedding
          * @return the changed configuration
          */
         public Config withScaling(RopeScaling newScaling) {
@@ -158,11 +158,11 @@ public final class Rope {
      * <p>Both tables are copied, rounded to f32, in {@code 4 * rotaryDims} bytes per position, twice as many for interleaved
      * pairs; the tensors remain owned by the caller and are not used after the call.
      *
-     * @param cos cosines {@code [positions, rotaryDims / 2]}, floating, any strides
+     * @param cos cosines {@code [positions, rotaryDims / 2]}, floating-point, any strides
      * @param sin sines, the same shape
      * @param pairing which elements form a pair; ONNX's {@code interleaved = 0} is {@link Pairing#HALF_SPLIT}
      * @return the embedding, for positions below the number of rows
-     * @throws IllegalArgumentException if shapes differ or do not fit, or a type is not floating
+     * @throws IllegalArgumentException if shapes differ or do not fit, or a type is not floating-point
      */
     public static Rope ofTables(Tensor cos, Tensor sin, Pairing pairing) {
         RopeChecks.requireTables(cos, sin, 2, 2, "[positions, rotaryDims / 2]");
@@ -188,8 +188,7 @@ public final class Rope {
         return new Rope(config, angles.withStreams(newSections.pairs()), description, newSections);
     }
 
-    /** {@return whether the embedding was made of frequencies; false for an embedding made of
-     * tables} */
+    /** {@return whether the embedding was made from frequencies; false for an embedding made from tables} */
     public boolean hasConfig() {
         return config != null;
     }
@@ -197,7 +196,7 @@ public final class Rope {
     /**
      * {@return the configuration}
      *
-     * @throws IllegalStateException if the embedding was made of tables
+     * @throws IllegalStateException if the embedding was made from tables
      */
     public Config config() {
         if (config == null) {
@@ -215,7 +214,7 @@ public final class Rope {
         return sections;
     }
 
-    /** {@return how many leading elements of a row are rotated; an even number, at least 2} */
+    /** {@return the number of leading elements of a row that are rotated; an even number, at least 2} */
     public int rotaryDims() {
         return angles.rotaryDims();
     }
@@ -229,7 +228,7 @@ public final class Rope {
         return angles.positions();
     }
 
-    /** {@return how many streams of positions a token has; 1 without sections} */
+    /** {@return the number of position streams of a token; 1 without sections} */
     public int streams() {
         return angles.streams();
     }
@@ -244,10 +243,10 @@ public final class Rope {
      *
      * @param cpu threads and scratch
      * @param x {@code [batch, heads, tokens, headDim]}, floating
-     * @param y the same shape, floating, written; may be {@code x} itself
+     * @param y the same shape, floating-point, written; may be {@code x} itself
      * @param firstPosition position of the first token, from 0
      * @throws IllegalArgumentException if shapes do not fit, memory overlaps otherwise, or a position is negative or beyond
-     *     {@link #positions}; nothing has been written then
+     *     {@link #positions}; nothing is written
      */
     public void apply(Compute cpu, Tensor x, Tensor y, long firstPosition) {
         RopeChecks.requireTensors(cpu, x, y, rotaryDims());
@@ -260,11 +259,11 @@ public final class Rope {
      *
      * @param cpu threads and scratch
      * @param x {@code [batch, heads, tokens, headDim]}, floating
-     * @param y the same shape, floating, written; may be {@code x} itself
+     * @param y the same shape, floating-point, written; may be {@code x} itself
      * @param positions {@code [tokens]}, {@code [batch, tokens]} or {@code [streams, batch, tokens]}, from 0, in any order;
      *     read during the call only
      * @throws IllegalArgumentException if shapes do not fit, memory overlaps otherwise, or a position is negative or beyond
-     *     {@link #positions}; nothing has been written then
+     *     {@link #positions}; nothing is written
      */
     public void apply(Compute cpu, Tensor x, Tensor y, long[] positions) {
         RopeChecks.requireTensors(cpu, x, y, rotaryDims());
@@ -281,7 +280,7 @@ public final class Rope {
      * @param at the index at which the row of one head starts
      * @param position from 0, in all streams
      * @throws IllegalArgumentException if the row is too short, or the position is negative or beyond {@link #positions};
-     *     nothing has been written then
+     *     nothing is written
      */
     public void apply(float[] row, int at, long position) {
         RopeChecks.requireRow(row, at, rotaryDims());
@@ -298,7 +297,7 @@ public final class Rope {
      * @param at the index at which the row of one head starts
      * @param positions one per stream, or a single one for all, from 0
      * @throws IllegalArgumentException if the row is too short, or a position is missing, negative or beyond
-     *     {@link #positions}; nothing has been written then
+     *     {@link #positions}; nothing is written
      */
     public void apply(float[] row, int at, long[] positions) {
         RopeChecks.requireRow(row, at, rotaryDims());
@@ -308,15 +307,15 @@ public final class Rope {
     }
 
     /**
-     * Rotates by the negative angle: the gradient of {@link #apply(Compute, Tensor, Tensor, long)}, and its inverse. With an
-     * attention factor it is still the gradient, and the inverse up to the factor's square.
+     * Rotates by the negative angle: the gradient of {@link #apply(Compute, Tensor, Tensor, long)}, and its inverse. With an attention
+     * factor the result is still the gradient, and the inverse up to the square of the factor.
      *
      * @param cpu threads and scratch
-     * @param x {@code [batch, heads, tokens, headDim]}, floating: the gradient of the rotated tensor, or that tensor
-     * @param y the same shape, floating, written; may be {@code x} itself
+     * @param x {@code [batch, heads, tokens, headDim]}, floating-point: the gradient of the rotated tensor, or that tensor
+     * @param y the same shape, floating-point, written; may be {@code x} itself
      * @param firstPosition position of the first token, from 0
      * @throws IllegalArgumentException if shapes do not fit, memory overlaps otherwise, or a position is negative or beyond
-     *     {@link #positions}; nothing has been written then
+     *     {@link #positions}; nothing is written
      */
     public void applyInverse(Compute cpu, Tensor x, Tensor y, long firstPosition) {
         RopeChecks.requireTensors(cpu, x, y, rotaryDims());
@@ -325,16 +324,16 @@ public final class Rope {
     }
 
     /**
-     * Rotates by the negative angle: the gradient of {@link #apply(Compute, Tensor, Tensor, long[])}, and its inverse. With
-     * an attention factor it is still the gradient, and the inverse up to the factor's square.
+     * Rotates by the negative angle: the gradient of {@link #apply(Compute, Tensor, Tensor, long[])}, and its inverse. With an attention
+     * factor the result is still the gradient, and the inverse up to the square of the factor.
      *
      * @param cpu threads and scratch
-     * @param x {@code [batch, heads, tokens, headDim]}, floating: the gradient of the rotated tensor, or that tensor
-     * @param y the same shape, floating, written; may be {@code x} itself
+     * @param x {@code [batch, heads, tokens, headDim]}, floating-point: the gradient of the rotated tensor, or that tensor
+     * @param y the same shape, floating-point, written; may be {@code x} itself
      * @param positions {@code [tokens]}, {@code [batch, tokens]} or {@code [streams, batch, tokens]}, from 0, in any order;
      *     read during the call only
      * @throws IllegalArgumentException if shapes do not fit, memory overlaps otherwise, or a position is negative or beyond
-     *     {@link #positions}; nothing has been written then
+     *     {@link #positions}; nothing is written
      */
     public void applyInverse(Compute cpu, Tensor x, Tensor y, long[] positions) {
         RopeChecks.requireTensors(cpu, x, y, rotaryDims());

@@ -60,7 +60,7 @@ public final class RopeConfigReader {
     }
 
     /**
-     * This reader for a model that rotates a part of each head.
+     * Returns this reader for a model that rotates a part of each head.
      *
      * @param newPartialRotaryFactor {@code partial_rotary_factor} of the file, above 0 and at most 1; a value in the dictionary overrides it
      * @return the changed reader
@@ -72,7 +72,7 @@ public final class RopeConfigReader {
     }
 
     /**
-     * This reader for a file that has {@code original_max_position_embeddings} outside the dictionary, as Phi-3's.
+     * This reader for a file that has {@code original_max_position_embeddings} outside the dictionary, as in Phi-3.
      *
      * @param newOriginalMaxPositions at least 1
      * @return the changed reader
@@ -85,8 +85,8 @@ public final class RopeConfigReader {
     }
 
     /**
-     * This reader for sequences that stay shorter than the model allows. It only decides between the short and the long
-     * factors of {@code longrope}; see {@link RopeScaling.LongRope}.
+     * This reader for sequences that stay shorter than the model allows. This only selects the short or the long factors of {@code
+     * longrope}; see {@link RopeScaling.LongRope}.
      *
      * @param newContext the largest number of tokens of a sequence, at least 1; {@code maxPositions} unless this is set
      * @return the changed reader

@@ -5,7 +5,7 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * How a rotary embedding is stretched beyond the context it was trained with. All implementations are immutable and
+ * A method that stretches a rotary embedding beyond the context that it was trained with. All implementations are immutable and
  * thread-safe. Pairs are counted from 0, the fastest. Without scaling, pair {@code i} turns by {@code theta^(-2 i /
  * rotaryDims)} per position.
  */
@@ -17,7 +17,7 @@ public sealed interface RopeScaling {
      * The angle by which one pair turns per position.
      *
      * @param pair from 0 to {@code rotaryDims / 2 - 1}
-     * @param rotaryDims how many elements of a row are rotated
+     * @param rotaryDims the number of elements of a row that are rotated
      * @param theta the base, greater than 1
      * @return radians per position
      * @throws IllegalArgumentException if there is no such pair, {@code rotaryDims} is odd or below 2, or theta is not above 1
@@ -29,7 +29,7 @@ public sealed interface RopeScaling {
         return 1;
     }
 
-    /** Frequencies as they are (Su et al. 2021, section 3.2.2). */
+    /** Unchanged frequencies (Su et al. 2021, section 3.2.2). */
     record None() implements RopeScaling {
         @Override
         public double frequency(int pair, int rotaryDims, double theta) {
@@ -133,7 +133,7 @@ public sealed interface RopeScaling {
         }
 
         /**
-         * The paper's numbers: betas 32 and 1, attention factor {@code magnitude(factor, 1)}; the ramp's ends are rounded.
+         * The values of the paper: betas 32 and 1, attention factor {@code magnitude(factor, 1)}; the ends of the ramp are rounded.
          *
          * @param factor at least 1
          * @param originalContext tokens that the model was trained with, at least 1
@@ -252,8 +252,8 @@ public sealed interface RopeScaling {
     /**
      * LongRoPE (Ding et al. 2024): the frequency of each pair is divided by its own factor. There are two lists, for sequences within and
      * beyond the original context, as Phi-3 and Hugging Face's {@code longrope} have them. An embedding has one of these lists, because
-     * keys rotated by one list do not fit queries rotated by the other. Choose the list before the first token, by the largest number of
-     * tokens of a sequence. The paper's unscaled initial tokens are not used by the published models and are not implemented here.
+     * keys rotated with one list do not fit queries rotated with the other. Choose the list before the first token, by the largest number
+     * of tokens of a sequence. The paper's unscaled initial tokens are not used by the published models and are not implemented here.
      *
      * @param shortFactors one per pair, greater than 0: for a context of at most {@code originalContext}
      * @param longFactors one per pair, greater than 0: for a longer context
@@ -335,7 +335,7 @@ public sealed interface RopeScaling {
     }
 
     /**
-     * Frequencies given one by one, in place of all powers of the base: {@code inv_freq} of a checkpoint.
+     * Frequencies given one by one, instead of powers of the base: {@code inv_freq} of a checkpoint.
      *
      * @param perPosition radians per position of each pair, finite and at least 0; the base has no effect
      * @param attentionFactor the factor of cosine and sine, greater than 0

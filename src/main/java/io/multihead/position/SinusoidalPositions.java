@@ -32,9 +32,9 @@ public final class SinusoidalPositions {
      * Writes the encodings.
      *
      * @param cpu threads and scratch
-     * @param to {@code [..., tokens, dim]}, any floating type and strides; written
+     * @param to {@code [..., tokens, dim]}, any floating-point type and strides; written
      * @param offset position of the first token, at least 0; all positions are below 2^53
-     * @throws IllegalArgumentException if the tensor or the offset does not fit; nothing has been written then
+     * @throws IllegalArgumentException if the tensor or the offset does not fit; nothing is written
      */
     public static void fill(Compute cpu, Tensor to, long offset) {
         run(cpu, to, offset, false);
@@ -44,10 +44,10 @@ public final class SinusoidalPositions {
      * Adds the encodings.
      *
      * @param cpu threads and scratch
-     * @param to {@code [..., tokens, dim]}, any floating type and strides; the encodings are added to it, with rounding to
+     * @param to {@code [..., tokens, dim]}, any floating-point type and strides; the encodings are added to it, with rounding to
      *     f32 and to its element type
      * @param offset position of the first token, at least 0; all positions are below 2^53
-     * @throws IllegalArgumentException if the tensor or the offset does not fit; nothing has been written then
+     * @throws IllegalArgumentException if the tensor or the offset does not fit; nothing is written
      */
     public static void add(Compute cpu, Tensor to, long offset) {
         run(cpu, to, offset, true);

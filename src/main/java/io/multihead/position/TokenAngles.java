@@ -13,11 +13,11 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 
 /**
- * Cosines and sines for the tokens of one call, rather than for positions: the ONNX operator RotaryEmbedding (opset 23) without {@code
+ * Cosines and sines for the tokens of one call, instead of for positions: the ONNX operator RotaryEmbedding (opset 23) without {@code
  * position_ids}, and models that compute both once per step for all layers. If angles belong to positions, use {@link Rope}.
  *
  * <p>Both tensors are {@code [batch, tokens, rotaryDims / 2]}, or {@code [tokens, rotaryDims / 2]} for all sequences, of any strides and
- * floating element types, and pass through f32. The caller owns them, and each call reads them, so one object serves every step whose
+ * floating-point element types, and pass through f32. The caller owns them, and each call reads them, so one object serves every step whose
  * cosines are written to the same memory. As in {@link Rope}, elements beyond {@code rotaryDims} are copied, bit by bit between equal
  * types.
  *
@@ -38,7 +38,7 @@ public final class TokenAngles {
      * @param sin sines, the same shape
      * @param pairing which elements form a pair
      * @throws IllegalArgumentException if the tensors have neither 2 nor 3 axes, their shapes differ, a row has no element or
-     *     more than 32768, or a type is not floating
+     *     more than 32768, or a type is not floating-point
      */
     public static TokenAngles of(Tensor cos, Tensor sin, Rope.Pairing pairing) {
         RopeChecks.requireTables(cos, sin, 2, 3, "[tokens, rotaryDims / 2] or [batch, tokens, rotaryDims / 2]");
@@ -52,8 +52,8 @@ public final class TokenAngles {
      *
      * @param cpu threads and scratch
      * @param x {@code [batch, heads, tokens, headDim]}, floating
-     * @param y the same shape, floating, written; may be {@code x} itself
-     * @throws IllegalArgumentException if shapes do not fit, or memory overlaps otherwise; nothing has been written then
+     * @param y the same shape, floating-point, written; may be {@code x} itself
+     * @throws IllegalArgumentException if shapes do not fit, or memory overlaps otherwise; nothing is written
      */
     public void apply(Compute cpu, Tensor x, Tensor y) {
         run(cpu, x, y, 1f);
@@ -63,9 +63,9 @@ public final class TokenAngles {
      * Rotates by the negative angles: the gradient of {@link #apply}, and its inverse where {@code cos^2 + sin^2 = 1}.
      *
      * @param cpu threads and scratch
-     * @param x {@code [batch, heads, tokens, headDim]}, floating: the gradient of the rotated tensor, or that tensor
-     * @param y the same shape, floating, written; may be {@code x} itself
-     * @throws IllegalArgumentException if shapes do not fit, or memory overlaps otherwise; nothing has been written then
+     * @param x {@code [batch, heads, tokens, headDim]}, floating-point: the gradient of the rotated tensor, or that tensor
+     * @param y the same shape, floating-point, written; may be {@code x} itself
+     * @throws IllegalArgumentException if shapes do not fit, or memory overlaps otherwise; nothing is written
      */
     public void applyInverse(Compute cpu, Tensor x, Tensor y) {
         run(cpu, x, y, -1f);

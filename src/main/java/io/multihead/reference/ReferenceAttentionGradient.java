@@ -153,7 +153,7 @@ public final class ReferenceAttentionGradient {
         return gradient.result;
     }
 
-    /** Adds the part of one query. */
+    /** Adds the contribution of one query. */
     private void row(int row) {
         int kv = (row / queries / group) * keys;
         double[] product = new double[keys];
@@ -238,7 +238,7 @@ public final class ReferenceAttentionGradient {
         return call.rule().derivative(head / heads, head % heads, row % queries, j, scaled);
     }
 
-    /** How far the rule's derivative may be off, in units of u. */
+    /** The largest error of the rule's derivative, in units of u. */
     private double factorError(int row, int j, double scaled, double kappa) {
         double factor = derivative(row, j, scaled);
         double moved = Math.abs(derivative(row, j, scaled + U * kappa) - derivative(row, j, scaled - U * kappa));

@@ -98,7 +98,7 @@ public record ReferenceExperts(
             return scores;
         }
 
-        /** Without a bias the order of scores is that of logits. */
+        /** Without a bias, scores and logits have the same order. */
         private double[] keys(double[] logits, double[] scores) {
             double[] keys = logits.clone();
             for (int i = 0; bias != null && i < keys.length; i++) {
@@ -107,7 +107,7 @@ public record ReferenceExperts(
             return keys;
         }
 
-        /** Returns how far the last that is chosen is from the first that is not: infinite where all are chosen. */
+        /** Returns the distance between the last chosen expert and the first expert that is not chosen; infinite if all are chosen. */
         double margin(double... logits) {
             double[] keys = keys(logits, scores(logits));
             Arrays.sort(keys);

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Rotary position embedding (Su et al. 2021) as plain loops in {@code double}. Immutable and thread-safe.
  *
- * <p>Scalings replace one another: each starts from the frequencies {@code theta^(-2 i / rotaryDims)}. Sections of positions do not
+ * <p>A scaling replaces the previous one: each starts from the frequencies {@code theta^(-2 i / rotaryDims)}. Sections of positions do not
  * change.
  */
 public final class ReferenceRope {
@@ -67,7 +67,7 @@ public final class ReferenceRope {
     /**
      * {@return an embedding without scaling}
      *
-     * @param rotaryDims how many leading elements of a row are rotated; even
+     * @param rotaryDims the number of leading elements of a row that are rotated; even
      * @param theta the base
      * @param interleaved pairs {@code (2 i, 2 i + 1)} rather than {@code (i, i + rotaryDims / 2)}
      * @throws IllegalArgumentException if {@code rotaryDims} is odd or not in 2 to 65536, or theta is not above 1
@@ -124,7 +124,7 @@ public final class ReferenceRope {
     }
 
     /**
-     * {@return an embedding scaled as YaRN (Peng et al. 2023, section 3.2), with the ramp linear in the pair's index as in the authors'
+     * {@return an embedding scaled with YaRN (Peng et al. 2023, section 3.2), with the ramp linear in the pair's index as in the authors'
      * models, between the pairs that turn {@code fast} and {@code slow} times within the context}
      *
      * @param by the factor
@@ -154,7 +154,7 @@ public final class ReferenceRope {
     }
 
     /**
-     * {@return an embedding scaled as Llama 3.1's: short wavelengths are kept, long wavelengths are stretched by the factor, and
+     * {@return an embedding scaled as in Llama 3.1: short wavelengths are kept, long wavelengths are stretched by the factor, and
      * wavelengths in between are blended}
      *
      * @param by the factor
@@ -320,7 +320,7 @@ public final class ReferenceRope {
         }
     }
 
-    /** The index, not rounded, of the pair that turns so often within the context: {@code context f / (2 pi) = turns}. */
+    /** The index, not rounded, of the pair that turns this many times within the context: {@code context f / (2 pi) = turns}. */
     private double pairThatTurns(double turns, double context) {
         return -Math.log(2 * Math.PI * turns / context) / Math.log(theta) * rotaryDims / 2;
     }

@@ -10,11 +10,11 @@ public final class ReferenceSampling {
     private ReferenceSampling() {}
 
     /**
-     * Chooses a token. The most probable {@code topK} tokens stay. Of these, in order of rank, a token stays if the tokens before it have
-     * less than {@code topP} of the sum of all tokens that top-k kept (Holtzman et al. 2020, section 3.1). Of these, a token stays if its
-     * probability is at least {@code minP} times the largest probability (Nguyen et al. 2024). Tokens of equal probability rank in order of
-     * their ids. Tokens of probability 0 are never chosen. If all tokens stay, intervals are in the order of ids, else in the order of
-     * ranks.
+     * Chooses a token. The most probable {@code topK} tokens stay. In order of rank, one of these tokens stays if the tokens before it have
+     * less than {@code topP} of the sum of all tokens that top-k kept (Holtzman et al. 2020, section 3.1). One of the remaining tokens
+     * stays if its probability is at least {@code minP} times the largest probability (Nguyen et al. 2024). Tokens of equal probability
+     * rank in order of their ids. Tokens of probability 0 are never chosen. If all tokens stay, intervals are in the order of ids, else in
+     * the order of ranks.
      *
      * @param probabilities of tokens, from 0 to 1
      * @param topK keeps this number of tokens; 0 keeps all

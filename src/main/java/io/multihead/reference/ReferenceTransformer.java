@@ -138,7 +138,7 @@ public record ReferenceTransformer(
     }
 
     /**
-     * The steps of attention other than its products.
+     * The steps of attention except its products.
      *
      * @param scale factor of scores
      * @param rule masks, caps and biases of scores

@@ -19,8 +19,8 @@ public final class Tolerance {
     /**
      * The largest error of an attention output in units. A unit is the bound B of {@link ReferenceAttention.Result#errorScale()}, which
      * allows one rounding of the output. But {@code sum p v} is a chain of up to 64 roundings, and in a row with one dominant key each
-     * of them is as large as a rounding of the output. The number was calibrated on the first kernel and then frozen: the worst of
-     * 2,700 random calls with sigma 1e-3 to 3 and means 0 to 10 was 13.1. The limit is twice that, since every run draws new calls.
+     * of them is as large as a rounding of the output. The number was calibrated on the first kernel and then frozen: the worst of 2,700
+     * random calls with sigma 1e-3 to 3 and means 0 to 10 was 13.1. The limit is twice that, since every run draws new calls.
      */
     public static final double FORWARD = 26;
 

@@ -57,9 +57,9 @@ public final class BlockTensor {
      * Rounds weights to blocks, as ggml's reference does ({@code quantize_row_*_ref}), on the calling thread.
      *
      * <p>{@link BlockType#Q8_0}, {@link BlockType#Q4_0} and {@link BlockType#Q5_0} divide by a scale from the largest weight of a block, {@link
-     * BlockType#Q4_1} and {@link BlockType#Q5_1} by a scale from the largest weight minus the least. The other types search for the scales with the
-     * least weighted square error. The root mean square error of normally distributed weights, relative to theirs: Q8_0 0.53 %, Q6_K 1.8 %, Q5_K
-     * 3.6 %, Q5_1 3.8 %, Q5_0 4.3 %, Q4_K 7.1 %, Q4_1 7.8 %, Q4_0 8.6 %, Q3_K 15 %, Q2_K 30 %.
+     * BlockType#Q4_1} and {@link BlockType#Q5_1} by a scale from the largest weight minus the smallest. The other types search for the
+     * scales with the smallest weighted square error. The root mean square error of normally distributed weights, relative to their root
+     * mean square: Q8_0 0.53 %, Q6_K 1.8 %, Q5_K 3.6 %, Q5_1 3.8 %, Q5_0 4.3 %, Q4_K 7.1 %, Q4_1 7.8 %, Q4_0 8.6 %, Q3_K 15 %, Q2_K 30 %.
      *
      * @param arena owns the memory of the blocks, aligned to 64 bytes
      * @param from the weights, at least one axis, any strides; the last size is a multiple of {@link BlockType#elements}; F64 is rounded to
@@ -125,7 +125,7 @@ public final class BlockTensor {
         return shape.dim(-1) / type.elements() * type.bytes();
     }
 
-    /** {@return the whole memory that this view was made over} */
+    /** {@return the whole memory that this view was made from} */
     public MemorySegment memory() {
         return memory;
     }
@@ -204,7 +204,7 @@ public final class BlockTensor {
      *
      * @param to of this shape, any strides and element type; f32 and f64 hold the values exactly, others round them to nearest
      * @throws IllegalArgumentException if the shape differs, the memory overlaps the blocks or is read-only, or elements share storage;
-     *     nothing has been written then
+     *     nothing is written
      */
     public void dequantize(Tensor to) {
         if (!Checks.notNull(to, "to").shape().equals(shape)) {
@@ -270,7 +270,7 @@ public final class BlockTensor {
         return shape.dim(0) == 0 ? 0 : bytes() / shape.dim(0);
     }
 
-    /** The type and the shape, not the elements. */
+    /** Returns the type and the shape, but not the elements. */
     @Override
     public String toString() {
         return type + " " + shape;

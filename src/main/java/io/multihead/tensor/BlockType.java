@@ -8,10 +8,10 @@ import java.nio.ByteOrder;
  * The layout of a block of quantized weights, as in ggml and GGUF files. A block is a run of consecutive elements of
  * one row that share their scales. Weights of these types are a {@link BlockTensor}.
  *
- * <p>Scales {@code d} and {@code dmin} are IEEE 754 binary16, and all numbers are little-endian on every machine. The value of an element is the
- * f32 that ggml's formula gives. Each product of the formula is exact in f32, so a value is rounded at most once: at the subtraction of {@link
- * #Q2_K}, {@link #Q4_K} and {@link #Q5_K}, or the addition of {@link #Q4_1} and {@link #Q5_1}. Only the largest scales of {@link #MXFP4} have
- * products that f32 does not hold; these products are infinite.
+ * <p>Scales {@code d} and {@code dmin} are IEEE 754 binary16, and all numbers are little-endian on every machine. The value of an element
+ * is the f32 that ggml's formula gives. Each product of the formula is exact in f32, so a value is rounded at most once: at the subtraction
+ * of {@link #Q2_K}, {@link #Q4_K} and {@link #Q5_K}, or the addition of {@link #Q4_1} and {@link #Q5_1}. Only the largest scales of {@link
+ * #MXFP4} have products that f32 does not hold; these products are infinite.
  *
  * @see <a href="https://github.com/ggml-org/ggml/blob/master/docs/gguf.md">GGUF</a>
  */
@@ -229,7 +229,7 @@ public enum BlockType {
         this.bytes = bytes;
     }
 
-    /** {@return how many elements a block holds, 32 or 256; a row is a whole number of blocks} */
+    /** {@return the number of elements of a block, 32 or 256; a row is a whole number of blocks} */
     public int elements() {
         return elements;
     }

@@ -58,7 +58,7 @@ public enum DType {
             memory.set(ValueLayout.JAVA_SHORT_UNALIGNED, byteOffset, Float.floatToFloat16(roundToOdd(value)));
         }
     },
-    /** A signed byte, -128 to 127; also how boolean masks are stored, 0 for false. */
+    /** A signed byte, -128 to 127; boolean masks also have this type, with 0 for false. */
     I8(Byte.BYTES) {
         @Override
         double read(MemorySegment memory, long byteOffset) {

@@ -101,7 +101,7 @@ public final class Shape {
         return Arrays.hashCode(dims);
     }
 
-    /** The sizes in brackets, as in {@code [2, 8, 128, 64]}. */
+    /** Returns the sizes in brackets, as in {@code [2, 8, 128, 64]}. */
     @Override
     public String toString() {
         return Arrays.toString(dims);

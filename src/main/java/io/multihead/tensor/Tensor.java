@@ -7,7 +7,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.Buffer;
 
 /**
- * A strided view of numbers in a {@link MemorySegment}: native, memory-mapped or a Java array.
+ * A strided view of the elements in a {@link MemorySegment}: native, memory-mapped or a Java array.
  *
  * <p>A tensor does not own memory. The creator of the segment, or the arena given to {@link #allocate}, owns the memory. After its arena
  * is closed, every access fails with the JDK's own {@link IllegalStateException}, and access to a confined arena from another thread with
@@ -162,7 +162,7 @@ public final class Tensor {
         return view(arena.allocate(shape.elements() * dtype.bytes(), 64), dtype, shape);
     }
 
-    /** {@return the whole segment that this view was made over} */
+    /** {@return the whole segment that this view was made from} */
     public MemorySegment memory() {
         return view.memory();
     }
@@ -322,7 +322,7 @@ public final class Tensor {
      * @param target along the axis as long as all parts together; overlaps no part
      * @param parts any strides and element types, of the target's sizes along all other axes
      * @throws IllegalArgumentException if shapes do not fit, memory overlaps, or the target is read-only or keeps several positions in one
-     *     element; nothing has been written then
+     *     element; nothing is written
      */
     public static void concat(int axis, Tensor target, Tensor... parts) {
         View to = Checks.notNull(target, "target").view;
@@ -334,7 +334,7 @@ public final class Tensor {
     }
 
     /**
-     * Stores one number in every element of this view, rounded to {@link #dtype()}; memory between the elements does not change.
+     * Stores one value in every element of this view, rounded to {@link #dtype()}; memory between the elements does not change.
      *
      * @param value the number
      * @throws IllegalArgumentException if the memory is read-only, or elements share storage, as in a broadcast tensor
@@ -372,7 +372,7 @@ public final class Tensor {
      * query, key and value parts of a fused projection, do not overlap.
      *
      * @param other another view
-     * @return true unless the two are known to share no element
+     * @return true unless the two tensors are known to share no element
      */
     public boolean overlaps(Tensor other) {
         return view.overlaps(Checks.notNull(other, "other").view);
@@ -386,7 +386,7 @@ public final class Tensor {
         return view.overlapsItself();
     }
 
-    /** The shape, element type and strides, not the elements. */
+    /** Returns the shape, element type and strides, but not the elements. */
     @Override
     public String toString() {
         return view.toString();

@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * Byte-level byte-pair encoding (Sennrich et al. 2016; Radford et al. 2019), the tokenizer of GPT-2, Llama 3, Qwen, SmolLM, DeepSeek and
  * Mistral's Tekken, with the ids of llama.cpp and of HuggingFace's {@code tokenizers}.
  *
- * <p>Text is divided into words ({@link WordPattern}); the bytes of a word's UTF-8 merge in pairs, in the order of the list of merges.
+ * <p>Text is divided into words ({@link WordPattern}); the UTF-8 bytes of a word merge in pairs, in the order of the list of merges.
  * Bytes without a token, which occur in SmolLM2, StarCoder and others, are omitted.
  *
  * <p>Immutable and thread-safe.

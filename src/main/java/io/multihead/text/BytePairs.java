@@ -23,7 +23,7 @@ import java.util.regex.Pattern;
 /**
  * A vocabulary of byte-level BPE, learned from a text (Sennrich et al. 2016; Radford et al. 2019). It begins with the bytes. Then repeatedly the most
  * frequent pair of adjacent pieces within a word becomes a new piece. Text is divided into words as in GPT-2. The token {@value #END} ends a text.
- * For texts of some megabytes and vocabularies of some thousands: each piece costs a pass over the distinct words.
+ * It is meant for texts of a few megabytes and vocabularies of a few thousand tokens: each piece costs a pass over the distinct words.
  *
  * <p>Immutable and thread-safe.
  */
@@ -53,8 +53,8 @@ public final class BytePairs {
      * Learns pieces from a text.
      *
      * @param text any text
-     * @param vocabulary the number of tokens, at least 257: one for each byte, and the end. The result has fewer if no
-     *     pair occurs twice
+     * @param vocabulary the number of tokens, at least 257: one for each byte, and the end. The result has fewer tokens if no pair occurs
+     *     twice
      * @return the pieces, always the same for the same text
      * @throws IllegalArgumentException if the vocabulary is below 257
      */

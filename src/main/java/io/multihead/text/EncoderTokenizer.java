@@ -105,7 +105,7 @@ public interface EncoderTokenizer {
     int count(String text);
 
     /**
-     * Appends tokens by the ids that {@link #encodeWithSpecialTokens(String)} returns, without the {@link #firstToken} and {@link
+     * Appends the tokens of the ids that {@link #encodeWithSpecialTokens(String)} returns, without the {@link #firstToken} and {@link
      * #lastToken} around them.
      *
      * @param ids the ids of one text

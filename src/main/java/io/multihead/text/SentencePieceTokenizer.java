@@ -8,8 +8,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Byte-pair encoding by the scores of SentencePiece (Kudo and Richardson 2018), the tokenizer of Llama 1 and 2, Mistral 7B, TinyLlama and Gemma,
- * with the ids of llama.cpp and of SentencePiece.
+ * Byte-pair encoding with the scores of SentencePiece (Kudo and Richardson 2018), the tokenizer of Llama 1 and 2, Mistral 7B, TinyLlama and
+ * Gemma, with the ids of llama.cpp and of SentencePiece.
  *
  * <p>Spaces become U+2581. Code points merge in pairs while a pair is a token: the pair with the highest score first, and among equal scores the
  * leftmost. A code point without a token becomes the tokens of its bytes. If the vocabulary has no byte tokens, each run of such code points
@@ -33,19 +33,22 @@ public final class SentencePieceTokenizer extends WordTokenizer {
     }
 
     private static final int[] NONE = {};
-    /** A file's tokens may be of any length; texts have no longer runs of line feeds. */
+    /** Tokens of a file may have any length, but no text has longer runs of line feeds. */
     private static final int LONGEST_RUN = 1 << 16;
 
     private static final char SPACE = '\u2581';
 
     private final SpacePrefix prefix;
     private final ScoredPieces pieces;
-    /** By length: the token of so many line feeds; no id where there is none, and empty where runs of line feeds are divided as other text. */
+    /**
+     * By length: the token of that number of line feeds, or no id if there is none; empty if runs of line feeds are divided like other
+     * text.
+     */
     private final int[] lineFeeds;
-    /** By byte: the token's id; empty where the vocabulary has no byte tokens. */
+    /** The id of the token of each byte; empty if the vocabulary has no byte tokens. */
     private final int[] byteIds;
 
-    /** A tokenizer whose pieces merge in the order of a list, or by their scores where there is none. */
+    /** Creates a tokenizer whose pieces merge in the order of a list, or in the order of their scores if there is no list. */
     SentencePieceTokenizer(
             Vocabulary vocabulary,
             @Nullable List<Merge> merges,
@@ -89,7 +92,7 @@ public final class SentencePieceTokenizer extends WordTokenizer {
                 false);
     }
 
-    /** Returns the tokens of nothing but line feeds, by their number. */
+    /** Returns the tokens that consist of line feeds, by their number of line feeds. */
     private static int[] lineFeeds(Vocabulary vocabulary) {
         int[] ids = {SpecialIds.NONE};
         for (int id = 0; id < vocabulary.size(); id++) {
@@ -140,7 +143,7 @@ public final class SentencePieceTokenizer extends WordTokenizer {
         encodeLine(buffer, start, end);
     }
 
-    /** Encodes a run of line feeds, which is one token where there is such a one, whatever merges say. */
+    /** Encodes a run of line feeds: as one token if the vocabulary has it, regardless of merges. */
     private void encodeLineFeeds(EncodeBuffer buffer, int from, int end) {
         int id = end - from < lineFeeds.length ? lineFeeds[end - from] : SpecialIds.NONE;
         if (id == SpecialIds.NONE) {

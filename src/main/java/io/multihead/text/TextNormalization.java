@@ -15,10 +15,10 @@ public record TextNormalization(boolean cleanText, boolean separateChinese, bool
     /** All steps, for uncased BERT models. */
     public static final TextNormalization UNCASED = new TextNormalization(true, true, true, true);
 
-    /** Cleaning and ideographs, but neither accents nor case, for cased BERT models. */
+    /** Cleaning and separate ideographs, but unchanged accents and case, for cased BERT models. */
     public static final TextNormalization CASED = new TextNormalization(true, true, false, false);
 
-    /** Returns these steps as tables of characters know them. */
+    /** Returns these steps in the form that character tables use. */
     BertSteps steps() {
         return new BertSteps(cleanText, separateChinese, stripAccents, lowercase);
     }

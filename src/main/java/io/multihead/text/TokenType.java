@@ -19,7 +19,7 @@ public enum TokenType {
     /** One byte of UTF-8, written {@code <0x41>}. */
     BYTE;
 
-    /** Not an array of them for each token of a vocabulary. */
+    /** Shared, because {@code values()} would copy the array for each token of a vocabulary. */
     private static final List<TokenType> ALL = List.of(values());
 
     /** Returns whether pieces of this type are never parts of a user's text. */
@@ -37,7 +37,7 @@ public enum TokenType {
     }
 
     /**
-     * {@return the type with a number of a file}
+     * {@return the type that has a number in files}
      *
      * @param number 1 to 6
      * @throws IllegalArgumentException if there is no such type

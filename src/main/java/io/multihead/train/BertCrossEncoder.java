@@ -157,7 +157,7 @@ public final class BertCrossEncoder {
      * @param gradients by the names of the parameters; parameters without a gradient are frozen
      * @param seed of dropout
      * @return the mean binary cross-entropy, in nats
-     * @throws IllegalArgumentException if a gradient does not fit; nothing has been written then
+     * @throws IllegalArgumentException if a gradient does not fit; nothing is written
      */
     public double learn(Compute cpu, Pairs pairs, Map<String, Tensor> gradients, long seed) {
         Checks.notNull(pairs, "pairs");

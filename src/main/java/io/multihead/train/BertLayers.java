@@ -153,14 +153,14 @@ public final class BertLayers {
     }
 
     /**
-     * {@return the parameters: of embeddings by transformers' names, of blocks by the names of {@link TransformerBlock} after
+     * {@return the parameters: of embeddings under transformers' names, of blocks by the names of {@link TransformerBlock} after
      * {@code encoder.layer.0.} and so on; an unmodifiable map of f32 tensors, which an optimizer may change}
      */
     public Map<String, Tensor> parameters() {
         return parameters;
     }
 
-    /** {@return the weights by transformers' names: views of the parameters, in an unmodifiable map} */
+    /** {@return the weights under transformers' names: views of the parameters, in an unmodifiable map} */
     public Map<String, Tensor> weights() {
         return views(parameters);
     }
@@ -294,13 +294,13 @@ public final class BertLayers {
         return source;
     }
 
-    /** To be called when an optimizer has changed the parameters. */
+    /** Must be called after an optimizer has changed the parameters. */
     public void parametersChanged() {
         blocks.forEach(Layer::parametersChanged);
     }
 
     /**
-     * Writes the weights by transformers' names, in f32.
+     * Writes the weights under transformers' names, in f32.
      *
      * @param file the file to write or to replace; it appears under its name only when it is
      *     complete

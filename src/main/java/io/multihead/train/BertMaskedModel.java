@@ -129,7 +129,7 @@ public final class BertMaskedModel {
      * Returns the same model with dropout in training.
      *
      * @param rate probability to drop an element, 0 to 1; BERT's is 0.1
-     * @return one that shares the parameters
+     * @return a model that shares the parameters
      */
     public BertMaskedModel withDropout(double rate) {
         return new BertMaskedModel(encoder.withDropout(rate), head);
@@ -141,8 +141,8 @@ public final class BertMaskedModel {
     }
 
     /**
-     * {@return the parameters: {@link BertLayers#parameters}, then the parameters of the head by transformers' names; an unmodifiable map
-     * of f32 tensors, which an optimizer may change}. The last layer's matrix is the table of words.
+     * {@return the parameters: {@link BertLayers#parameters}, then the parameters of the head under transformers' names; an unmodifiable
+     * map of f32 tensors, which an optimizer may change}. The last layer's matrix is the table of words.
      */
     public Map<String, Tensor> parameters() {
         return parameters;
@@ -164,10 +164,10 @@ public final class BertMaskedModel {
      *
      * @param cpu threads and scratch
      * @param windows of {@link TokenWindows#masked}
-     * @param gradients by the names of the parameters; those without one are frozen
+     * @param gradients by the names of the parameters; parameters without a gradient are frozen
      * @param seed of dropout
      * @return the mean cross-entropy of a target token, in nats; 0 if there is no target
-     * @throws IllegalArgumentException if windows are too long or have other ids, or a gradient does not fit; nothing has been written then
+     * @throws IllegalArgumentException if windows are too long or have other ids, or a gradient does not fit; nothing is written
      */
     public double learn(Compute cpu, TokenWindows windows, Map<String, Tensor> gradients, long seed) {
         Chosen chosen = new Chosen(windows);
@@ -253,7 +253,7 @@ public final class BertMaskedModel {
         }
     }
 
-    /** To be called when an optimizer has changed the parameters. */
+    /** Must be called after an optimizer has changed the parameters. */
     public void parametersChanged() {
         encoder.parametersChanged();
         layers.parametersChanged();
@@ -263,7 +263,7 @@ public final class BertMaskedModel {
      * Writes a folder: the weights as {@code model.safetensors} by the names of {@code BertForMaskedLM}, and copies of the settings and
      * tokenizer files of the folder that was loaded.
      *
-     * @param folder made if it is not there; not the folder that was loaded
+     * @param folder created if it does not exist; not the folder that was loaded
      * @throws IOException if writing fails
      * @throws IllegalArgumentException if it is the folder that was loaded
      */

@@ -31,7 +31,7 @@ public final class BertPass implements AutoCloseable {
      * @param vectorGradient the gradients of the vectors, in their shape
      * @param gradients by the names of the parameters, added to; a parameter without a gradient is not
      *     trained
-     * @throws IllegalArgumentException if a shape does not fit; nothing has been written then
+     * @throws IllegalArgumentException if a shape does not fit; nothing is written
      * @throws IllegalStateException if the pass is closed
      */
     public void backward(Tensor vectorGradient, Map<String, Tensor> gradients) {

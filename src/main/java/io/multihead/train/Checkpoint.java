@@ -58,7 +58,7 @@ public final class Checkpoint {
      * @return the counters
      * @throws IOException if the file cannot be read
      * @throws IllegalArgumentException if the file is not a checkpoint, is truncated, or belongs to another model or optimizer;
-     *     nothing has been changed then
+     *     nothing changes
      */
     public static Map<String, Long> load(Path file, String model, Map<String, Tensor> parameters, Optimizer optimizer)
             throws IOException {

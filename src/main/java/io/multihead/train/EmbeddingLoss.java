@@ -52,7 +52,7 @@ public final class EmbeddingLoss {
      * @param anchorGradient of the anchors' shape, written
      * @param candidateGradient of the candidates' shape, written
      * @return the loss
-     * @throws IllegalArgumentException if the scale, a shape or a type does not fit; nothing has been written then
+     * @throws IllegalArgumentException if the scale, a shape or a type does not fit; nothing is written
      */
     public double multipleNegatives(
             double scale, Tensor anchors, Tensor candidates, Tensor anchorGradient, Tensor candidateGradient) {
@@ -61,7 +61,8 @@ public final class EmbeddingLoss {
 
     /**
      * Computes the mean of the loss of multiple negatives and of the same loss in the other direction, as sentence-transformers' {@code
-     * MultipleNegativesSymmetricRankingLoss}: the other anchors of the batch are negatives of a positive. Hard negatives have no direction back.
+     * MultipleNegativesSymmetricRankingLoss}: the other anchors of the batch are negatives of a positive. Hard negatives have no loss in
+     * the other direction.
      *
      * @param scale factor of cosines, above 0; 20 in sentence-transformers
      * @param anchors {@code [n, dim]}, floating
@@ -69,7 +70,7 @@ public final class EmbeddingLoss {
      * @param anchorGradient of the anchors' shape, written
      * @param candidateGradient of the candidates' shape, written
      * @return the loss
-     * @throws IllegalArgumentException if the scale, a shape or a type does not fit; nothing has been written then
+     * @throws IllegalArgumentException if the scale, a shape or a type does not fit; nothing is written
      */
     public double symmetricNegatives(
             double scale, Tensor anchors, Tensor candidates, Tensor anchorGradient, Tensor candidateGradient) {
@@ -132,7 +133,7 @@ public final class EmbeddingLoss {
      * @param aGradient of the same shape, written
      * @param bGradient of the same shape, written
      * @return the loss
-     * @throws IllegalArgumentException if a shape, a type or a label does not fit; nothing has been written then
+     * @throws IllegalArgumentException if a shape, a type or a label does not fit; nothing is written
      */
     public double cosines(Tensor a, Tensor b, float[] labels, Tensor aGradient, Tensor bGradient) {
         Sides sides = new Sides(a, "a", b, "b");
@@ -168,7 +169,7 @@ public final class EmbeddingLoss {
      * @param anchorGradient of the anchors' shape, written
      * @param otherGradient of the others' shape, written
      * @return the loss
-     * @throws IllegalArgumentException if the margin, a shape or a type does not fit; nothing has been written then
+     * @throws IllegalArgumentException if the margin, a shape or a type does not fit; nothing is written
      */
     public double triplets(double margin, Tensor anchors, Tensor others, Tensor anchorGradient, Tensor otherGradient) {
         Checks.finiteAtLeast(margin, 0, "margin");

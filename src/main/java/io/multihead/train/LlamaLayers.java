@@ -43,7 +43,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A decoder with the architecture of Llama (Touvron et al. 2023) in trainable layers: pre-norm blocks with RMS norms, rotary positions, grouped
- * heads, a gated feed-forward network, and no biases. It is initialized or read from a folder of Hugging Face, trained as one {@link Sequence}
+ * heads, a gated feed-forward network, and no biases. It is initialized or read from a Hugging Face folder, trained as one {@link Sequence}
  * from ids to logits, and then becomes a {@link Transformer} for {@code LanguageModel.of}, a folder, or a GGUF file.
  *
  * <p>The parameters are f32, in an arena of the caller. Thread safety is as documented in {@link io.multihead.nn.Layer}.
@@ -115,7 +115,7 @@ public final class LlamaLayers {
     }
 
     /**
-     * Loads the model of a folder: {@code config.json} of model type {@code llama}, and weights of any floating type in safetensors.
+     * Loads the model of a folder: {@code config.json} of model type {@code llama}, and weights of any floating-point type in safetensors.
      *
      * @param arena owns the parameters, f32 copies that must stay open
      * @param folder written by transformers; {@link #save} copies its other files
@@ -198,7 +198,7 @@ public final class LlamaLayers {
         return layers;
     }
 
-    /** {@return the weights by Hugging Face's names: views of the parameters, in an unmodifiable map} */
+    /** {@return the weights under Hugging Face's names: views of the parameters, in an unmodifiable map} */
     public Map<String, Tensor> weights() {
         return Collections.unmodifiableMap(views(sizes, parameters));
     }

@@ -34,8 +34,8 @@ import org.jspecify.annotations.Nullable;
  * or quantized (Dettmers et al. 2023, "QLoRA"). They are saved in the format of PEFT.
  *
  * <p>{@link #apply} writes the sums into the model's own matrices, where all layers compute with them; {@link #backward} computes gradients of A and
- * B from the gradients of the sums. So the optimizer keeps state only for the adapters, and a model is always merged. Its matrices and their
- * gradients are dense. Unlike in PEFT, the inputs of adapters have no dropout.
+ * B from the gradients of the sums. Therefore the optimizer keeps state only for the adapters, and the model is always merged. Its matrices
+ * and their gradients are dense. Unlike in PEFT, the inputs of adapters have no dropout.
  *
  * <p>For one caller at a time. Results have the same bits for any number of threads.
  */
@@ -49,7 +49,7 @@ public final class LoraAdapter {
     /**
      * A matrix with its adapter.
      *
-     * @param sum the model's own, overwritten
+     * @param sum the model's own matrix, overwritten
      */
     private record Target(Tensor sum, Frozen frozen, Tensor a, Tensor b) {}
 
@@ -186,8 +186,8 @@ public final class LoraAdapter {
      * {@return new adapters, which do not change the model: A is uniform within {@code 1 / sqrt(inputs)}, as in PEFT, and B is zero}
      *
      * @param arena owns the adapters and the frozen copies, and must stay open
-     * @param weights the model's weights by Hugging Face's names, such as {@link LlamaLayers#weights()}; adapted weights are copied or quantized in
-     *     this call, and {@link #apply} overwrites them
+     * @param weights the model's weights under Hugging Face's names, such as {@link LlamaLayers#weights()}; adapted weights are copied or
+     *     quantized in this call, and {@link #apply} overwrites them
      * @param config the adapted modules
      * @param seed any number; the same one gives the same adapters
      * @throws IllegalArgumentException if a module has no matrix, or rows are not whole blocks
@@ -208,7 +208,7 @@ public final class LoraAdapter {
      * Loads adapters that PEFT or {@link #save} wrote.
      *
      * @param arena owns the adapters, f32 copies, and the frozen copies, and must stay open
-     * @param weights the model's weights by Hugging Face's names
+     * @param weights the model's weights under Hugging Face's names
      * @param folder a folder with {@code adapter_config.json} and {@code adapter_model.safetensors}
      * @param frozen the storage of the frozen weights; null for f32
      * @return the adapters, which {@link #apply} adds to the model
@@ -256,7 +256,7 @@ public final class LoraAdapter {
         return new Config(settings.rank(), settings.alpha(), Set.copyOf(json.strings("target_modules")), frozen);
     }
 
-    /** {@return A and B of all modules by PEFT's names, in an unmodifiable map: the parameters of an optimizer} */
+    /** {@return A and B of all modules under PEFT's names, in an unmodifiable map: the parameters of an optimizer} */
     public Map<String, Tensor> parameters() {
         return parameters;
     }
@@ -281,9 +281,10 @@ public final class LoraAdapter {
      * last {@link #apply} added.
      *
      * @param cpu threads and scratch
-     * @param sums gradients of the model's matrices by Hugging Face's names, such as {@link LlamaLayers#weights(Map)}; one for each module
+     * @param sums gradients of the model's matrices under Hugging Face's names, such as {@link LlamaLayers#weights(Map)}; one for each
+     * module
      * @param gradients of {@link #parameters}, added to; parameters without a gradient are frozen
-     * @throws IllegalArgumentException if a gradient is missing or has another shape; nothing has been written then
+     * @throws IllegalArgumentException if a gradient is missing or has another shape; nothing is written
      */
     public void backward(Compute cpu, Map<String, Tensor> sums, Map<String, Tensor> gradients) {
         Checks.notNull(sums, "sums");
@@ -309,7 +310,7 @@ public final class LoraAdapter {
      * Writes the adapters in the format of PEFT: {@code adapter_config.json} and {@code
      * adapter_model.safetensors}.
      *
-     * @param folder made if it is not there
+     * @param folder created if it does not exist
      * @throws IOException if writing fails
      */
     public void save(Path folder) throws IOException {

@@ -32,8 +32,8 @@ import java.util.TreeSet;
 
 /**
  * A decoder with the architecture of Llama whose matrices are frozen and packed, in f32 or quantized, and whose low-rank adapters are trained
- * (Dettmers et al. 2023, "QLoRA"). A matrix has only its panels: gradients pass through them, and the matrix has no gradient. So a step needs memory
- * for the panels, the recorded pass, and the adapters with their gradients and the state of the optimizer.
+ * (Dettmers et al. 2023, "QLoRA"). A matrix has only its panels: gradients pass through them, and the matrix has no gradient. Therefore a
+ * step needs memory for the panels, the recorded pass, and the adapters with their gradients and the state of the optimizer.
  *
  * <p>The embedding table keeps the type of the folder, and the norms are f32; neither is trained. Adapters are written as PEFT files. {@code
  * LoadOptions.withAdapter} merges such files into the model at loading, and {@link LoraAdapter} reads them. Thread safety is as documented in {@link
@@ -68,7 +68,7 @@ public final class LoraLlama {
      * within {@code 1 / sqrt(inputs)}, as in PEFT, and B is zero.
      *
      * @param arena owns panels, tables and adapters, and must stay open; a shared one if several threads compute
-     * @param folder {@code config.json} of model type {@code llama}, and weights of any floating type in safetensors
+     * @param folder {@code config.json} of model type {@code llama}, and weights of any floating-point type in safetensors
      * @param config the modules with adapters, and the type of blocks of all projections; the output head stays f32, separate or tied
      * @param seed any number; the same one gives the same adapters
      * @return the model
@@ -113,7 +113,7 @@ public final class LoraLlama {
     /**
      * Writes the adapters as PEFT does: {@code adapter_config.json} and {@code adapter_model.safetensors}.
      *
-     * @param folder made if it is not there
+     * @param folder created if it does not exist
      * @throws IOException if writing fails
      */
     public void save(Path folder) throws IOException {

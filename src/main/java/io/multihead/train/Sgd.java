@@ -5,7 +5,7 @@ import io.multihead.tensor.Tensor;
 import java.util.Map;
 
 /**
- * Stochastic gradient descent with momentum (Polyak 1964), as PyTorch's without dampening: {@code v = momentum v + g; p = p - rate v}.
+ * Stochastic gradient descent with momentum (Polyak 1964), like PyTorch's without dampening: {@code v = momentum v + g; p = p - rate v}.
  * Elements are computed in f32. The state has 4 bytes for an element, on the heap.
  */
 public final class Sgd extends ParameterLoop {

@@ -18,7 +18,7 @@ import java.util.Map;
  */
 public final class TokenWindows {
     static final int IGNORED = -100;
-    /** As BERT has it (Devlin et al. 2019, appendix A.1): of the chosen tokens so many are masked, and so many more are drawn anew. */
+    /** As in BERT (Devlin et al. 2019, appendix A.1): the fractions of the chosen tokens that are masked, and that are drawn anew. */
     private static final double MASKED = 0.8;
 
     private static final double DRAWN = 0.1;

@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>The layer does not own its parameters: it keeps the tensors that it was given, and the first inference packs the weights into new memory. The
  * memory of the parameters must stay alive, and a caller that changes it must call {@link #parametersChanged}. Inputs and parameters may have any
- * floating element type and any strides; arithmetic is f32.
+ * floating-point element types and any strides; arithmetic is f32.
  *
  * <p>Thread-safe: one layer serves any number of threads.
  */
@@ -32,7 +32,7 @@ public final class MultiHeadAttention implements Layer {
     }
 
     /**
-     * {@return a layer with given parameters, which it requests by PyTorch's names: {@code in_proj_weight}, or instead {@code
+     * {@return a layer with given parameters, which it requests by their names in PyTorch: {@code in_proj_weight}, or instead {@code
      * q_proj_weight}, {@code k_proj_weight} and {@code v_proj_weight}; {@code out_proj.weight}; and, if the configuration has them, {@code
      * in_proj_bias}, {@code out_proj.bias}, {@code bias_k}, {@code bias_v}}. Weights are {@code [out, in]} as in PyTorch; the fused one
      * holds the rows for query, key and value in this order.
@@ -69,7 +69,7 @@ public final class MultiHeadAttention implements Layer {
     }
 
     /**
-     * {@return the parameters by PyTorch's names, in PyTorch's order: the same tensor objects that the layer was given; an unmodifiable
+     * {@return the parameters under PyTorch's names, in PyTorch's order: the same tensor objects that the layer was given; an unmodifiable
      * map that shares the parameters' memory}
      */
     @Override
@@ -106,7 +106,7 @@ public final class MultiHeadAttention implements Layer {
      *
      * @param cpu threads and scratch memory
      * @param x {@code [batch, tokens, embedDim]}, or as {@link MultiHeadInputs} allows; named {@code query} in errors
-     * @param y {@code [batch, tokens, outputShape...]}, any floating type and strides, overlapping no other tensor; named
+     * @param y {@code [batch, tokens, outputShape...]}, any floating-point type and strides, overlapping no other tensor; named
      *     {@code output} in errors
      * @throws IllegalArgumentException if a shape or element type does not fit, before anything is written
      */
@@ -182,12 +182,12 @@ public final class MultiHeadAttention implements Layer {
     }
 
     /**
-     * Returns the layer with some of its heads only: copies of the parameters without the rows and columns of the other heads. The
+     * Returns the layer with only some of its heads: copies of the parameters without the rows and columns of the other heads. The
      * new layer is smaller and faster than a layer with masked heads. Slopes, sinks and mask tensors of the configuration are
      * reduced to these heads ({@link io.multihead.attention.AttentionOptions#selectHeads}).
      *
      * @param arena owns the copies
-     * @param heads the heads that stay, each at most once, in the order wanted
+     * @param heads the heads that stay, each at most once, in the desired order
      * @return the smaller layer; its output equals the output of this layer with the other heads masked, except for rounding
      * @throws IllegalArgumentException if no head stays, a head does not exist or is repeated, heads share keys, or the
      *     configuration has a modifier of scores, which would see other head indices

@@ -5,7 +5,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The tensors to which {@link MultiHeadPass} writes the gradients of the inputs of a call of {@link MultiHeadAttention}. The caller owns all memory;
- * Element types are floating, strides are arbitrary, and no two tensors may overlap. A gradient that is null is not computed.
+ * Element types are floating-point, strides are arbitrary, and no two tensors may overlap. A gradient that is null is not computed.
  *
  * <p>If one tensor was given as query and key, or as key and value, the first of the two gradients receives the whole gradient and the other must be
  * null.
@@ -32,7 +32,7 @@ public record MultiHeadGradients(
     /**
      * Allocates the gradient of self-attention's one input.
      *
-     * @param x of the input's shape; null when not wanted
+     * @param x of the input's shape; null if not needed
      * @return the tensors of the gradients
      */
     public static MultiHeadGradients of(@Nullable Tensor x) {
@@ -43,7 +43,7 @@ public record MultiHeadGradients(
      * Creates the gradients of cross-attention with one tensor as key and value.
      *
      * @param query of the query's shape
-     * @param memory of the shape of the tensor that was key and value; null when not wanted
+     * @param memory of the shape of the tensor that was key and value; null if not needed
      * @return the tensors of the gradients
      */
     public static MultiHeadGradients of(@Nullable Tensor query, @Nullable Tensor memory) {
@@ -81,8 +81,7 @@ public record MultiHeadGradients(
     }
 
     /**
-     * {@return these gradients, and the gradient gradient of the sinks of the configuration's
-     * options}
+     * {@return these gradients, and the gradient of the sinks of the configuration's options}
      *
      * @param tensor {@code [queryHeads]}
      */
@@ -90,7 +89,7 @@ public record MultiHeadGradients(
         return new MultiHeadGradients(query, key, value, scoreBias, headMask, tensor);
     }
 
-    /** Returns where the gradient of one projection's input goes. */
+    /** Returns the tensor that receives the gradient of one projection's input. */
     @Nullable
     Tensor of(Projection projection) {
         return switch (projection) {

@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Query, key and value are {@code [batch, tokens, features]}, {@code [tokens, batch, features]} if the configuration is not batch-first, {@code
  * [tokens, features]} without a batch, or have more axes. Then the configuration's attention axes are flattened into tokens, and all other axes
- * except the last into the batch. Element types are floating, and strides are arbitrary. Below, {@code queries} and {@code keys} are the numbers
- * of tokens after this flattening.
+ * except the last into the batch. Element types are floating-point, and strides are arbitrary. Below, {@code queries} and {@code keys} are
+ * the numbers of tokens after this flattening.
  *
  * <p>Sequences of different lengths are packed one after another in one batch, {@code [tokens, features]}, and divided by
  * {@link #withSequences(PackedSequences)}.
@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * @param key {@code [batch, keys, keyInputDim]}; the same tensor object as the query for self-attention
  * @param value {@code [batch, keys, valueInputDim]}
  * @param mask over (batch, queryHeads, queries, keys)
- * @param headMask factors of the heads' outputs, {@code [heads]} or {@code [batch, heads]}, any floating type; null for ones
+ * @param headMask factors of the heads' outputs, {@code [heads]} or {@code [batch, heads]}, any floating-point type; null for ones
  * @param sequences boundaries of packed sequences; null for a batch of sequences of one length
  */
 public record MultiHeadInputs(
@@ -103,7 +103,7 @@ public record MultiHeadInputs(
      * mask}. It does not hide the extra keys of {@link MultiHeadConfig#withKeyValueBias} and {@link MultiHeadConfig#withZeroKey}, which are
      * not part of {@code keys} here.
      *
-     * @param newMask replaces the former one; {@link Mask#and} combines. {@link Mask#keyPadding} is PyTorch's boolean
+     * @param newMask replaces the previous value; {@link Mask#and} combines. {@link Mask#keyPadding} is PyTorch's boolean
      *     {@code key_padding_mask}, {@link Mask#drop} its boolean {@code attn_mask}, {@link Mask#bias} its floating one
      */
     public MultiHeadInputs withMask(Mask newMask) {
@@ -114,7 +114,7 @@ public record MultiHeadInputs(
      * {@return these inputs with every head's output multiplied by a factor before the output projection (the xi of Michel et al. 2019,
      * equation 1): 0 silences a head}
      *
-     * @param factors {@code [heads]} or {@code [batch, heads]}, any floating type
+     * @param factors {@code [heads]} or {@code [batch, heads]}, any floating-point type
      * @throws IllegalArgumentException if the tensor is I8
      */
     public MultiHeadInputs withHeadMask(Tensor factors) {

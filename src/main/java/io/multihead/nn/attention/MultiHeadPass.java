@@ -75,7 +75,7 @@ public final class MultiHeadPass implements Pass {
     }
 
     /**
-     * Computes gradients of some loss from its gradient with respect to the output. May be called several times.
+     * Computes the gradients of a loss from its gradient with respect to the output. May be called several times.
      *
      * @param outputGradient of the output's shape
      * @param inputGradients the gradients of the call's inputs, written

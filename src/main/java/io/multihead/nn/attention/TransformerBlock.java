@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Self-attention and a feed-forward network, each with a residual connection and layer normalization: the encoder layer of Vaswani
- * et al. (2017, section 3.1), as PyTorch's {@code nn.TransformerEncoderLayer} with its parameter names ({@code self_attn.*},
+ * et al. (2017, section 3.1), like PyTorch's {@code nn.TransformerEncoderLayer} with its parameter names ({@code self_attn.*},
  * {@code linear1.*}, {@code linear2.*}, {@code norm1.*}, {@code norm2.*}). With a causal mask it is the layer of a decoder-only
  * model. {@link Config#withRmsNorm} and {@link Config#withGate} give a block like Llama's, for training.
  *
@@ -141,7 +141,7 @@ public final class TransformerBlock implements Layer {
     /**
      * {@return this block with a mask for every call, in addition to the configuration's}. It shares the parameters.
      *
-     * @param mask replaces the former one
+     * @param mask replaces the previous value
      */
     public TransformerBlock withMask(Mask mask) {
         return with(new SelfAttention(
@@ -152,7 +152,7 @@ public final class TransformerBlock implements Layer {
      * Returns this block with every head's output multiplied by a factor, which counts as the parameter
      * {@code self_attn.head_mask}: its gradient is available under this name.
      *
-     * @param factors {@code [heads]} or {@code [batch, heads]}, any floating type; replaces the former ones
+     * @param factors {@code [heads]} or {@code [batch, heads]}, any floating-point type; replaces the previous value
      * @return a block with this head mask
      * @throws IllegalArgumentException if the tensor is I8
      */
@@ -166,7 +166,7 @@ public final class TransformerBlock implements Layer {
      * {@link MultiHeadInputs#withSequences(PackedSequences)}. A block for the next batch is cheap: it shares parameters and packed
      * weights with this one.
      *
-     * @param sequences the boundaries of the sequences; replaces the former ones
+     * @param sequences the boundaries of the sequences; replaces the previous value
      * @return a block for these sequences
      */
     public TransformerBlock withSequences(PackedSequences sequences) {
@@ -242,7 +242,7 @@ public final class TransformerBlock implements Layer {
     }
 
     /**
-     * The kinds of layers of a block. Immutable.
+     * The kinds of layers in a block. Immutable.
      *
      * @param normFirst whether it is pre-norm
      * @param rmsNorm whether its norms are RMS norms, as in Llama, instead of layer norms
