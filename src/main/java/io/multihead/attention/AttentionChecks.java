@@ -27,7 +27,9 @@ final class AttentionChecks {
         requireGroups(query, key.dim(1), key);
     }
 
-    /** Fails unless the query's heads are divided evenly among those of the keys: of a tensor, or else of {@code keyValues}. */
+    /**
+     * Fails unless the number of query heads is a multiple of the number of key heads, which come from a tensor or from {@code keyValues}.
+     */
     private static void requireGroups(Tensor query, long heads, @Nullable Tensor key) {
         if (heads == 0 ? query.dim(1) != 0 : query.dim(1) % heads != 0) {
             String of = key == null ? "keyValues" : "key " + key.shape();
@@ -54,7 +56,7 @@ final class AttentionChecks {
         requireDim(valueDim, most, "valueDim");
     }
 
-    /** The same for one size, of which the argument is given. */
+    /** Fails in the same way for one size, whose argument is named. */
     static void requireDim(long dim, int most, String argument) {
         if (dim > most) {
             throw Checks.fail(argument, String.valueOf(dim), "expected at most " + most);
@@ -118,7 +120,7 @@ final class AttentionChecks {
         call.mask().requireAccess(cpu);
     }
 
-    /** Fails unless the outputs of a bound call have the right shapes and memory of their own. */
+    /** Fails unless the outputs of a bound call have the right shapes and overlap no other tensor. */
     static void requireOutputs(Compute cpu, ForwardCall call) {
         QueryTensors tensors = call.tensors();
         AttentionProblem problem = call.problem();
@@ -145,7 +147,7 @@ final class AttentionChecks {
         }
     }
 
-    /** Fails unless the states of a bound call have the right shape and memory of their own. */
+    /** Fails unless the states of a bound call have the right shape and overlap no other tensor. */
     static void requireStates(Compute cpu, Tensor states, ForwardCall call) {
         TensorChecks.requireFloating(states, "states");
         Tensor query = call.tensors().query();
@@ -188,7 +190,7 @@ final class AttentionChecks {
         }
     }
 
-    /** Fails unless the shape is the query's with {@code last} as its last size, left out at rank 3. */
+    /** Fails unless the shape is the query's with {@code last} as its last size, or without the last size at rank 3. */
     private static void requireShape(Tensor tensor, String argument, int rank, Tensor query, long last) {
         if (tensor.rank() != rank
                 || tensor.dim(0) != query.dim(0)

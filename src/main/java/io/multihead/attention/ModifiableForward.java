@@ -6,7 +6,7 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.layout.Scratch;
 import org.jspecify.annotations.Nullable;
 
-/** A call of forward that adapts the caller's modifier to the engine: an object of its own per call would cost garbage. */
+/** A call of forward that adapts the caller's modifier to the engine: a new object for each call would be garbage. */
 final class ModifiableForward extends ForwardCall implements ScoreFunction {
     private @Nullable ScoreModifier modifier;
 

@@ -13,7 +13,7 @@ import java.util.List;
 final class SplitChecks {
     private SplitChecks() {}
 
-    /** Fails unless the states are those of all splits in order and fit the outputs, and the outputs have memory of their own. */
+    /** Fails unless the states are the states of all splits in order and fit the outputs, and the outputs overlap no other tensor. */
     static void require(Compute cpu, List<Tensor> states, AttentionOutputs outputs) {
         if (states.isEmpty()) {
             throw Checks.fail("states", "none", "expected the states of at least one shard");
@@ -81,7 +81,9 @@ final class SplitChecks {
         }
     }
 
-    /** Fails unless the splits of a head are all there, once and in order, of one call's options, and whole but for the last. */
+    /**
+     * Fails unless all splits of a head are present, once and in order, come from one call's options, and are complete except for the last.
+     */
     private static void requireOrder(List<Tensor> states, long batch, long head) {
         Tensor first = states.getFirst();
         float scale = SplitStates.scale(first, 0, 0, 0);

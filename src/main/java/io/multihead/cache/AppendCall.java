@@ -30,10 +30,10 @@ final class AppendCall extends Operation implements LoopBody {
     private int layer;
     /** Numbers of the sequences that the new tokens belong to. */
     private int[] numbers = NONE;
-    /** First token of each packed sequence, and the end of the last; null when every batch is a sequence. */
+    /** First token of each packed sequence, and the end of the last one; null if every batch is a sequence. */
     private long @Nullable [] offsets;
 
-    /** Positions that keys are rotated to; without an array, their index in the sequence. */
+    /** Positions to which keys are rotated; without an array, their index in the sequence. */
     private final TokenPositions positions = new TokenPositions();
 
     private @Nullable Tensor key;
@@ -55,7 +55,7 @@ final class AppendCall extends Operation implements LoopBody {
         value = newValue;
     }
 
-    /** Binds the positions that keys are rotated to, after the tokens. */
+    /** Binds the positions to which keys are rotated, after the tokens. */
     void bindPositions(long @Nullable [] newPositions) {
         Tensor of = Checks.notNull(key, "key");
         positions.bind(newPositions, of.dim(0), of.dim(2));
@@ -149,7 +149,7 @@ final class AppendCall extends Operation implements LoopBody {
         PageRows.storeValues(pool, part, in, run, rows);
     }
 
-    /** Marks pages with non-finite elements: those of values must not be multiplied, nor those of keys in some formats. */
+    /** Marks pages with non-finite elements: such values must not be multiplied, and in some formats neither must such keys. */
     private static void noteFinite(PagePool pool, float[] rows, int ld, int run, int dim, int part) {
         for (int r = 0; r < run; r++) {
             if (!pool.format.isFinite(rows, r * ld, dim)) {

@@ -87,7 +87,7 @@ final class CacheChecks {
         }
     }
 
-    /** Fails if the pages of a contiguous cache, or their heads, are more than can be counted. */
+    /** Fails if the pages of a contiguous cache, or their heads, exceed the largest count. */
     static void requireCountable(PageLayout layout, int sequences, long pages, long tokens) {
         requirePageFits(layout, PagePool.CONTIGUOUS_PAGE);
         long most = mostPages(layout);
@@ -100,7 +100,7 @@ final class CacheChecks {
         }
     }
 
-    /** Fails if a budget holds more pages, or heads of them, than can be counted. */
+    /** Fails if a budget holds more pages, or heads of pages, than can be counted. */
     static void requireCountable(PageLayout layout, long budgetBytes, long pageBytes) {
         long most = mostPages(layout);
         if (budgetBytes / pageBytes > most) {
@@ -112,7 +112,7 @@ final class CacheChecks {
         }
     }
 
-    /** Returns how many pages may have their owners, writers and flags in Java arrays, within half of the heap. */
+    /** Returns how many pages may have their owners, writers and flags in Java arrays that fit in half of the heap. */
     private static long mostPages(PageLayout layout) {
         long bytes = 2 * Integer.BYTES + layout.allHeads();
         return Math.min(

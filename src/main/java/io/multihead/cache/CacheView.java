@@ -69,6 +69,6 @@ final class CacheView implements KeyValueSource {
 
     @Override
     public void requireApart(Tensor written, String argument) {
-        // pages are memory of the cache's own, which no tensor overlaps
+        // pages are private memory of the cache, which no tensor overlaps
     }
 }

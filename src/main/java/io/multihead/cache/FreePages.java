@@ -3,20 +3,20 @@ package io.multihead.cache;
 import java.util.BitSet;
 
 /**
- * Which pages of a pool are free, and which one a sequence gets.
+ * The free pages of a pool, and the choice of the page that a sequence gets.
  *
- * <p>Attention reads pages that follow each other as one stream, so a sequence gets the page after its last one. If that is taken, it
+ * <p>Attention reads pages that follow each other as one stream, so a sequence gets the page after its last one. If that page is taken, it
  * begins a run of free pages, so that the next sequence that grows does not get the page after it. Pages whose memory exists come first.
- * If they have no free run, and at least half of them are taken, memory for another run is allocated. If fewer are taken, the sequence
- * gets half a run, a quarter, or any page. So a sequence that slides stays within the memory that it has, and a pool has at most twice
- * the memory of its pages and a slab.
+ * If no run of them is free, and at least half of them are taken, memory for another run is allocated. If fewer are taken, the sequence
+ * gets half a run, a quarter, or any page. Therefore a sequence that slides stays within the memory that it has, and a pool has at most
+ * twice the memory of its pages and a slab.
  */
 final class FreePages {
     private final int pages;
     private final int run;
     private final BitSet taken;
     private int free;
-    /** For each size of runs, by the number of times that the largest is halved: a page before which no run of it is free. */
+    /** For each size of runs (the largest size halved a number of times), a page before which no such run is free. */
     private final int[] noRunBefore = new int[Integer.SIZE];
 
     /**
@@ -39,9 +39,9 @@ final class FreePages {
     /**
      * Returns a free page, which must exist, for a sequence.
      *
-     * @param last its last page, or -1 if it has none
-     * @param ready pages whose memory exists, the first ones of the pool; {@code ready} is returned if there is to be more
-     * @param grows whether there may be more before all of these are taken
+     * @param last the last page of the sequence, or -1 if it has none
+     * @param ready pages whose memory exists, the first ones of the pool; {@code ready} is returned if another slab is to be allocated
+     * @param grows whether more memory may be allocated before all of these pages are taken
      */
     int after(int last, int ready, boolean grows) {
         int next = last + 1;
@@ -65,8 +65,9 @@ final class FreePages {
     }
 
     /**
-     * Returns the first page of the first free run of this size, or of fewer pages at the end; {@code ready} if there is none before it.
-     * The search begins where the last one ended, or at a page released since: from page 0 on, first pages of 40,000 sequences took 10 s.
+     * Returns the first page of the first free run of this size, or of a shorter run at the end; {@code ready} if there is none before it.
+     * The search begins where the previous one ended, or at a page released since then: when it began at page 0, the first pages of 40,000
+     * sequences took 10 s.
      */
     private int firstRun(int halvings, int ready) {
         int size = run >> halvings;

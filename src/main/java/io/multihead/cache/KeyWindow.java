@@ -10,16 +10,16 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which pages a cache with a window keeps: those of the tokens that the next queries see, of {@link #MARGIN} tokens before, so that a sequence
- * can lose its last tokens, and of the tokens that were seen at a snapshot. Pages go before an append, when no query of the one before is computed
- * any more.
+ * The pages that a cache with a window keeps: the pages of the tokens that the next queries see, of {@link #MARGIN} tokens before them, so
+ * that a sequence can lose its last tokens, and of the tokens that were visible at a snapshot. Pages are released before an append, when
+ * all queries of the previous append have been computed.
  */
 final class KeyWindow {
-    /** Tokens that a sequence can lose at least, as drafts do that were wrong. */
+    /** The smallest number of tokens by which a sequence can be truncated, for example rejected draft tokens. */
     static final int MARGIN = AttentionBlocking.KEY_BLOCK;
 
     private final PagePool pool;
-    /** Tokens that a query sees, its own included; 0 for all. */
+    /** The number of tokens that a query sees, including its own token; 0 for all. */
     final long tokens;
 
     KeyWindow(PagePool pool, long tokens) {
@@ -27,7 +27,7 @@ final class KeyWindow {
         this.tokens = tokens;
     }
 
-    /** Returns the most tokens of a sequence that stay between appends. */
+    /** Returns the largest number of tokens of a sequence that stay between appends. */
     long most() {
         return tokens == 0 ? Long.MAX_VALUE : tokens + MARGIN + AttentionBlocking.KEY_BLOCK - 1;
     }
@@ -37,7 +37,7 @@ final class KeyWindow {
         return Math.max(0, position - tokens + 1);
     }
 
-    /** Returns the page of a token, or one before: attention reads whole blocks of 256. */
+    /** Returns the page of a token, or the page before it: attention reads whole blocks of 256. */
     private long pageOf(long token) {
         return token / AttentionBlocking.KEY_BLOCK * (AttentionBlocking.KEY_BLOCK / pool.pageTokens);
     }
@@ -47,7 +47,7 @@ final class KeyWindow {
         return page * pool.pageTokens;
     }
 
-    /** Returns how many first pages of a sequence no query sees that an append may bring. */
+    /** Returns the number of first pages of a sequence that no query of an append sees. */
     int stale(Sequence sequence) {
         if (tokens == 0) {
             return 0;
@@ -56,7 +56,7 @@ final class KeyWindow {
         return Math.clamp(first - sequence.dropped, 0, sequence.pageCount);
     }
 
-    /** Returns how many pages become free when the stale ones of a sequence go. */
+    /** Returns the number of pages that become free when the stale pages of a sequence are released. */
     int freedByDrop(Sequence sequence) {
         int stale = stale(sequence);
         int freed = 0;
@@ -76,7 +76,7 @@ final class KeyWindow {
         return false;
     }
 
-    /** Releases the pages that no query sees; those of snapshots go to these. */
+    /** Releases the pages that no query sees; pages of snapshots now belong to the snapshots. */
     void dropStale(Sequence sequence) {
         int stale = stale(sequence);
         if (stale == 0) {
@@ -99,7 +99,7 @@ final class KeyWindow {
         }
     }
 
-    /** Returns the first page of a snapshot: with it the last token can be computed again, for its logits. */
+    /** Returns the first page of a snapshot, with which the last token can be computed again, for its logits. */
     private long firstOf(Mark mark) {
         return pageOf(firstSeen(mark.length - 1));
     }
@@ -126,7 +126,10 @@ final class KeyWindow {
         }
     }
 
-    /** Returns the length of the longest prefix, at most {@code length}, that a sequence can be truncated to; -1 if it slid and there is none. */
+    /**
+     * Returns the length of the longest prefix, at most {@code length}, to which a sequence can be truncated; -1 if it slid and there is no
+     * such prefix.
+     */
     long restorable(Sequence sequence, long length) {
         long most = Math.min(length, sequence.shortest());
         if (tokens == 0 || canCut(sequence, most, sequence.dropped)) {
@@ -140,17 +143,17 @@ final class KeyWindow {
         return best;
     }
 
-    /** Returns whether the tokens before a length that the next query sees are in the pages from one on. */
+    /** Returns whether the tokens before a length that the next query sees are in the pages from a given page on. */
     private boolean canCut(Sequence sequence, long length, long first) {
         return kept(first) <= Math.max(sequence.firstKey, firstSeen(length));
     }
 
-    /** Returns the least length, but for its first token and snapshots, that a sequence can be cut to. */
+    /** Returns the smallest length, apart from 0 and snapshots, to which a sequence can be truncated. */
     long leastCut(Sequence sequence) {
         return Math.max(sequence.firstKey, kept(sequence.dropped) + tokens - 1);
     }
 
-    /** Gives a sequence the pages of a length that it can be cut to; pages behind it may be among them. */
+    /** Gives a sequence the pages of a length to which it can be truncated; pages after this length may be among them. */
     void restore(Sequence sequence, long length) {
         if (!canCut(sequence, length, sequence.dropped)) {
             Mark mark = markOf(sequence, length);
@@ -170,7 +173,7 @@ final class KeyWindow {
         forgetBeyond(sequence, length);
     }
 
-    /** Returns the snapshot whose pages a sequence gets that is cut; null for none. */
+    /** Returns the snapshot whose pages a truncated sequence gets; null for none. */
     private @Nullable Mark markOf(Sequence sequence, long length) {
         for (Mark mark : sequence.marks) {
             if (length > 0 && mark.length >= length && mark.pages.length > 0 && canCut(sequence, length, mark.first)) {
@@ -184,7 +187,7 @@ final class KeyWindow {
         return (int) (Math.ceilDiv(length, (long) pool.pageTokens) - mark.first);
     }
 
-    /** Returns how many pages become free when a sequence is cut. */
+    /** Returns the number of pages that become free when a sequence is truncated. */
     long freed(Sequence sequence, long length) {
         long most = restorable(sequence, length);
         boolean isCut = canCut(sequence, most, sequence.dropped);

@@ -65,13 +65,13 @@ final class PageCopy extends Operation implements LoopBody {
         runs = 0;
     }
 
-    /** Binds elements; null for those that are not copied. */
+    /** Binds elements; null for elements that are not copied. */
     void bindElements(@Nullable Tensor newKey, @Nullable Tensor newValue) {
         key = newKey;
         value = newValue;
     }
 
-    /** Binds scales; null for those that are not copied. */
+    /** Binds scales; null for scales that are not copied. */
     void bindScales(@Nullable Tensor newKeyScale, @Nullable Tensor newValueScale) {
         keyScale = newKeyScale;
         valueScale = newValueScale;
@@ -98,7 +98,7 @@ final class PageCopy extends Operation implements LoopBody {
         token[runs++] = at;
     }
 
-    /** Adds runs for consecutive tokens of a sequence, the first of which is the first in the tensors. */
+    /** Adds runs for consecutive tokens of a sequence; the first of them is the first token of the tensors. */
     void addRange(Sequence sequence, long from, long tokens) {
         int pageTokens = pool().pageTokens;
         for (long done = 0; done < tokens; ) {
@@ -132,7 +132,7 @@ final class PageCopy extends Operation implements LoopBody {
         }
     }
 
-    /** Copies tokens that lie in one panel of keys. */
+    /** Copies tokens that are in one panel of keys. */
     private void copy(
             Workspace scratch,
             Side side,
@@ -205,7 +205,7 @@ final class PageCopy extends Operation implements LoopBody {
         }
     }
 
-    /** Marks the page if an element is not finite, or in i8 the scale of a value. */
+    /** Marks the page if an element, or in i8 the scale of a value, is not finite. */
     private void noteFinite(PagePool pool, float[] rows, int ld, int dim, int part, int in, int tokens) {
         int scaleIndex = pool.valueScaleIndex(part) + in;
         for (int t = 0; t < tokens; t++) {

@@ -10,7 +10,7 @@ import io.multihead.internal.layout.PanelFormat;
  * @param heads key/value heads
  * @param headDim elements of a key
  * @param valueDim elements of a value
- * @param elements how their elements are stored
+ * @param elements the storage format of their elements
  */
 record PageLayout(int layers, int heads, int headDim, int valueDim, CacheFormat elements) {
     PanelFormat format() {
@@ -22,8 +22,8 @@ record PageLayout(int layers, int heads, int headDim, int valueDim, CacheFormat 
     }
 
     /**
-     * Returns the elements of one token of one head: a key, in whole interleaved rows, a value, in whole panels, and as many as their
-     * scales take.
+     * Returns the elements of one token of one head: a key, in whole interleaved rows, a value, in whole panels, and the space of their
+     * scales.
      */
     long tokenElements() {
         return format().rowsOf(headDim) + Math.ceilDiv(valueDim, (long) Lanes.PANEL) * Lanes.PANEL + scaleElements(1);

@@ -17,27 +17,27 @@ import org.jspecify.annotations.Nullable;
  * The memory of a cache: pages of equal size with all layers and heads of some tokens, in slabs that are allocated when their first
  * page is taken and freed by their arena. A page counts the sequences that share it.
  *
- * <p>A slab is {@code [layer][head][keys of all pages, then values of all pages, then scales of all pages]}, keys and values in the panels
- * of {@code KeyValueSpan}, scales in i8 alone, those of a page's keys, block after block, before those of its values. So a head's keys are
- * one stream over consecutive pages, which a sequence takes in runs ({@link FreePages}), and so are its values and its scales. The first
- * slabs of a pool that grows are smaller: its memory grows fourfold until it is that of a slab. Attention reads 256 keys, then 256 values,
- * and so on; when each of these 64 KiB began a new stream for the hardware prefetcher, as with heads next to each other in a page, memory
- * was read at 15 instead of 21 GB/s. Slabs are native memory of one arena.
+ * <p>A slab is {@code [layer][head][keys of all pages, then values of all pages, then scales of all pages]}, with keys and values in the
+ * panels of {@code KeyValueSpan}. Only i8 has scales: the scales of a page's keys, block after block, and then the scales of its values.
+ * Therefore a head's keys are one stream over consecutive pages, which a sequence takes in runs ({@link FreePages}), and so are its values
+ * and its scales. The first slabs of a pool that grows are smaller: its memory grows fourfold until it has the size of a slab. Attention
+ * reads 256 keys, then 256 values, and so on. If each of these 64 KiB begins a new stream for the hardware prefetcher, as with adjacent
+ * heads in a page, memory is read at 15 instead of 21 GB/s. Slabs are native memory of one arena.
  */
 final class PagePool {
     private static final long SLAB_BYTES = 64L << 20;
     /** The first slab of a pool that grows: memory is zeroed when it is allocated, and a short text needs little of it. */
     private static final long FIRST_BYTES = 4L << 20;
-    /** How many slabs of full size the budget has: each holds a sixteenth of it, because streams are as long as slabs. */
+    /** The number of full-size slabs in the budget: each holds a sixteenth of it, because streams are as long as slabs. */
     private static final int STEPS = 16;
 
-    /** Tokens of a page where all memory is taken at once: a block of the keys that attention reads at a time is one page. */
+    /** Tokens of a page if all memory is taken at once: one page is a block of the keys that attention reads together. */
     static final int CONTIGUOUS_PAGE = AttentionBlocking.KEY_BLOCK;
 
     /**
-     * Pages of a run of a pool that grows. One step of eight sequences that grew in turns, 4096 tokens of 8 heads of 128, four queries a
-     * head: 17.7 ms without runs, 12.4 to 13.9 with 4 pages, 12.4 with 8, 11.1 to 12.4 with 16, and 11.8 to 13.3 when they grew one
-     * after the other (Zen 4, two JVMs each).
+     * Pages of a run of a pool that grows. One step of eight sequences that grew alternately, 4096 tokens of 8 heads of 128, four queries
+     * per head: 17.7 ms without runs, 12.4 to 13.9 with 4 pages, 12.4 with 8, 11.1 to 12.4 with 16, and 11.8 to 13.3 if they grew one after
+     * the other (Zen 4, two JVMs each).
      */
     private static final int RUN = 8;
 
@@ -47,11 +47,11 @@ final class PagePool {
     private static final float[] NO_SCALES = new float[CONTIGUOUS_PAGE];
 
     private final Arena arena;
-    /** Memory of no elements, to ask who may use the arena. */
+    /** Memory without elements, for checking which threads may use the arena. */
     private final PanelMemory probe;
 
     final PageLayout layout;
-    /** How the panels of keys and values are stored. */
+    /** The storage format of the panels of keys and values. */
     final PanelFormat format;
 
     final int pageTokens;
@@ -68,18 +68,18 @@ final class PagePool {
     private final @Nullable PanelMemory[] slabs;
     private final boolean[] notFinite;
     private final int[] owners;
-    /** Sequences of the append being planned that will write to a page; 0 otherwise. */
+    /** The number of sequences of the planned append that will write to a page; 0 otherwise. */
     private final int[] writers;
 
     private final FreePages free;
-    /** Pages whose memory is allocated, the first ones: slabs are allocated in order. */
+    /** The number of pages whose memory is allocated, which are the first pages: slabs are allocated in order. */
     private int ready;
-    /** Whether there was no memory for another slab: then there is one more try when no page is free in the memory there is. */
+    /** Whether the allocation of another slab failed: then it is tried once more when no page is free in the existing memory. */
     private boolean refused;
 
     /**
-     * Divides the pages into at most {@code mostSlabs} slabs, unless such a slab has more elements than a position counts, and the first of
-     * these into smaller ones where the pool grows.
+     * Divides the pages into at most {@code mostSlabs} slabs, unless such a slab has more elements than a position counts, and divides the
+     * first slab into smaller ones if the pool grows.
      */
     private PagePool(
             Arena arena, PageLayout layout, int pageTokens, long pages, int mostSlabs, long run, boolean grows) {
@@ -113,7 +113,7 @@ final class PagePool {
         free = new FreePages(this.pages, (int) run);
     }
 
-    /** Returns where slabs of pages begin, and their end: memory grows fourfold until it is that of a slab of full size. */
+    /** Returns the first pages of the slabs, and their end: memory grows fourfold until it has the size of a full slab. */
     private static int[] starts(int pages, int first, int slabPages) {
         IntStream.Builder starts = IntStream.builder().add(0);
         for (int at = 0; at < pages; ) {
@@ -124,7 +124,7 @@ final class PagePool {
         return starts.build().toArray();
     }
 
-    /** Creates a pool that allocates all pages now, {@code run} of them for each sequence. */
+    /** Creates a pool that allocates all pages immediately, {@code run} of them for each sequence. */
     static PagePool contiguous(Arena arena, PageLayout layout, int sequences, long run) {
         PagePool pool = new PagePool(arena, layout, CONTIGUOUS_PAGE, run * sequences, 1, run, false);
         pool.reserveAll();
@@ -144,15 +144,15 @@ final class PagePool {
         return pages - free.count();
     }
 
-    /** Takes a free page, which must exist, for a sequence whose last page is {@code last}, or -1 if it has none. */
+    /** Takes a free page, which must exist, for a sequence whose last page is {@code last}, or -1 if the sequence has no page. */
     int take(int last) {
         int page = allocateFor(free.after(last, ready, !refused));
-        free.take(page); // only now, as there may have been no memory
+        free.take(page); // only now, because there may have been no memory before
         owners[page] = 1;
         Arrays.fill(notFinite, part(page, 0, 0), part(page + 1, 0, 0), false);
         for (int part = part(page, 0, 0); format.isScaled() && part < part(page + 1, 0, 0); part++) {
             for (int i = 0; i <= layout.keyScales(); i++) {
-                // elements that were not finite left NaN
+                // elements that were not finite left NaN in the scales
                 slab(page).storeScales(scaleIndex(part) + i * pageTokens, NO_SCALES, pageTokens);
             }
         }
@@ -174,7 +174,7 @@ final class PagePool {
     /**
      * Allocates the slab of a page, unless it exists, so that appending to it later allocates nothing.
      *
-     * @return the page, or one in memory that exists if there is no more memory
+     * @return the page, or a page in existing memory if no more memory is available
      */
     private int allocateFor(int page) {
         if (page < ready) {
@@ -216,7 +216,7 @@ final class PagePool {
         return owners[page] > 1;
     }
 
-    /** Counts one more sequence that will write to a page; returns whether it needs a copy of its own. */
+    /** Counts one more sequence that will write to a page; returns whether that sequence needs a separate copy. */
     boolean planWrite(int page) {
         return ++writers[page] < owners[page];
     }
@@ -232,7 +232,7 @@ final class PagePool {
         }
     }
 
-    /** Takes a page with the same contents in place of a shared one, which is released. */
+    /** Takes a page with the same contents as a shared one, which is released. */
     int copy(int page) {
         int own = take(-1);
         int from = part(page, 0, 0);
@@ -257,7 +257,7 @@ final class PagePool {
         return Checks.notNull(slabs[slabOf[page]], "page");
     }
 
-    /** Returns the number of a page's part that belongs to one head of a layer; parts of a page follow each other. */
+    /** Returns the number of the part of a page that belongs to one head of a layer; the parts of a page are consecutive. */
     int part(int page, int layer, int head) {
         return (page * layout.layers() + layer) * layout.heads() + head;
     }
@@ -303,8 +303,8 @@ final class PagePool {
     }
 
     /**
-     * Returns the index of the scale of a part's first key, in floats; those of the other keys follow, then those of the keys' next blocks,
-     * then those of the values.
+     * Returns the index of the scale of a part's first key, in floats; the scales of the other keys follow, then the scales of the keys'
+     * next blocks, then the scales of the values.
      */
     int scaleIndex(int part) {
         return scalesAt(part) / (Float.BYTES / format.bytes());

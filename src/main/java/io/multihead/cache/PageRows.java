@@ -10,7 +10,7 @@ import io.multihead.internal.layout.PanelMemory;
 
 /**
  * Moves keys and values of one head between rows of f32 and the panels of a page, without scales. Rows are {@link #ld} floats apart;
- * {@code part} is that head's in its page, and {@code in} a token's index there.
+ * {@code part} is the part of that head in the page, and {@code in} the index of a token in the page.
  */
 final class PageRows {
     private PageRows() {}

@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** One sequence: its pages, from the first that still exists, and its length in each layer. */
+/** One sequence: its pages, from the first existing one on, and its length in each layer. */
 final class Sequence {
     final long[] lengths;
     long firstKey;
@@ -16,10 +16,10 @@ final class Sequence {
     /** Snapshots, shorter ones first; none in a cache without a window. */
     final List<Mark> marks = new ArrayList<>(0);
 
-    /** A length that a sequence can go back to. Pages are in the sequence, too, until it drops them. */
+    /** A length to which a sequence can be truncated. Its pages also belong to the sequence, until the sequence drops them. */
     static final class Mark {
         final long length;
-        /** The first of the pages, and the pages that it owns; none while the sequence has all of them. */
+        /** The first of the pages, and the pages that the snapshot owns; none while the sequence has all of them. */
         long first;
 
         int[] pages = {};

@@ -9,7 +9,9 @@ import org.jspecify.annotations.Nullable;
 
 /** The open sequences of a cache by number, and the pages that they take. */
 final class Sequences {
-    /** Tokens that {@link #slide} frees at a time: the keys that attention reads at a time, of which none may be missing. */
+    /**
+     * The number of tokens that {@link #slide} frees together: attention reads this many keys as one block, of which none may be missing.
+     */
     static final int SLIDE_STEP = AttentionBlocking.KEY_BLOCK;
 
     private final PagePool pool;
@@ -35,7 +37,7 @@ final class Sequences {
         return sequence;
     }
 
-    /** Returns the most pages of one sequence. */
+    /** Returns the largest number of pages of one sequence. */
     long quota() {
         return quota;
     }
@@ -52,7 +54,7 @@ final class Sequences {
     }
 
     /**
-     * Fails unless all are open and no two the same.
+     * Fails unless all sequences are open and different.
      *
      * @param name the argument's name
      * @param seen memory of the check, overwritten; a call with one that has grown allocates nothing
@@ -60,7 +62,7 @@ final class Sequences {
     void requireDistinct(String name, int[] to, BitSet seen) {
         seen.clear();
         for (int number : to) {
-            get(number); // first, as the numbers of open sequences alone bound the set
+            get(number); // checked first, because only the numbers of open sequences bound the set
             if (seen.get(number)) {
                 throw Checks.fail(name, Arrays.toString(to), "expected no sequence twice, as " + number + " is");
             }
@@ -68,7 +70,7 @@ final class Sequences {
         }
     }
 
-    /** Fails if new tokens that are rotated to their index have one beyond the positions of the rope. */
+    /** Fails if new tokens that are rotated to their index have a position beyond the rope's positions. */
     void requireIndices(Rope rope, int layer, int[] to, long @Nullable [] offsets, long all) {
         for (int i = 0; i < to.length; i++) {
             long length = get(to[i]).lengths[layer];
@@ -86,7 +88,7 @@ final class Sequences {
     int fork(int number) {
         Sequence from = get(number);
         Sequence other = from.fork();
-        int fork = put(other); // first, as there may be no memory for it
+        int fork = put(other); // first, because there may be no memory for it
         window.share(from, other);
         for (long page = other.dropped; page < other.dropped + other.pageCount; page++) {
             pool.share(other.page(page));
@@ -120,7 +122,7 @@ final class Sequences {
         return offsets == null ? all : offsets[index + 1] - offsets[index];
     }
 
-    /** Takes the pages that the new tokens need, and copies the shared ones that will be written; all or none. */
+    /** Takes the pages that the new tokens need, and copies the shared pages that will be written; all of them or none. */
     void makeRoom(int layer, int[] to, long @Nullable [] offsets, long all) {
         long wanted = 0;
         long freed = 0;
@@ -154,7 +156,7 @@ final class Sequences {
         }
     }
 
-    /** Returns the free pages that new tokens of a layer take: new ones, and copies of those that are shared. */
+    /** Returns the number of free pages that new tokens of a layer take: new pages, and copies of shared pages. */
     long needed(int number, int layer, long count) {
         Sequence sequence = get(number);
         long length = sequence.lengths[layer];
@@ -180,7 +182,7 @@ final class Sequences {
         return pages.cardinality();
     }
 
-    /** Returns how many pages behind the first tokens no other sequence shares. */
+    /** Returns the number of pages after the first tokens that no other sequence shares. */
     long freed(int number, long length) {
         Sequence sequence = get(number);
         if (window.tokens > 0) {
@@ -194,7 +196,7 @@ final class Sequences {
         return freed;
     }
 
-    /** Returns how many pages must be copied; if all that share a page write to it, the last one keeps it. */
+    /** Returns the number of pages that must be copied; if all sequences that share a page write to it, the last one keeps it. */
     private long copies(int layer, int[] to, long @Nullable [] offsets, long all) {
         long copies = 0;
         for (int i = 0; i < to.length; i++) {
@@ -214,7 +216,7 @@ final class Sequences {
         return copies;
     }
 
-    /** Returns the last existing page that new tokens are written to; less than the first if there is none. */
+    /** Returns the last existing page to which new tokens are written; less than the first if there is none. */
     private long lastWritten(Sequence sequence, int layer, long count) {
         long pages = Math.ceilDiv(sequence.lengths[layer] + count, (long) pool.pageTokens);
         return count == 0 ? -1 : Math.min(pages, sequence.dropped + sequence.pageCount) - 1;
@@ -227,14 +229,14 @@ final class Sequences {
         }
     }
 
-    /** Releases the pages that an append took for tokens it did not write. */
+    /** Releases the pages that an append took for tokens that it did not write. */
     void trim(int[] to) {
         for (int number : to) {
             trim(get(number));
         }
     }
 
-    /** Releases the pages behind the last token of any layer. */
+    /** Releases the pages after the last token of any layer. */
     void trim(Sequence sequence) {
         long pages = Math.ceilDiv(sequence.longest(), (long) pool.pageTokens);
         while (sequence.pageCount > 0 && sequence.dropped + sequence.pageCount > pages) {
@@ -277,7 +279,7 @@ final class Sequences {
             }
         }
         slid.firstKey = firstKey;
-        window.clear(slid); // their first tokens may be among those that go
+        window.clear(slid); // their first tokens may be among the dropped tokens
         long page = firstPage(firstKey);
         while (slid.pageCount > 0 && slid.dropped < page) {
             pool.release(slid.removeFirst());

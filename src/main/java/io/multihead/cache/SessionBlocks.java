@@ -8,18 +8,21 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The contents of a session file: the distinct blocks of 64 tokens of some sequences, one after another, and which of them each
- * sequence is made of. A block that sequences share is there once, whatever the size of pages.
+ * The contents of a session file: the distinct blocks of 64 tokens of some sequences, one after another, and the blocks of which each
+ * sequence consists. A block that sequences share is stored once, for any size of pages.
  */
 final class SessionBlocks {
-    /** Tokens of a block, as many as a long has bits: pages of any cache are whole blocks. */
+    /** Tokens of a block, as many as a long has bits: pages of any cache are a whole number of blocks. */
     static final int TOKENS = KeyValueSpan.MIN_PANEL_KEYS;
 
-    /** One block: where it is, and which of its tokens any of its sequences still has. */
+    /** One block: its location, and the tokens of it that at least one of its sequences still has. */
     private static final class Block {
         final int page;
         final int start;
-        /** By layer, a bit for each token that some sequence has; between them are tokens that one has truncated and another dropped. */
+        /**
+         * By layer, a bit for each token that some sequence has. Tokens between them may be missing, if one sequence truncated them and
+         * another dropped them.
+         */
         final long[] kept;
 
         int number = -1;
@@ -30,7 +33,7 @@ final class SessionBlocks {
             kept = new long[layers];
         }
 
-        /** Adds the tokens of a sequence of which this block begins with {@code token}. */
+        /** Adds the tokens of a sequence in which this block begins with {@code token}. */
         void use(Sequence sequence, long token) {
             int first = Math.clamp(sequence.firstKey - token, 0, TOKENS);
             for (int layer = 0; layer < kept.length; layer++) {
@@ -72,7 +75,7 @@ final class SessionBlocks {
         return sequence.dropped * (pool.pageTokens / TOKENS);
     }
 
-    /** Returns all blocks of a sequence's pages. */
+    /** Returns all blocks of the pages of a sequence. */
     private Block[] blocks(Sequence sequence, Map<Long, Block> all) {
         long first = first(sequence);
         long end = Math.ceilDiv(sequence.longest(), (long) pool.pageTokens) * (pool.pageTokens / TOKENS);
@@ -88,19 +91,19 @@ final class SessionBlocks {
         return blocks;
     }
 
-    /** Returns how many tokens the file's tensors have. */
+    /** Returns the number of tokens of the file's tensors. */
     long tokens() {
         return (long) used.size() * TOKENS;
     }
 
-    /** Returns the numbers of a sequence's blocks; -1 where no sequence has a token. */
+    /** Returns the numbers of a sequence's blocks; -1 if no sequence has a token of the block. */
     int[] numbers(int sequence) {
         return Arrays.stream(sequences.get(sequence))
                 .mapToInt(block -> block.number)
                 .toArray();
     }
 
-    /** Adds runs for the tokens of each block that one layer has. */
+    /** Adds runs for the tokens of each block that are in one layer. */
     void addRuns(PageCopy call, int layer) {
         for (Block block : used) {
             int from = 0;

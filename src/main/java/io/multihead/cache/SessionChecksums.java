@@ -19,8 +19,9 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * The checksums of a session file: the CRC-32C of the metadata, then that of each tensor, in their order. They are the last tensor, since a
- * tensor's checksum is known only when it is written. Names, types and sizes of tensors have none: they must be the cache's.
+ * The checksums of a session file: the CRC-32C of the metadata, then the checksum of each tensor, in their order. They are the last tensor,
+ * since a tensor's checksum is known only when it is written. Names, types and sizes of tensors have no checksum, because they must equal
+ * those of the cache.
  */
 final class SessionChecksums {
     static final String NAME = "checksums";
@@ -38,7 +39,7 @@ final class SessionChecksums {
         names.remove(NAME);
     }
 
-    /** Returns the tensors of a file and their checksums, which are taken of each when it is made. */
+    /** Returns the tensors of a file and their checksums; the checksum of a tensor is computed when the tensor is made. */
     static Map<String, LazyTensor> added(Map<String, String> metadata, Map<String, LazyTensor> tensors) {
         Crc32c crc = new Crc32c();
         List<Integer> made = new ArrayList<>(List.of(of(metadata, crc)));
@@ -65,7 +66,7 @@ final class SessionChecksums {
         return tensor;
     }
 
-    /** Fails unless a file has the checksum of its metadata, and room for those of its tensors. */
+    /** Fails unless a file has the checksum of its metadata, and room for the checksums of its tensors. */
     static SessionChecksums read(Safetensors file) {
         SessionChecksums sums = new SessionChecksums(file);
         Tensor tensor = file.get(NAME);

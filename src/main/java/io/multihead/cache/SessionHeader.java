@@ -13,7 +13,7 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The metadata of a session file: for which caches it is, and the sequences with their lengths and blocks. Whatever a file says is
+ * The metadata of a session file: the caches that it is for, and the sequences with their lengths and blocks. All statements of a file are
  * checked here, before anything is taken from it.
  *
  * @param sequences in the order in which they were saved
@@ -21,30 +21,30 @@ import org.jspecify.annotations.Nullable;
 record SessionHeader(List<Entry> sequences) {
     /** Has {@link SessionChecksums}. */
     private static final String FORMAT = "multihead cache session 4";
-    /** Had the scales of each key in blocks, and was written for caches that have them. */
+    /** The version with scales for blocks of a key, and for caches with such scales. */
     private static final String FORMAT_3 = "multihead cache session 3";
-    /** Could not name scales in blocks. */
+    /** The version that could not describe scales in blocks. */
     private static final String FORMAT_2 = "multihead cache session 2";
-    /** Named rotary embeddings in another way. */
+    /** The version that described rotary embeddings in another way. */
     private static final String FORMAT_1 = "multihead cache session 1";
 
-    /** Of a cache with a window: says of each sequence from which token on there are blocks. */
+    /** The version of a cache with a window, which states for each sequence its first token with a block. */
     private static final String FORMAT_6 = "multihead cache session 6";
 
     static final String FORMAT_FIELD = "format";
     private static final String WINDOW = "window";
     private static final String KEPT = "kept";
     private static final String SCALES = "keyScales";
-    /** Positions stay below 2^53, as those of rotary embeddings do. */
+    /** Positions stay below 2^53, like the positions of rotary embeddings. */
     static final long POSITIONS = 1L << 53;
 
     /**
      * One sequence.
      *
      * @param firstKey its first token
-     * @param kept the first token of which it has a block, a multiple of 256
+     * @param kept its first token with a block, a multiple of 256
      * @param lengths by layer
-     * @param blocks numbers of its blocks in the file's tensors, from the first one on; -1 where it has no token
+     * @param blocks numbers of its blocks in the file's tensors, from the first one on; -1 for a block without tokens of the sequence
      */
     @SuppressWarnings("ArrayRecordComponent")
     record Entry(long firstKey, long kept, long[] lengths, int[] blocks) {
@@ -79,7 +79,7 @@ record SessionHeader(List<Entry> sequences) {
         return metadata;
     }
 
-    /** Returns whether a file must have checksums: one of this version, and any that has some, whatever version it names. */
+    /** Returns whether a file must have checksums: a file of this version, and every file that has some, whatever its version. */
     static boolean hasChecksums(Safetensors file) {
         return List.of(FORMAT, FORMAT_6).contains(String.valueOf(file.metadata().get(FORMAT_FIELD)))
                 || file.contains(SessionChecksums.NAME);
@@ -88,8 +88,8 @@ record SessionHeader(List<Entry> sequences) {
     /**
      * Reads and checks the metadata of a file for a cache.
      *
-     * @param layers which layers of the file the cache has: others where the file is of a time when one cache had them all
-     * @param ofFile how many the file has
+     * @param layers the layers of the file that the cache has: a subset if the file was written when one cache had all layers
+     * @param ofFile the number of layers of the file
      */
     static SessionHeader read(Map<String, String> metadata, KeyValueCache cache, int[] layers, int ofFile) {
         Config config = cache.config();
@@ -107,7 +107,7 @@ record SessionHeader(List<Entry> sequences) {
                     "expected " + cache.window() + ", as the cache has, 0 for all");
         }
         geometry(config, ofFile).forEach((name, expected) -> {
-            // where a file does not name its scales, a key has one, or none
+            // if a file does not describe its scales, a key has one scale, or none
             String actual = name.equals(SCALES) && !namesScales ? scales(1) : metadata.get(name);
             if (!expected.equals(actual)) {
                 throw Checks.fail(name, String.valueOf(actual), "expected " + expected + ", as the cache has");
@@ -158,7 +158,7 @@ record SessionHeader(List<Entry> sequences) {
                 Arrays.stream(blocks).mapToInt(Math::toIntExact).toArray());
     }
 
-    /** Fails if a block is not one of the file's. */
+    /** Fails if the file has no such block. */
     void requireBlocks(long blocks) {
         for (int i = 0; i < sequences.size(); i++) {
             for (int block : sequences.get(i).blocks) {
@@ -169,7 +169,7 @@ record SessionHeader(List<Entry> sequences) {
         }
     }
 
-    /** Returns the settings that a file and a cache must share, by name, but for rotary embeddings. */
+    /** Returns the settings that a file and a cache must share, by name, except rotary embeddings. */
     private static Map<String, String> geometry(Config config, int layers) {
         Map<String, String> fields = new LinkedHashMap<>();
         fields.put("layers", String.valueOf(layers));
@@ -216,7 +216,7 @@ record SessionHeader(List<Entry> sequences) {
                 return number;
             }
         } catch (NumberFormatException wrong) {
-            // falls through to the message for numbers out of range
+            // continues to the message for numbers out of range
         }
         throw Checks.fail(name, String.valueOf(text), "expected a number from " + least + " to " + (limit - 1));
     }

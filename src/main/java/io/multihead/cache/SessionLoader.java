@@ -15,8 +15,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Fills pages of a cache from a session file. Pages are taken first and sequences opened last, so that a load which fails between
- * changes nothing but how many pages have memory.
+ * Fills pages of a cache from a session file. Pages are taken first and sequences are opened last, so a load that fails in between changes
+ * only the number of pages with memory.
  */
 final class SessionLoader implements SessionPart {
     private final KeyValueCache cache;
@@ -30,9 +30,9 @@ final class SessionLoader implements SessionPart {
     /** Blocks of a page. */
     private final int step;
 
-    /** Numbers of the pages to fill, by their index in a sequence and their blocks; -1 is a block without tokens. */
+    /** The numbers of the pages to fill, by their index in a sequence and their blocks; -1 is a block without tokens. */
     private final Map<List<Long>, Integer> contents = new LinkedHashMap<>();
-    /** By sequence, which of {@link #contents} its pages are. */
+    /** By sequence, the indices of its pages in {@link #contents}. */
     private final List<int[]> pagesOf = new ArrayList<>();
 
     /**
@@ -40,8 +40,8 @@ final class SessionLoader implements SessionPart {
      *
      * @param metadata the file's entry of this cache
      * @param prefix the prefix of its tensors
-     * @param layers which layers of the file the cache has
-     * @param ofFile how many the file has of this prefix
+     * @param layers the layers of the file that the cache has
+     * @param ofFile the number of layers of the file with this prefix
      */
     SessionLoader(
             KeyValueCache cache,
@@ -61,7 +61,7 @@ final class SessionLoader implements SessionPart {
         header.requireBlocks(tokens / SessionBlocks.TOKENS);
     }
 
-    /** Fails unless all tensors are there, with the cache's sizes and one number of tokens, which is returned. */
+    /** Fails unless all tensors are present, with the cache's sizes and one number of tokens, which is returned. */
     private long requireTensors() {
         KeyValueCache.Config config = cache.config();
         long tokens = -1;
@@ -122,7 +122,7 @@ final class SessionLoader implements SessionPart {
         return open(pages);
     }
 
-    /** Finds out which pages there will be. */
+    /** Determines the pages to be filled. */
     private void plan() {
         for (SessionHeader.Entry entry : header.sequences()) {
             long first = entry.kept() / pool.pageTokens;
@@ -158,7 +158,7 @@ final class SessionLoader implements SessionPart {
         }
     }
 
-    /** Copies one layer of all blocks that have tokens, or zeros to all that have none: free pages hold anything. */
+    /** Copies one layer of all blocks with tokens, and zeros to all blocks without tokens, because free pages have arbitrary contents. */
     private void copy(Compute cpu, int[] pages, int layer, boolean zeros) {
         try (PageCopy call = Operation.open(cpu, PageCopy.CALL)) {
             call.bind(pool, layer, PageCopy.Way.RESTORE);
@@ -190,7 +190,7 @@ final class SessionLoader implements SessionPart {
         return part.isIn(cache.config()) ? file.get(prefix + part.name(layers[layer])) : null;
     }
 
-    /** Returns a block of zeros; scales of a page that has just been taken are zero already. */
+    /** Returns a block of zeros; the scales of a page that was just taken are already zero. */
     private Tensor zeros(int dim) {
         return Tensor.allocate(Arena.ofAuto(), cache.config().format().dtype(), Shape.of(1, 1, 1))
                 .broadcast(pool.layout.heads(), SessionBlocks.TOKENS, dim);

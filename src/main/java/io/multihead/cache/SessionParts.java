@@ -18,11 +18,11 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The caches of one kind that a session file has. One of keys and values alone has the file's names for itself; where there are several, or
- * recurrent states, those of each have {@code part P} before them.
+ * The caches of one kind in a session file. If there is only one cache of keys and values, its names have no prefix; if there are several
+ * caches, or recurrent states, the names of each cache begin with {@code part P}.
  *
  * @param parts caches of one kind
- * @param layers which part has which layer
+ * @param layers the part of each layer
  */
 record SessionParts(List<? extends SequenceCache> parts, List<Integer> layers) {
     /** The kind of files with recurrent states, or keys of several sizes. */
@@ -51,7 +51,7 @@ record SessionParts(List<? extends SequenceCache> parts, List<Integer> layers) {
         return isPlain() ? "" : "part." + part + ".";
     }
 
-    /** Fails unless all sequences are open and no two the same. Has memory of its own, since others may read the cache. */
+    /** Fails unless all sequences are open and different. It has separate memory, because other threads may read the cache. */
     void requireDistinct(int[] sequences) {
         for (int i = 0; i < sequences.length; i++) {
             int number = sequences[i];
@@ -130,7 +130,7 @@ record SessionParts(List<? extends SequenceCache> parts, List<Integer> layers) {
         if (!isPlain() && !isWhole) {
             require(file, SessionHeader.FORMAT_FIELD, FORMAT);
             require(file, LAYERS, SessionHeader.joined(layers));
-            file.get(SessionChecksums.NAME); // files of this version have them, or are refused by name
+            file.get(SessionChecksums.NAME); // files of this version have them, or are refused
         }
         List<SessionPart> loaders = new ArrayList<>();
         for (int i = 0; i < parts.size(); i++) {
@@ -166,7 +166,7 @@ record SessionParts(List<? extends SequenceCache> parts, List<Integer> layers) {
         }
     }
 
-    /** Returns whether a file has one cache where there are several windows here, as files of versions 1 to 4. */
+    /** Returns whether a file has one cache but this cache has several windows, as for files of versions 1 to 4. */
     private boolean isOfOneCache(Safetensors file) {
         return !isPlain()
                 && !file.metadata().containsKey(LAYERS)

@@ -37,8 +37,8 @@ final class SessionRopes {
     }
 
     /**
-     * Fails unless a file names a cache's embeddings, in JSON or as version 1 did. Values of JSON are compared, so spaces and the form
-     * of a number are free.
+     * Fails unless a file describes the embeddings of the cache, in JSON or in the form of version 1. Values of JSON are compared, so
+     * spaces and the form of a number have no effect.
      */
     static void require(String actual, Config config, boolean isVersionOne) {
         if (isVersionOne) {
@@ -54,7 +54,7 @@ final class SessionRopes {
         if (file.equals(cache)) {
             return;
         }
-        // a message is cut, so it has the first layer that differs
+        // a long message is truncated, so it begins with the first layer that differs
         if (file.get(LAYERS) instanceof List<?> of
                 && cache.get(LAYERS) instanceof List<?> as
                 && of.size() == as.size()) {
@@ -165,7 +165,7 @@ final class SessionRopes {
         return numbers;
     }
 
-    /** Returns the embeddings as files of version 1 have them, in which every ramp of YaRN is truncated. */
+    /** Returns the embeddings in the form of version 1, in which every ramp of YaRN is truncated. */
     private static String versionOne(Config config) {
         List<String> layers = new ArrayList<>();
         for (int layer = 0; layer < config.layers(); layer++) {

@@ -13,7 +13,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** The recurrent states of a session file: a row of each layer's tensor for each length of a sequence that it can go back to, or has. */
+/**
+ * The recurrent states of a session file: the tensor of each layer has a row for each length to which a sequence can be truncated, and for
+ * its present length.
+ */
 final class SessionStates implements SessionPart {
     private static final String FLOATS = "floats";
     private static final String SEQUENCES = "sequences";
@@ -22,7 +25,7 @@ final class SessionStates implements SessionPart {
     private final RecurrentCache cache;
     private final Safetensors file;
     private final String prefix;
-    /** By sequence, shorter ones first; the last one is the present one. */
+    /** By sequence, shorter lengths first; the last one is the present length. */
     private final List<long[]> lengths = new ArrayList<>();
 
     /** Reads and checks a file's metadata, and the shapes of its tensors. */
@@ -105,7 +108,7 @@ final class SessionStates implements SessionPart {
         return SessionHeader.joined(floats);
     }
 
-    /** Fails beyond the cache's limit; the heap has room, or the load ends with its error. */
+    /** Fails if the states exceed the cache's limit; the heap has room for them, or the load ends with its error. */
     @Override
     public void requireRoom() {
         cache.requireRoom(lengths.stream().mapToLong(all -> all.length).sum());
@@ -130,7 +133,7 @@ final class SessionStates implements SessionPart {
         }
     }
 
-    /** Gives a sequence its states, whose rows begin at an index, the last one last. */
+    /** Gives a sequence its states, whose rows begin at an index; the last row is the present state. */
     private void restore(int sequence, long[] all, int row) {
         for (int k = 0; k < all.length; k++) {
             float[][] states = new float[cache.layers()][];

@@ -6,7 +6,7 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 
-/** The tensors of one layer as a cache stores them, in the order of a session file; scales are there in I8 alone. */
+/** The tensors of one layer as a cache stores them, in the order of a session file; only I8 has scales. */
 enum StoredPart {
     KEY("key", false),
     VALUE("value", false),
@@ -21,7 +21,7 @@ enum StoredPart {
         this.scale = scale;
     }
 
-    /** Returns whether caches of a configuration have it. */
+    /** Returns whether caches of a configuration have this tensor. */
     boolean isIn(Config config) {
         return !scale || config.format().dtype() == DType.I8;
     }

@@ -11,8 +11,8 @@ import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Appends tokens to sequences of one cache: checks them, takes pages, writes, and only then counts them. Keeps its arrays, so that
- * a warm append allocates nothing. For one thread at a time.
+ * Appends tokens to sequences of one cache: it checks them, takes pages, writes, and finally counts them. It reuses its arrays, so that a
+ * warm append allocates nothing. Not thread-safe.
  */
 final class TokenAppender {
     private static final ScratchKey<AppendCall> CALL = ScratchKey.of(AppendCall::new);
@@ -23,10 +23,10 @@ final class TokenAppender {
     private final int[] one = new int[1];
     /** Boundaries of the packed sequences of the last call. */
     private long[] offsets = new long[1];
-    /** Memory of the check that no sequence is there twice. */
+    /** Memory of the check that no sequence occurs twice. */
     private final BitSet seen = new BitSet();
 
-    /** Begins with the ropes that keys are rotated by: one per layer, null where keys are appended as they are. */
+    /** Creates an appender with the ropes that rotate keys: one per layer, or null for layers whose keys are appended unchanged. */
     TokenAppender(PagePool pool, Sequences sequences, @Nullable Rope[] ropes) {
         this.pool = pool;
         this.sequences = sequences;
@@ -84,7 +84,7 @@ final class TokenAppender {
         if (rope != null && positions == null) {
             sequences.requireIndices(rope, layer, to, packed, key.dim(2));
         }
-        try (AppendCall call = Operation.open(cpu, CALL)) { // first, so that a closed Compute costs no pages
+        try (AppendCall call = Operation.open(cpu, CALL)) { // first, so that a closed Compute takes no pages
             sequences.makeRoom(layer, to, packed, key.dim(2));
             call.bind(pool, sequences, rope, layer);
             call.bindTokens(to, packed, key, value);

@@ -18,7 +18,7 @@ final class AnswerTask extends SessionTask {
     }
 
     /**
-     * Returns the probability of yes, of both answers alone.
+     * Returns the probability of yes, relative to both answers.
      *
      * @param name of the text, for errors
      */

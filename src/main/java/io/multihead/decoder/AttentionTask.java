@@ -32,7 +32,7 @@ final class AttentionTask extends SessionTask {
                 .toList();
     }
 
-    /** Returns weights by layer asked for, head, and token of the session. */
+    /** Returns weights by requested layer, head, and token of the session. */
     float[][][] weights() {
         int keys = session.tokens.size();
         float[][][] weights = new float[layers.length][][];

@@ -11,13 +11,16 @@ import java.util.Optional;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** How a model writes calls of tools. The last grammars are kept, since a grammar keeps its computed states. Thread-safe. */
+/**
+ * The notation in which a model writes calls of tools. The most recent grammars are kept, since a grammar keeps its computed states.
+ * Thread-safe.
+ */
 final class CallGrammars {
     private static final int MOST = 16;
 
     /**
-     * The sources of a grammar: calls of tools if there are any, or JSON by a schema unless that is empty, or text before calls, behind the end of
-     * a thought.
+     * The sources of a grammar: calls of tools if there are any, JSON that conforms to a schema unless the schema is empty, or text before
+     * calls; all after the end of a thought.
      */
     record Key(
             Optional<ToolCallFormat> format,
@@ -42,7 +45,7 @@ final class CallGrammars {
         this.template = template;
     }
 
-    /** Returns the format of the template's calls; empty where it writes none, or others. */
+    /** Returns the format of the template's calls; empty if the template writes no calls or calls in an unknown format. */
     synchronized Optional<ToolCallFormat> format() {
         Optional<ToolCallFormat> found = format;
         if (found == null) {

@@ -7,9 +7,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 
-/** Tells those that wait for room when there may be some. Thread-safe. */
+/** Notifies callers that wait for room when room may be available. Thread-safe. */
 final class Changes {
-    /** A page that sessions shared may become one's own without a word, so that whoever waits looks again now and then. */
+    /** A page that sessions shared may become exclusive without a notification, so waiting callers check again from time to time. */
     private static final long LONGEST_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
     private final AtomicInteger count = new AtomicInteger();
@@ -25,7 +25,7 @@ final class Changes {
         waiting.forEach(LockSupport::unpark);
     }
 
-    /** Waits a while for another one than there were. An interrupt ends it, and is still there afterwards. */
+    /** Waits a while for a number of changes other than the given one. An interrupt ends the wait, and the interrupt status stays set. */
     void await(int seen, Duration most) {
         Thread current = Thread.currentThread();
         waiting.add(current);

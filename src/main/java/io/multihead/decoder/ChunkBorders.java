@@ -5,7 +5,7 @@ import io.multihead.text.Tokenizer;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 
-/** Which tokens of a text belong to which of its parts: each to the one that has its last byte, as a space stands before its word. */
+/** Assigns the tokens of a text to its parts: a token belongs to the part with its last byte, since a space precedes its word. */
 final class ChunkBorders {
     private final Tokenizer tokenizer;
     private final String prompt;
@@ -25,7 +25,7 @@ final class ChunkBorders {
         ids = tokenizer.encode(whole);
     }
 
-    /** Fails where a part ends within a character that Java has as two. */
+    /** Fails if a part ends between the two chars of a character. */
     private void requireWholeCharacters() {
         for (int i = 1; i < chunks.size(); i++) {
             String before = chunks.get(i - 1);
@@ -38,7 +38,7 @@ final class ChunkBorders {
         }
     }
 
-    /** Returns where each part begins among the tokens, and where the last one ends. */
+    /** Returns the index of the first token of each part, and the end of the last part. */
     int[] find() {
         int[] ends = ends();
         int[] borders = new int[chunks.size() + 1];
@@ -62,7 +62,10 @@ final class ChunkBorders {
         return part.getBytes(StandardCharsets.UTF_8).length;
     }
 
-    /** Returns behind which byte of the text each token ends; fails if tokens are not those of its bytes, but for a space that may be before them. */
+    /**
+     * Returns the end byte of each token in the text; fails if the tokens do not consist of the text's bytes, except for a space that may
+     * precede them.
+     */
     private int[] ends() {
         int total = 0;
         for (int id : ids) {

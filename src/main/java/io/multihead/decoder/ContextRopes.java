@@ -11,13 +11,13 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * LongRoPE has one list of factors for contexts as long as those of the first training, and one for longer ones. Keys of the one do not fit
- * queries of the other, so it is chosen by the longest text that a session may have, before its first token.
+ * LongRoPE has one list of factors for contexts as long as those of the first training, and another list for longer contexts. Keys of one
+ * list do not fit queries of the other, so the list is chosen from the longest text that a session may have, before its first token.
  */
 final class ContextRopes {
     private ContextRopes() {}
 
-    /** Returns a model for contexts of so many tokens: this one, or one with the same weights and other frequencies. */
+    /** Returns a model for contexts of a number of tokens: this model, or a model with the same weights and other frequencies. */
     static Transformer of(Transformer model, List<LayerRule> layers, int tokens) {
         Map<Rope, Rope> changed = new IdentityHashMap<>();
         List<Block> blocks = new ArrayList<>();
@@ -35,7 +35,7 @@ final class ContextRopes {
         return same ? model : model.withBlocks(blocks);
     }
 
-    /** Returns the most tokens of texts whose frequencies are those of the shortest ones. */
+    /** Returns the largest number of tokens of texts that have the frequencies of the shortest texts. */
     static int shortTokens(List<LayerRule> layers) {
         for (LayerRule layer : layers) {
             if (layer.rope() != null && layer.rope().config().scaling() instanceof RopeScaling.LongRope longRope) {
@@ -53,7 +53,7 @@ final class ContextRopes {
                 : rope;
     }
 
-    /** Returns which frequencies contexts of so many tokens have: sessions with the same ones have the same keys. */
+    /** Returns the frequencies that contexts of a number of tokens have: sessions with the same frequencies have the same keys. */
     static String name(List<LayerRule> layers, int tokens) {
         for (LayerRule layer : layers) {
             if (layer.rope() != null && layer.rope().config().scaling() instanceof RopeScaling.LongRope longRope) {

@@ -35,7 +35,7 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Makes a model of a configuration and weights. Names are those of GGUF, shapes {@code [outputs, inputs]}. */
+/** Makes a model of a configuration and weights. Names are GGUF's, and shapes are {@code [outputs, inputs]}. */
 final class DecoderBuilder {
     private static final String EMBEDDINGS = "token_embd.weight";
     private static final String HEAD = "output.weight";
@@ -43,14 +43,14 @@ final class DecoderBuilder {
     private static final String ANSWERS = "cls.output.weight";
 
     private static final String FINAL_NORM = "output_norm.weight";
-    /** The name of LFM2's in files of GGUF. */
+    /** The name of LFM2's final norm in GGUF files. */
     private static final String OLD_FINAL_NORM = "token_embd_norm.weight";
 
     private final DecoderConfig config;
     private final Weights weights;
     /** Whether there need be no head. */
     private final boolean isForEmbeddings;
-    /** Whether the head scores yes and no. */
+    /** Whether the head may be missing. */
     private final boolean ranks;
 
     private final LoadListener listener;
@@ -96,8 +96,8 @@ final class DecoderBuilder {
     }
 
     /**
-     * Returns the head: that of yes and no, in the order of the file's labels, where the model ranks. Otherwise the embeddings are the head if the
-     * file has none, or stores both and says that they are tied. Models for embeddings may have none, which is null.
+     * Returns the head: the rows of yes and no, in the order of the file's labels, if the model ranks. Otherwise the embeddings are the
+     * head if the file has no head, or stores both and declares them tied. Models for embeddings may have no head, which is null.
      */
     private @Nullable PackedLinear head(int vocabulary) {
         Head rule = config.ends().head();
@@ -156,7 +156,7 @@ final class DecoderBuilder {
         };
     }
 
-    /** Returns a feed-forward layer beside experts, both of the states as they are, and each with norms of its own. */
+    /** Returns a feed-forward layer next to experts; both read the unchanged states, and each has separate norms. */
     private Branches branches(String at, DecoderConfig.ExpertRule rule) {
         int dim = config.sizes().dim();
         Norm before = norm(at + "ffn_norm.weight", dim);
@@ -167,7 +167,7 @@ final class DecoderBuilder {
                 new Sublayer(experts, null, norm(at + "post_ffw_norm_2.weight", dim), null));
     }
 
-    /** Adds a layer's part for embeddings of its own. */
+    /** Adds the part of a layer that reads the layer's own embeddings. */
     private Block withLayerInput(Block block, String at, int layer) {
         int dim = config.sizes().dim();
         int inner = config.layerInputs();
@@ -224,7 +224,7 @@ final class DecoderBuilder {
         return own == null ? attention : attention.withValueNorm(plainNorm(heads.headDim()));
     }
 
-    /** Returns query, key and value, or query and key where the projected keys are the values. */
+    /** Returns query, key and value, or query and key if the projected keys are also the values. */
     private LinearGroup projections(String at, int queries, int keys, Values values) {
         PackedLinear query = projection(at + "attn_q", queries);
         PackedLinear key = projection(at + "attn_k", keys);
@@ -233,7 +233,7 @@ final class DecoderBuilder {
         return isKey ? LinearGroup.of(query, key) : LinearGroup.of(query, key, projection(value, keys));
     }
 
-    /** Files may have keys of layers that use those of another one. */
+    /** Files may contain keys of layers that use the keys of another layer. */
     private SelfAttention sharing(String at, LayerRule layer, Heads heads) {
         for (String unused : List.of("attn_k", "attn_v", "attn_k_norm")) {
             weights.ignore(at + unused + ".weight");
@@ -258,14 +258,14 @@ final class DecoderBuilder {
         return Norm.rms(Tensor.of(ones), config.norms().epsilon());
     }
 
-    /** Files of GPT-OSS name the norm after attention by its place, as those of Gemma name another one. */
+    /** GPT-OSS files name the norm after attention by its place; Gemma files use the same name for another norm. */
     private String betweenName(String at) {
         String after = at + "post_attention_norm.weight";
         String name = at + "ffn_norm.weight";
         return !config.norms().sandwich() && !weights.has(name) && weights.has(after) ? after : name;
     }
 
-    /** Returns a layer whose result is added, with the factor of such results. */
+    /** Returns a layer whose result is added, with the factor for such results. */
     private PackedLinear residual(PackedLinear layer) {
         return LinearLayer.scaled(layer, config.norms().residualScale());
     }

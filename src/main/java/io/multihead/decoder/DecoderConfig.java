@@ -9,20 +9,20 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The configuration of a decoder: all but its weights: a stack of blocks of causal self-attention and a gated feed-forward layer, each of which
- * normalizes its input by the root mean square and adds its result to it.
+ * The configuration of a decoder, without its weights: a stack of blocks of causal self-attention and a gated feed-forward layer, each of
+ * which normalizes its input by the root mean square and adds its result to it.
  *
  * @param family the name of the family, for messages
  * @param sizes numbers of layers, elements, heads and tokens
  * @param attention the common settings of all layers' attention
- * @param norms how rows are normalized
+ * @param norms the normalization of rows
  * @param layers the settings of each layer
  * @param activation of the feed-forward layer's gate
  * @param ends the settings of embeddings and logits
- * @param fused whether query, key and value are one matrix in files, one below the other, and gate and up another one
- * @param experts the experts in place of a feed-forward layer, or null
- * @param layerInputs elements of the embeddings that each layer has of its own; 0 for none
- * @param recurrent the parts with recurrent states in place of attention in some layers, or null
+ * @param fused whether query, key and value are one matrix in files, one below the other, and gate and up another matrix
+ * @param experts the experts instead of a feed-forward layer, or null
+ * @param layerInputs elements of the separate embeddings of each layer; 0 for none
+ * @param recurrent the parts with recurrent states instead of attention in some layers, or null
  */
 record DecoderConfig(
         String family,
@@ -37,7 +37,7 @@ record DecoderConfig(
         int layerInputs,
         @Nullable RecurrentRule recurrent) {
 
-    /** A model whose matrices are apart in files. */
+    /** A model whose matrices are separate in files. */
     DecoderConfig(
             String family,
             Sizes sizes,
@@ -69,7 +69,7 @@ record DecoderConfig(
     /**
      * The sizes of a model.
      *
-     * @param context most tokens of a text that the model was trained for
+     * @param context the largest number of tokens of a text in the model's training
      */
     record Sizes(int layers, int dim, int heads, int keyValueHeads, int headDim, int context) {}
 
@@ -77,11 +77,11 @@ record DecoderConfig(
      * Attention of all layers.
      *
      * @param scale factor of scores
-     * @param needsBiases whether query, key and value must have biases; without, they may
+     * @param needsBiases whether query, key and value must have biases; otherwise biases are optional
      * @param normalizesHeads whether each query and key head is normalized before it is rotated
      * @param softCap the largest absolute score; 0 for none
-     * @param hasSinks whether each query head has a score of no key, which counts in the denominator
-     * @param gated whether query projections make gates of the context, too
+     * @param hasSinks whether each query head has a sink: a score without a key, which counts in the denominator
+     * @param gated whether query projections also produce gates of the context
      */
     record AttentionRule(
             double scale,
@@ -105,9 +105,9 @@ record DecoderConfig(
      * How rows are normalized.
      *
      * @param epsilon added to the mean square
-     * @param onePlus whether weights are stored less 1
+     * @param onePlus whether files store weights minus 1
      * @param sandwich whether the results of attention and feed-forward layer are normalized, too, before they are added
-     * @param residualScale factor of these results
+     * @param residualScale the factor of these results
      */
     record NormRule(double epsilon, boolean onePlus, boolean sandwich, double residualScale) {
         NormRule(double epsilon, boolean onePlus, boolean sandwich) {
@@ -119,9 +119,9 @@ record DecoderConfig(
      * One layer.
      *
      * @param rope rotary positions, shared by layers, or null for none
-     * @param window tokens that a token sees, itself included; 0 for all before it
-     * @param taps tokens of a short convolution in the place of attention; 0 for attention
-     * @param heads the heads where layers differ, or null for those of all; values are then normalized
+     * @param window the number of tokens that a token sees, including itself; 0 for all before it
+     * @param taps tokens of a short convolution that replaces attention; 0 for attention
+     * @param heads the heads of this layer, or null for the heads of all layers; if present, values are normalized
      * @param keysOf the layer whose keys and values are read; -1 for its own
      */
     record LayerRule(
@@ -135,7 +135,7 @@ record DecoderConfig(
             this(rope, window, 0, null, -1);
         }
 
-        /** A layer whose heads differ from those of others. */
+        /** A layer whose heads differ from the heads of other layers. */
         static LayerRule of(Rope rope, int window, Heads heads, int keysOf) {
             return new LayerRule(rope, window, 0, heads, keysOf);
         }
@@ -149,17 +149,17 @@ record DecoderConfig(
      * Heads of one layer.
      *
      * @param headDim elements of each
-     * @param keyValueHeads those of keys and values
-     * @param values which projection makes values
+     * @param keyValueHeads the number of heads of keys and values
+     * @param values the projection that produces values
      */
     record Heads(int headDim, int keyValueHeads, Values values) {}
 
-    /** Which projection makes the values of a layer. */
+    /** The projection that produces the values of a layer. */
     enum Values {
-        /** One in the file; without it it is malformed. */
+        /** A projection in the file; a file without it is malformed. */
         OWN,
         KEYS,
-        /** One in the file, or else that of the keys. */
+        /** A projection in the file, or else the projection of the keys. */
         ANY
     }
 
@@ -168,10 +168,10 @@ record DecoderConfig(
      *
      * @param count experts of a layer
      * @param used experts of a token
-     * @param normalized whether the factors of those that are chosen are divided by their sum
+     * @param normalized whether the factors of the chosen experts are divided by their sum
      * @param dense layers that have one feed-forward layer and no experts
      * @param clamp limits of gates and ups, or null
-     * @param beside the network that computes each token besides
+     * @param beside the network that computes each token in addition
      */
     record ExpertRule(
             int count,
@@ -193,14 +193,16 @@ record DecoderConfig(
         }
     }
 
-    /** The network that computes each token beside the experts that a router chooses. */
+    /** The network that computes each token in addition to the experts that a router chooses. */
     enum Beside {
         NOTHING,
         /** A network. */
         NETWORK,
         /** A network with a gate for each token. */
         GATED,
-        /** The feed-forward layer of models without experts; it and the experts have norms of their own, and the router's factors are scaled. */
+        /**
+         * The feed-forward layer of models without experts; it and the experts have separate norms, and the router's factors are scaled.
+         */
         BRANCH
     }
 
@@ -212,14 +214,14 @@ record DecoderConfig(
      */
     record Clamp(double slope, double limit) {}
 
-    /** Parts with recurrent states, in place of attention in some layers. */
+    /** Parts with recurrent states that replace attention in some layers. */
     sealed interface RecurrentRule {
-        /** Returns the layers that have it. */
+        /** Returns the layers that have recurrent states. */
         List<Integer> layers();
     }
 
     /**
-     * Linear attention by the gated delta rule.
+     * Linear attention with the gated delta rule.
      *
      * @param heads numbers and sizes of heads
      * @param taps tokens of the convolution
@@ -235,7 +237,7 @@ record DecoderConfig(
      *
      * @param heads numbers and sizes of heads
      * @param taps tokens of the convolution
-     * @param normParts in how many parts results are normalized
+     * @param normParts the number of parts into which results are divided for normalization
      */
     record MambaRule(Mamba2Heads heads, int taps, int normParts, List<Integer> layers) implements RecurrentRule {
         MambaRule {
@@ -248,7 +250,7 @@ record DecoderConfig(
      *
      * @param embeddingScale factor of embeddings
      * @param softCap the largest absolute logit; 0 for none
-     * @param head which weights the head has
+     * @param head the weights of the head
      * @param logitScale factor of logits
      */
     record Ends(double embeddingScale, double softCap, Head head, double logitScale) {
@@ -256,22 +258,22 @@ record DecoderConfig(
             this(embeddingScale, softCap, head, 1);
         }
 
-        /** Embeddings and logits as they are. */
+        /** Unchanged embeddings and logits. */
         static Ends plain(Settings settings) {
             return new Ends(1, 0, Head.of(settings, false));
         }
     }
 
-    /** Where the weights of the head are. */
+    /** The location of the head's weights. */
     enum Head {
-        /** In the file; without them it is malformed. */
+        /** In the file; a file without them is malformed. */
         OWN,
-        /** The embeddings, though the file may have others. */
+        /** The embeddings, even if the file has other weights. */
         TIED,
         /** In the file, or else the embeddings. */
         ANY;
 
-        /** Reads the file's setting; GGUF files have none, but leave out a head that is tied. */
+        /** Reads the file's setting; GGUF files have no such setting, but omit a tied head. */
         static Head of(Settings settings, boolean otherwise) {
             if (settings.isGguf()) {
                 return ANY;

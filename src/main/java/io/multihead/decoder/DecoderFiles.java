@@ -25,11 +25,11 @@ import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
 
 /**
- * A model's files beside its weights.
+ * The files of a model except its weights.
  *
- * @param name of the model, for people
- * @param family whose names the weights have in a folder
- * @param source the files themselves, for a packed one
+ * @param name the name of the model, for messages
+ * @param family the family, whose names the weights have in a folder
+ * @param source the files themselves, for a packed file
  */
 record DecoderFiles(
         String name,
@@ -39,26 +39,26 @@ record DecoderFiles(
         FileTemplates templates,
         EmbedderSettings embedder,
         Source source) {
-    /** The tensors that settings of a GGUF file are read from. */
+    /** The tensors from which settings of a GGUF file are read. */
     static final List<String> GGUF_SETTINGS =
             List.of(GgufSettings.ROPE_FACTORS, GgufSettings.LONG_FACTORS, GgufSettings.SHORT_FACTORS);
 
     private static final String ADAPTER = "adapter_config.json";
     private static final String TEMPLATE = "chat_template.jinja";
-    /** Files of a folder that are read beside its weights. */
+    /** The files of a folder that are read in addition to its weights. */
     private static final List<String> SMALL = List.of(".json", ".jinja", ".model", ".txt");
 
     private static final String INDEX = ".index.json";
     private static final long MOST_BYTES = 1L << 28;
-    /** The first moment but one that an archive has without a second field for it. */
+    /** The earliest time but one that an archive can store without an extra field. */
     private static final LocalDateTime NO_TIME = LocalDateTime.of(1980, 1, 1, 0, 2);
 
     /** The files that were read, as tensors of bytes by their names in a packed file. */
     @FunctionalInterface
     interface Source {
-        /** The metadata of a GGUF file, as one. */
+        /** The metadata of a GGUF file, as one tensor. */
         String GGUF = "model.gguf";
-        /** The files of a folder, as an archive: it is the last tensor, so that the packed file is one, too. */
+        /** The files of a folder, as an archive: the archive is the last tensor, so that the packed file is an archive, too. */
         String FOLDER = "folder.zip";
 
         Map<String, Tensor> tensors() throws IOException;
@@ -116,7 +116,7 @@ record DecoderFiles(
                 () -> Map.of(Source.FOLDER, PackedFile.bytes(MemorySegment.ofArray(archive(files)))));
     }
 
-    /** Fails where an adapter of PEFT stands beside the weights: transformers applies it. */
+    /** Fails if a PEFT adapter is in the same folder as the weights: transformers applies it. */
     private static void requireMerged(Path folder) {
         if (Files.exists(folder.resolve(ADAPTER))) {
             throw Checks.fail(
@@ -135,7 +135,7 @@ record DecoderFiles(
                         .orElse(FileTemplates.NONE);
     }
 
-    /** Maps the small files of a folder and of those in it, by their names with a slash. */
+    /** Maps the small files of a folder and of its subfolders, by their names with a slash. */
     private static Map<String, MemorySegment> files(Path folder, Arena arena) throws IOException {
         Map<String, MemorySegment> files = new TreeMap<>();
         for (Path file : ModelFolder.files(folder)) {
@@ -152,7 +152,7 @@ record DecoderFiles(
         return SMALL.stream().anyMatch(name::endsWith) && !name.endsWith(INDEX);
     }
 
-    /** Returns an archive of files as they are, with the same bytes each time. */
+    /** Returns an archive of unchanged files, with the same bytes each time. */
     private static byte[] archive(Map<String, MemorySegment> files) throws IOException {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         try (ZipOutputStream zip = new ZipOutputStream(bytes)) {

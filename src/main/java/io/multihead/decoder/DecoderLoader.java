@@ -15,7 +15,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 
-/** Loads GGUF files, and folders of Hugging Face's: settings, tokenizer, and weights, which are packed from the mapped file. */
+/** Loads GGUF files and Hugging Face folders: settings, tokenizer, and weights, which are packed from the mapped file. */
 final class DecoderLoader {
     private DecoderLoader() {}
 
@@ -33,7 +33,7 @@ final class DecoderLoader {
         });
     }
 
-    /** Returns the names of a file's weights without those of the layers that draft tokens, which follow the others. */
+    /** Returns the names of a file's weights without the layers that draft tokens, which follow the other layers. */
     private static Set<String> withoutDrafts(Gguf file, DecoderConfig config) {
         long drafts = file.findInteger(config.family() + "." + GgufSettings.DRAFT_LAYERS)
                 .orElse(0);
@@ -46,7 +46,7 @@ final class DecoderLoader {
         return names;
     }
 
-    /** Loads a folder; {@code expected} says the kinds of paths. */
+    /** Loads a folder; {@code expected} describes the expected kinds of paths. */
     static LoadedDecoder folder(Loading loading, Path folder, LoadListener listener, String expected)
             throws IOException {
         Checks.folderWith(folder, List.of(ModelFolder.CONFIG), expected);
@@ -67,7 +67,7 @@ final class DecoderLoader {
         return new LoadedDecoder(files, model, weights, ModelIdentity.Tensors.of(weights), loading);
     }
 
-    /** Takes all weights of a model, which need not have a head for embeddings. */
+    /** Takes all weights of a model; a model for embeddings may have no head. */
     static Transformer build(DecoderFiles files, Weights weights, boolean isForEmbeddings, LoadListener listener) {
         boolean ranks = files.embedder().ranks();
         Transformer model = DecoderBuilder.build(files.config(), weights, isForEmbeddings, ranks, listener);
@@ -76,8 +76,8 @@ final class DecoderLoader {
     }
 
     /**
-     * Fails if the model has no row for a token of the tokenizer's vocabulary. For tokens that were added beside it there need not be one; a
-     * session refuses them, as the model of transformers fails. A table may have more rows, which are never chosen.
+     * Fails if the model has no row for a token of the tokenizer's vocabulary. Tokens that were added to the vocabulary need no row; a
+     * session refuses them, and the model of transformers fails on them. A table may have more rows, which are never chosen.
      */
     static void requireRows(Transformer model, Tokenizer tokenizer) {
         if (tokenizer.ownVocabularySize() > model.vocabulary()) {

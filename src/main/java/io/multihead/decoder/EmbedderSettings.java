@@ -15,14 +15,15 @@ import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How a model's file makes vectors of texts: the modules of sentence-transformers in a folder, {@code pooling_type} in a GGUF file.
+ * The method by which a model's file computes vectors of texts: the modules of sentence-transformers in a folder, {@code pooling_type} in a
+ * GGUF file.
  *
- * @param pooling how states become a vector; null where the file says that they do not
+ * @param pooling the function from states to a vector; null if the file declares that there is none
  * @param normalized whether vectors have length 1
- * @param mostTokens of a text, as the folder says; 0 where it does not
+ * @param mostTokens the largest number of tokens of a text according to the folder; 0 where it does not
  * @param prompts by name
- * @param prompt the one that is put before each text unless a program says otherwise
- * @param ranks whether the head scores yes and no, and no tokens
+ * @param prompt the prompt that is put before each text unless a program sets another
+ * @param ranks whether the head scores yes and no instead of tokens
  */
 record EmbedderSettings(
         @Nullable Pooling pooling,
@@ -31,7 +32,7 @@ record EmbedderSettings(
         Map<String, String> prompts,
         String prompt,
         boolean ranks) {
-    /** Of files that say nothing: the state of the last token, as most decoders are trained. */
+    /** The settings of files without any: the state of the last token, for which most decoders are trained. */
     static final EmbedderSettings DEFAULT = new EmbedderSettings(Pooling.LAST, true, 0, Map.of(), "", false);
 
     private static final int MOST = 1 << 24;
@@ -41,7 +42,7 @@ record EmbedderSettings(
     private static final Map<String, Pooling> MODES = Map.of(
             PoolingSettings.CLS, Pooling.CLS, PoolingSettings.MEAN, Pooling.MEAN, PoolingSettings.LAST, Pooling.LAST);
 
-    /** Reads a GGUF file, whose vectors are normalized as llama.cpp's are. */
+    /** Reads a GGUF file, whose vectors are normalized as in llama.cpp. */
     static EmbedderSettings of(Gguf file, String architecture) {
         String key = architecture + ".pooling_type";
         OptionalLong type = file.findInteger(key);
@@ -80,7 +81,7 @@ record EmbedderSettings(
         return new EmbedderSettings(pooling, normalized, mostTokens, prompts, newPrompt, ranks);
     }
 
-    /** Reads the modules of a folder; without them, sentence-transformers reads none of its other files either. */
+    /** Reads the modules of a folder; without them, sentence-transformers ignores its other files, too. */
     static EmbedderSettings of(Path folder) throws IOException {
         if (!ModelFolder.isModular(folder)) {
             return DEFAULT;

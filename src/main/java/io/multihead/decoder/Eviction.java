@@ -7,13 +7,14 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Makes room in a cache for sequences with an older claim: the newest tokens of others are dropped, page by page, and computed again when
- * they are needed. First go those of sequences that no call uses, of these the ones that were used least recently; then those of calls that
- * began later, of these the latest. So the call that began first always goes on. Used under the lock of the {@link StepQueue}.
+ * Makes room in a cache for sequences with an older claim: the newest tokens of other sequences are dropped, page by page, and computed
+ * again when they are needed. The first candidates are sequences that no call uses, the least recently used first; then sequences of calls
+ * that began later, the latest first. Therefore the call that began first always continues. Used only under the lock of the {@link
+ * StepQueue}.
  */
 final class Eviction {
     private final SequenceCache cache;
-    /** The caches of one kind, each with room of its own. */
+    /** The caches of one kind, each with its own room. */
     final List<? extends SequenceCache> parts;
 
     final int pageTokens;
@@ -43,12 +44,12 @@ final class Eviction {
                 .toArray();
     }
 
-    /** Returns how many tokens a sequence has in all layers. */
+    /** Returns the number of tokens that a sequence has in all layers. */
     int length(CachedSequence sequence) {
         return (int) cache.length(sequence.number);
     }
 
-    /** Drops the tokens behind a length, and as many before it as a recurrent state needs that cannot be cut there. */
+    /** Drops the tokens after a length, and more tokens before it if a recurrent state cannot be truncated to this length. */
     void truncate(CachedSequence sequence, int length) {
         cache.truncate(sequence.number, cache.restorable(sequence.number, length));
     }
@@ -57,10 +58,10 @@ final class Eviction {
      * Makes room for tokens of a call.
      *
      * @param turn the call's number
-     * @param taken the tokens that steps of the batch take of each part before it
-     * @param sequence the one that gets them; null for one that is to be opened
-     * @param states recurrent states that are wanted besides
-     * @return whether there is as much now
+     * @param taken the number of tokens that the earlier steps of the batch take of each part
+     * @param sequence the sequence that gets the room; null for a sequence that will be opened
+     * @param states the number of recurrent states that are needed in addition
+     * @return whether there is enough room now
      */
     boolean makeRoom(long turn, long[] taken, @Nullable CachedSequence sequence, long tokens, int states) {
         while (isShort(taken, sequence, tokens, states)) {
@@ -75,7 +76,7 @@ final class Eviction {
         return true;
     }
 
-    /** A page that the sequence alone has left needs no copy, so its need may fall as others drop tokens. */
+    /** A page that only this sequence still has needs no copy, so its need may fall as others drop tokens. */
     private boolean isShort(long[] taken, @Nullable CachedSequence sequence, long tokens, int states) {
         for (int i = 0; i < taken.length; i++) {
             SequenceCache part = parts.get(i);
@@ -110,9 +111,9 @@ final class Eviction {
         return best;
     }
 
-    /** Returns whether the tokens of one are dropped before those of another. */
+    /** Returns whether the tokens of one sequence are dropped before the tokens of another one. */
     private boolean isBefore(CachedSequence one, CachedSequence other) {
-        // dropping shared tokens frees nothing, unless all of them drop it
+        // dropping shared tokens frees nothing unless all sequences that share them drop them
         boolean frees = frees(one);
         if (frees != frees(other)) {
             return frees;

@@ -18,8 +18,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Makes the experts of a layer: of tensors with all experts' gates, ups and downs, as GGUF files have them, of such tensors with gates and
- * ups in one, or of matrices of each expert.
+ * Makes the experts of a layer: from tensors with the gates, ups and downs of all experts, as in GGUF files, from such tensors in which
+ * gates and ups are one tensor, or from the matrices of each expert.
  */
 final class ExpertLayer {
     private final DecoderConfig config;
@@ -79,7 +79,9 @@ final class ExpertLayer {
         };
     }
 
-    /** Returns the router with logits of normalized states, whose factors include {@code 1 / sqrt(dim)}, and with factors of each expert. */
+    /**
+     * Returns the router with logits of normalized states, whose factors include {@code 1 / sqrt(dim)}, and with a factor for each expert.
+     */
     private Router withNorm(Router router) {
         float[] factors = weights.numbers(at + "ffn_gate_inp.scale", dim).toArray();
         for (int i = 0; i < dim; i++) {
@@ -101,7 +103,7 @@ final class ExpertLayer {
         return FeedForward.gated(config.activation(), gateAndUp, LinearLayer.scaled(down, scale));
     }
 
-    /** Files of GGUF have the gate of each token without the axis of its one output. */
+    /** GGUF files store the gate of each token without the axis of its single output. */
     private Tensor tokenGate() {
         String gate = name("gate_inp_shexp");
         return weights.shape(gate).rank() == 1
@@ -123,7 +125,7 @@ final class ExpertLayer {
         return LinearLayer.linear(weights, at + part, outputs, inputs);
     }
 
-    /** Takes rows of one expert's matrix out of the tensor of all. */
+    /** Takes the rows of one expert's matrix from the tensor of all experts. */
     private PackedLinear part(String part, int expert, int outputs, int inputs, int from, int to) {
         Shape all = Shape.of(rule.count(), outputs, inputs);
         PackedWeights rows = weights.rowsOf(name(part), all, expert, from, to);

@@ -3,7 +3,7 @@ package io.multihead.decoder;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/** The families of models that are offered. */
+/** The supported families of models. */
 final class Families {
     private static final List<Family> ALL = List.of(
             new LlamaFamily(),
@@ -20,7 +20,7 @@ final class Families {
 
     private Families() {}
 
-    /** Returns the family of a model; fails if a setting asks for a feature that no family here has. */
+    /** Returns the family of a model; fails if a setting requires a feature that no family here has. */
     static Family of(Settings settings) {
         String name = settings.family();
         Family known = ALL.stream()

@@ -1,6 +1,6 @@
 package io.multihead.decoder;
 
-/** The templates of {@link ChatTemplate}'s constants, which write chats as those of the families' own files do. */
+/** The templates of {@link ChatTemplate}'s constants, which write chats like the templates of the families' files. */
 final class FamilyTemplates {
     static final String LLAMA_3 = """
             <|begin_of_text|>

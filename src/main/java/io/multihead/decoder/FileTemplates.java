@@ -7,7 +7,10 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** The chat templates of a file. Some have several by name, such as one for tools; the one for plain chats is the default. */
+/**
+ * The chat templates of a file. Some files have several named templates, such as a template for tools; the template for plain chats is the
+ * default.
+ */
 final class FileTemplates {
     static final FileTemplates NONE = new FileTemplates(null, null, List.of());
 
@@ -17,13 +20,13 @@ final class FileTemplates {
     private static final String DEFAULT = "default";
     private static final String TOOLS = "tool_use";
 
-    /** The one without a name, or the one named {@code default}; null for none. */
+    /** The template without a name, or the template named {@code default}; null for none. */
     private final @Nullable String standard;
-    /** The one of chats with tools; null where the default is for them, too. */
+    /** The template of chats with tools; null if the default is also for them. */
     private final @Nullable FileTemplates tools;
     /** Names of further ones. */
     private final List<String> others;
-    /** The default, once it was asked for. */
+    /** The default, after it was first requested. */
     private volatile @Nullable ChatTemplate parsed;
 
     private FileTemplates(@Nullable String standard, @Nullable FileTemplates tools, List<String> others) {
@@ -36,7 +39,7 @@ final class FileTemplates {
         return new FileTemplates(jinja, null, List.of());
     }
 
-    /** Reads those of a GGUF file, whose converter writes the default without its name. */
+    /** Reads the templates of a GGUF file, whose converter writes the default without its name. */
     static FileTemplates of(Gguf file) {
         List<String> names = file.find(NAMES).isEmpty() ? List.of() : file.strings(NAMES);
         String standard = file.findString(KEY).orElse(null);
@@ -48,7 +51,7 @@ final class FileTemplates {
         return new FileTemplates(standard, tools, names);
     }
 
-    /** Reads those of a {@code tokenizer_config.json}: a text, or a list of objects with a name each. */
+    /** Reads the templates of a {@code tokenizer_config.json}: a text, or a list of objects with a name each. */
     static FileTemplates of(JsonObject config) {
         if (!(config.get(MEMBER) instanceof List<?> list)) {
             return new FileTemplates(config.find(MEMBER), null, List.of());
@@ -70,7 +73,10 @@ final class FileTemplates {
         return new FileTemplates(standard, tools, others);
     }
 
-    /** Returns the template of chats, which is another one where there are tools and the file has it, or fails naming the others. */
+    /**
+     * Returns the template of chats; if there are tools and the file has a template for them, returns that one. Fails with the names of the
+     * others if there is none.
+     */
     ChatTemplate template() {
         ChatTemplate known = parsed;
         if (known == null && standard != null) {

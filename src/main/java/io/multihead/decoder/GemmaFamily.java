@@ -16,19 +16,19 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Gemma 3, text alone (Gemma team 2025): normalization before and after each part of a block, by weights that are stored less 1, which
- * GGUF's converter adds; five layers with a window and a rotary base of their own to one that sees everything; embeddings times the root of
- * their size.
+ * Gemma 3, text only (Gemma team 2025): normalization before and after each part of a block, with weights that are stored minus 1, to which
+ * GGUF's converter adds 1; five layers with a window and a separate rotary base for each layer without a window; embeddings times the
+ * square root of their size.
  */
 final class GemmaFamily implements Family {
 
-    /** Elements of a head, and the scalar whose root divides scores, where a {@code config.json} does not say. */
+    /** Elements of a head, and the scalar whose root divides scores, if a {@code config.json} does not set them. */
     private static final int HEAD_DIM = 256;
 
     private static final int PATTERN = 6;
     private static final double LOCAL_THETA = 10_000;
     private static final double GLOBAL_THETA = 1_000_000;
-    /** The model of 27 B, whose scores are scaled by the elements of a head that its width would have. */
+    /** The 27 B model, whose scores are scaled by the head size that its width would imply. */
     private static final int LARGEST_LAYERS = 62;
 
     @Override
@@ -88,7 +88,7 @@ final class GemmaFamily implements Family {
         return (float) Math.sqrt(sizes.dim());
     }
 
-    /** The reference has a setting, 256 where a file does not say; llama.cpp a rule by the number of layers. */
+    /** The reference has a setting, whose default is 256; llama.cpp has a rule by the number of layers. */
     private static double scale(Settings settings, Sizes sizes) {
         int largest = sizes.layers() == LARGEST_LAYERS ? sizes.dim() / sizes.heads() : sizes.headDim();
         return 1 / Math.sqrt(settings.above("query_pre_attn_scalar", 0, settings.isGguf() ? largest : HEAD_DIM));

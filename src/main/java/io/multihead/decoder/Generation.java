@@ -9,12 +9,12 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The generation of one text: which tokens go through the model next, and how the logits are used. A step has tokens of the prompt, or
- * the last token and draft tokens after it; a draft token counts if the sampler would have chosen it, so drafts change the time and
- * nothing else.
+ * The generation of one text: the tokens that go through the model next, and the use of their logits. A step has tokens of the prompt, or
+ * the last token and draft tokens after it. A draft token is accepted if the sampler would have chosen it, so draft tokens change only the
+ * time.
  */
 final class Generation extends SessionTask {
-    /** Bytes of a code point but one: the most that tokens before can leave over. */
+    /** The bytes of a code point minus one: the largest number of bytes that earlier tokens can leave incomplete. */
     private static final int LONGEST_REST = 3;
 
     private final Tokenizer tokenizer;
@@ -29,7 +29,7 @@ final class Generation extends SessionTask {
     private final int promptTokens;
     private final long start = System.nanoTime();
     private @Nullable FinishReason finish;
-    /** The use of the step whose first row has a choice already. */
+    /** The use of a step whose first row was already sampled. */
     private int aheadUse = -1;
 
     private int aheadId;
@@ -58,7 +58,7 @@ final class Generation extends SessionTask {
         constraint = TextConstraint.begin(options.constraint(), prompts);
     }
 
-    /** Returns a stream that has the bytes of the character which the session's tokens end within, if they do. */
+    /** Returns a stream with the bytes of an incomplete character at the end of the session's tokens, if there is one. */
     private TextStream streamAfter() {
         TokenList tokens = session.tokens;
         int from = tokens.size();
@@ -75,14 +75,14 @@ final class Generation extends SessionTask {
     }
 
     /**
-     * Returns the end of the text that calls have generated since the last prompt or stop sequence, with at least this many
-     * characters where there are as many: a stop sequence may have begun in it.
+     * Returns the end of the text that calls have generated since the last prompt or stop sequence, with at least this many characters if
+     * there are as many: a stop sequence may have begun in it.
      */
     private String textBefore(int characters) {
         TokenList tokens = session.tokens;
         int start = Math.max(session.seen.promptEnd, Math.max(session.textStart, session.stopEnd));
         int from = tokens.size();
-        // a character has four bytes at most, and up to three that follow it belong to one that is not complete
+        // a character has four bytes at most, and up to three bytes of an incomplete character may follow it
         int most = characters == 0 ? 0 : 4 * characters + LONGEST_REST;
         for (int bytes = 0; from > start && bytes < most; ) {
             from--;
@@ -128,13 +128,14 @@ final class Generation extends SessionTask {
                 .withSnapshot(session.cache.isRecurrent ? drafted > 0 || generated.isEmpty() : generated.size() == 1);
     }
 
-    /** Returns why no step follows; null if one does. */
+    /** Returns the reason why no step follows; null if a step follows. */
     private @Nullable FinishReason reasonToEnd() {
         if (System.nanoTime() - start >= TextLimits.nanos(options.timeout())) {
             text.append(stops.rest());
             return stops.isFound() ? FinishReason.STOP_SEQUENCE : FinishReason.TIMEOUT;
         }
-        // a text that stops needs room for the token that is chosen; one that slides makes it afterwards
+        // a text that stops when the context is full needs room for the chosen token; a text that slides makes room
+        // afterwards
         boolean full = options.whenFull() == WhenFull.STOP && session.freeTokens() < 1;
         return full ? FinishReason.CONTEXT_FULL : null;
     }
@@ -145,7 +146,7 @@ final class Generation extends SessionTask {
         return PromptLookup.draft(session.tokens, most, drafts);
     }
 
-    /** A constraint has a state that others may share. */
+    /** A constraint has state that other texts may share. */
     @Override
     boolean choosesAhead() {
         Step step = session.step;
@@ -162,7 +163,7 @@ final class Generation extends SessionTask {
             aheadOthers = mostProbable(sampler, logits);
             aheadUse = session.step.uses;
         } catch (ArithmeticException noNumbers) {
-            aheadUse = -1; // the choice that is made when the text is asked for fails as well, and for it alone
+            aheadUse = -1; // the choice that is made when the text is requested fails as well, and only for this text
         }
     }
 
@@ -174,7 +175,7 @@ final class Generation extends SessionTask {
         return sampler.logProbability(logits, id);
     }
 
-    /** Returns the most probable tokens in logits that were measured, if the options ask for some. */
+    /** Returns the most probable tokens in the measured logits, if the options request them. */
     private List<TokenProbability> mostProbable(Sampler sampler, float[] logits) {
         return options.mostProbable() <= 0 ? List.of() : sampler.mostProbable(logits, options.mostProbable());
     }
@@ -190,7 +191,7 @@ final class Generation extends SessionTask {
             int chosen = choose(sampler, step.logits.get(row));
             session.requireOpen();
             if (step.uses != use) {
-                return; // the listener has computed logits, which drops the draft tokens
+                return; // the listener has computed logits, which dropped the draft tokens
             }
             if (row == rows - 1 || finish != null || drafts[row] != chosen) {
                 break;
@@ -223,14 +224,14 @@ final class Generation extends SessionTask {
         finish = reason();
         if (finish != null) {
             certain += stops.rest();
-            // the held text may have one that had to wait for another
+            // the held text may contain text that had to wait for other text
             finish = stops.isFound() ? FinishReason.STOP_SEQUENCE : finish;
         }
         tell(new GeneratedToken(id, certain, logProbability, others));
         return id;
     }
 
-    /** Returns the text that a token adds, which is its name if it is a control token that is shown. */
+    /** Returns the text that a token adds; for a control token that is shown, this is its name. */
     private String show(int id, TextStream to) {
         return isShown(id) ? to.end() + tokenizer.token(id) : to.append(id);
     }
@@ -239,14 +240,14 @@ final class Generation extends SessionTask {
         return options.controlTokens() && tokenizer.type(id) == TokenType.CONTROL;
     }
 
-    /** Returns how many bytes a token adds to the text at least. */
+    /** Returns the smallest number of bytes that a token adds to the text. */
     private int bytes(int id) {
         return isShown(id)
                 ? tokenizer.token(id).length()
                 : tokenizer.isControl(id) ? 0 : tokenizer.pieceBytes(id).length;
     }
 
-    /** Returns why the text ends with the token that was added; null if it does not. */
+    /** Returns the reason why the text ends with the added token; null if it continues. */
     private @Nullable FinishReason reason() {
         if (stops.isFound()) {
             return FinishReason.STOP_SEQUENCE;

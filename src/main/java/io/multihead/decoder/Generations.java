@@ -6,15 +6,15 @@ import java.util.List;
 import java.util.concurrent.CancellationException;
 import org.jspecify.annotations.Nullable;
 
-/** Runs the tasks of one caller, all steps together. */
+/** Runs the tasks of one caller, with all their steps as one batch. */
 final class Generations {
-    /** Tokens of one session in a batch, so that a long prompt leaves room for others. */
+    /** The largest number of tokens of one session in a batch, so that a long prompt leaves room for other sessions. */
     static final int CHUNK_TOKENS = GenerationOptions.MAX_DRAFT_TOKENS + 1;
 
     private final SessionCache cache;
     private final int chunkTokens;
     private final List<SessionTask> running = new ArrayList<>();
-    /** Those whose sequence is to be ended, as this call began it. */
+    /** The tasks whose sequences this call must end, because it began them. */
     private final List<SessionTask> begun = new ArrayList<>();
 
     private final List<Step> steps = new ArrayList<>();
@@ -28,8 +28,8 @@ final class Generations {
     /**
      * Runs until all are finished.
      *
-     * @param chunkTokens most tokens of one step
-     * @throws CacheFullException if there was no room for one, after the others have finished
+     * @param chunkTokens the largest number of tokens of one step
+     * @throws CacheFullException if there was no room for a session, after the others have finished
      * @throws CancellationException if this thread is interrupted
      */
     static void run(SessionCache cache, List<? extends SessionTask> all, int chunkTokens) {
@@ -60,7 +60,7 @@ final class Generations {
     private void runSteps(Sampler sampler) {
         int seen = cache.changes.count();
         steps.clear();
-        for (int i = running.size() - 1; i >= 0; i--) { // backwards, as tasks that end are removed
+        for (int i = running.size() - 1; i >= 0; i--) { // backwards, because finished tasks are removed
             takeStep(running.get(i));
         }
         if (!steps.isEmpty()) {
@@ -76,7 +76,7 @@ final class Generations {
         }
     }
 
-    /** Fails if this thread is interrupted, and leaves it so. */
+    /** Fails if this thread is interrupted, and leaves the interrupt status set. */
     static void requireNotInterrupted() {
         if (Thread.currentThread().isInterrupted()) {
             throw new CancellationException("session: its thread was interrupted; expected to go on");
@@ -99,7 +99,7 @@ final class Generations {
         }
     }
 
-    /** Takes the outcome of a step; returns whether the caller may go on at once. */
+    /** Takes the outcome of a step; returns whether the caller may continue immediately. */
     private boolean settle(SessionTask task, Sampler sampler) {
         Throwable failed = task.session.step.failure;
         if (failed != null) {
@@ -126,7 +126,7 @@ final class Generations {
         }
     }
 
-    /** Errors that the caller's own code, data or thread caused, as opposed to a failure that several callers share: it reaches the caller as it is. */
+    /** Errors that the caller's own code, data or thread caused reach the caller unchanged, unlike a failure that several callers share. */
     private static final class Thrown extends Exception {
         private static final long serialVersionUID = 1L;
 
@@ -135,7 +135,7 @@ final class Generations {
         }
     }
 
-    /** A failure may be that of a batch, which several callers share: each has an exception of its own. */
+    /** A failure of a batch concerns several callers, and each of them gets a separate exception. */
     private static RuntimeException failed(Throwable failure) {
         return switch (failure) {
             case Thrown own when own.getCause() instanceof RuntimeException runtime -> runtime;

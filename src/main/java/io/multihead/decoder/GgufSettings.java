@@ -20,10 +20,10 @@ import org.jspecify.annotations.Nullable;
 
 /** The settings of a GGUF file, whose keys begin with the architecture's name. */
 final class GgufSettings implements Settings {
-    /** Factors by which rotary frequencies are divided, as converters compute them for Llama 3.1 and later. */
+    /** Factors that divide rotary frequencies, as converters compute them for Llama 3.1 and later. */
     static final String ROPE_FACTORS = "rope_freqs.weight";
 
-    /** How many layers, behind those of the model, draft tokens. */
+    /** The number of layers, after the layers of the model, that draft tokens. */
     static final String DRAFT_LAYERS = "nextn_predict_layers";
 
     private static final Map<String, String> KEYS = Map.ofEntries(
@@ -69,7 +69,7 @@ final class GgufSettings implements Settings {
             Map.entry("attn_logit_softcapping", "attn_logit_softcapping"),
             Map.entry("final_logit_softcapping", "final_logit_softcapping"));
 
-    /** Settings that some architectures have, and the value that changes nothing. */
+    /** Settings that some architectures have, and the value that has no effect. */
     private static final Map<String, Object> NEUTRAL = Map.ofEntries(
             Map.entry("attention.causal", true),
             Map.entry("attention.clamp_kqv", 0),
@@ -91,7 +91,7 @@ final class GgufSettings implements Settings {
     private static final Set<String> GRANITE_KEYS = Set.of(
             "expert_count", "expert_used_count", "attention.scale", "embedding_scale", "residual_scale", "logit_scale");
 
-    /** Such settings that the family of an architecture reads. */
+    /** The settings of this kind that the family of an architecture reads. */
     private static final Map<String, Set<String>> READ = Map.of(
             "qwen3moe", EXPERT_KEYS,
             "qwen35moe", EXPERT_KEYS,
@@ -102,8 +102,8 @@ final class GgufSettings implements Settings {
             "granitehybrid", GRANITE_KEYS);
 
     /**
-     * Settings that tensors say as well, that are read elsewhere (pooling), or that llama.cpp's code of no family here reads; those of
-     * windows are read where a family has some.
+     * Settings that tensors also state, that are read elsewhere (pooling), or that llama.cpp's code reads for no family here; settings of
+     * windows are read if a family has windows.
      */
     private static final Set<String> WITHOUT_EFFECT = Set.of(
             "vocab_size",
@@ -129,7 +129,7 @@ final class GgufSettings implements Settings {
             "scaling.original_context_length",
             "scaling.finetuned"));
 
-    /** Factors of LongRoPE for contexts beyond those of the first training, and within. */
+    /** The names of LongRoPE's factors for contexts longer than those of the first training, and for shorter ones. */
     static final String LONG_FACTORS = "rope_factors_long.weight";
 
     static final String SHORT_FACTORS = "rope_factors_short.weight";
@@ -154,7 +154,7 @@ final class GgufSettings implements Settings {
      * Reads a file.
      *
      * @param place its path, for warnings
-     * @param tensors of the model, which may be elsewhere
+     * @param tensors the tensors of the model, which may be in other files
      */
     GgufSettings(Gguf file, Object place, int tensors) {
         this.file = file;
@@ -191,7 +191,7 @@ final class GgufSettings implements Settings {
         return family.equals("gemma4");
     }
 
-    /** Fails unless a size is absent or that of another key. */
+    /** Fails unless a size is absent or equals the size of another key. */
     private void requireEqual(String key, String other) {
         OptionalLong size = file.findInteger(family + "." + key);
         if (size.isPresent() && size.getAsLong() != file.integer(family + "." + other)) {
@@ -199,7 +199,7 @@ final class GgufSettings implements Settings {
         }
     }
 
-    /** Returns the key of a setting; of one that GGUF files do not have, one that none has. */
+    /** Returns the key of a setting; for a setting that GGUF files do not have, a key that no file has. */
     private String key(String setting) {
         return setting.equals("model_type") ? ARCHITECTURE : family + "." + KEYS.getOrDefault(setting, setting);
     }
@@ -336,7 +336,7 @@ final class GgufSettings implements Settings {
         return factor == 0 ? 1 : factor;
     }
 
-    /** Returns the tokens of the first training. */
+    /** Returns the number of tokens of the first training. */
     private int original(int context, int least) {
         int original = integer(ORIGINAL, context);
         if (original < least) {
@@ -345,7 +345,7 @@ final class GgufSettings implements Settings {
         return original;
     }
 
-    /** Fails for a key that would change positions and is not read. */
+    /** Fails for a key that would change positions and is not supported. */
     private void requireKnownRope(boolean isLong, boolean ofText) {
         String begin = family + ".rope.";
         for (String key : file.keys()) {

@@ -18,12 +18,12 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * GPT-OSS (OpenAI 2025): experts in every layer with a clamped gate, biases everywhere, a sink for each query head, and a window on every
- * second layer, the first among them.
+ * second layer, beginning with the first.
  */
 final class GptOssFamily implements Family {
     private static final Clamp CLAMP = new Clamp(1.702, 7);
 
-    /** Defaults of settings that {@code config.json} leaves out. */
+    /** Defaults of settings that {@code config.json} omits. */
     private static final int HEAD_DIM = 64;
 
     private static final int WINDOW = 128;
@@ -47,7 +47,7 @@ final class GptOssFamily implements Family {
     @Override
     public DecoderConfig configure(Settings settings) {
         settings.requireOneOf("hidden_act", "silu", "swish");
-        // the reference's code has these numbers, whatever the settings say
+        // the reference's code uses these values, whatever the settings are
         settings.requireOneOf("swiglu_limit", CLAMP.limit(), (long) CLAMP.limit());
         Sizes sizes = Rules.sizes(settings, HEAD_DIM);
         Rope rope = settings.rope(Rules.request(sizes, Pairing.HALF_SPLIT).withTheta(THETA));

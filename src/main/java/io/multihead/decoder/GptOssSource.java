@@ -18,10 +18,11 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The tensors of a folder of GPT-OSS, whose experts are tensors of codes {@code [experts, outputs, blocks, 16]} and of scales {@code [experts,
- * outputs, blocks]}; rows of gates are even ones, rows of ups odd ones. Each expert's matrices appear as blocks of {@link BlockType#MXFP4} under
- * names of their own, and are made when they are taken. Two codes of a byte are neighbors in the folder, and 16 apart in these blocks. A
- * folder that is not quantized has tensors {@code [experts, inputs, outputs]} of numbers instead, of which matrices are views.
+ * The tensors of a GPT-OSS folder, whose experts are tensors of codes {@code [experts, outputs, blocks, 16]} and of scales {@code [experts,
+ * outputs, blocks]}; even rows belong to gates, and odd rows to ups. Each expert's matrices appear as blocks of {@link BlockType#MXFP4}
+ * under separate names, and are made when they are requested. The two codes of a byte are neighbors in the folder, and 16 elements apart in
+ * these blocks. A folder that is not quantized has tensors {@code [experts, inputs, outputs]} of numbers instead, and matrices are views of
+ * them.
  */
 final class GptOssSource implements WeightSource {
     private static final int CODE_BYTES = 16;
@@ -112,7 +113,7 @@ final class GptOssSource implements WeightSource {
         return names.contains(name) && one.matches() ? one : null;
     }
 
-    /** Returns every second row, or each. */
+    /** Returns every second row, or all rows. */
     private static Tensor rows(Tensor own, int first, int step) {
         long rows = own.dim(0) / step;
         long[] strides = own.rank() == 1 ? new long[] {step} : new long[] {own.stride(0) * step, own.stride(1)};
@@ -166,7 +167,7 @@ final class GptOssSource implements WeightSource {
         return BlockTensor.view(MemorySegment.ofArray(bytes), BlockType.MXFP4, shape, 0);
     }
 
-    /** Stores codes, two neighbors to a byte, so that those of a byte are 16 apart. */
+    /** Converts codes from two neighbors per byte to codes of one byte that are 16 elements apart. */
     private static void reorder(byte[] from, int at, byte[] to, int t0) {
         for (int i = 0; i < CODE_BYTES; i++) {
             int half = i % 2 * 4;

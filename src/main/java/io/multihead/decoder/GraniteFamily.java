@@ -14,8 +14,8 @@ import io.multihead.position.Rope.Pairing;
 import java.util.List;
 
 /**
- * Granite 3 and the dense models of Granite 4 (IBM 2024, 2025): Llama with factors of embeddings, scores, results and logits, and perhaps
- * experts, whose factors are the softmax of the chosen logits. Converters to GGUF permute queries and keys as those of Llama.
+ * Granite 3 and the dense models of Granite 4 (IBM 2024, 2025): Llama with factors of embeddings, scores, results and logits, and
+ * optionally experts, whose factors are the softmax of the chosen logits. Converters to GGUF permute queries and keys as for Llama.
  */
 final class GraniteFamily implements Family {
     private static final String EXPERTS = "granitemoe";
@@ -56,13 +56,13 @@ final class GraniteFamily implements Family {
                         1 / factor(settings, "logits_scaling", 1)));
     }
 
-    /** Returns the experts of a file of GGUF, beside which a network computes each token where a setting has its size. */
+    /** Returns the experts of a GGUF file; if a setting has its size, a network computes each token in addition. */
     static ExpertRule experts(Settings settings) {
         boolean isShared = settings.integer("shared_intermediate_size", 0) > 0;
         return Rules.experts(settings, "num_experts").with(isShared ? Beside.NETWORK : Beside.NOTHING);
     }
 
-    /** Returns a factor above 0; in GGUF 0 stands for none. */
+    /** Returns a factor above 0; in GGUF, 0 means none. */
     private static double factor(Settings settings, String key, double otherwise) {
         boolean isNone = settings.isGguf() && settings.has(key) && settings.number(key) == 0;
         return isNone ? otherwise : settings.above(key, 0, otherwise);

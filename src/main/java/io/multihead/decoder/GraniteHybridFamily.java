@@ -10,9 +10,9 @@ import java.util.Map;
 import java.util.stream.IntStream;
 
 /**
- * Granite 4 (IBM 2025): Mamba-2 in most layers, attention without positions in the others, and the factors of {@link GraniteFamily}. Layers of larger
- * models have experts, and a network besides that computes each token; those of smaller ones have that network alone. Folders of models without
- * Mamba-2 are of this family, too.
+ * Granite 4 (IBM 2025): Mamba-2 in most layers, attention without positions in the others, and the factors of {@link GraniteFamily}. Layers
+ * of larger models have experts, and a network that computes each token in addition; layers of smaller models have only that network.
+ * Folders of models without Mamba-2 are of this family, too.
  */
 final class GraniteHybridFamily implements Family {
     /** Defaults of settings that {@code config.json} leaves out. */
@@ -103,7 +103,7 @@ final class GraniteHybridFamily implements Family {
         }
         settings.requireOneOf("mamba_d_head", "auto", width / heads);
         Mamba2Heads all = new Mamba2Heads(heads, (int) (width / heads), groups, stateDim);
-        // in GGUF each group's results have a norm of their own
+        // in GGUF, each group's results have a separate norm
         return new MambaRule(all, taps, gguf ? groups : 1, layers);
     }
 

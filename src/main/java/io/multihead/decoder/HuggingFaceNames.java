@@ -12,7 +12,7 @@ import java.util.stream.Collectors;
 
 /** Names of weights as Hugging Face's models have them, from those of GGUF. */
 final class HuggingFaceNames {
-    /** Tables of older checkpoints that positions are computed from here. */
+    /** Tables of older checkpoints with positions, which are computed here instead. */
     private static final String FREQUENCIES = ".rotary_emb.inv_freq";
 
     private static final String PREFIX = "model.";
@@ -42,7 +42,9 @@ final class HuggingFaceNames {
             Map.entry("ffn_down_shexp", "mlp.shared_expert.down_proj"),
             Map.entry("ffn_gate_inp_shexp", "mlp.shared_expert_gate"));
 
-    /** Weights whose names have no end: sinks, factors of layers, those of all experts as one tensor, and numbers of heads of linear attention. */
+    /**
+     * Weights whose names have no suffix: sinks, factors of layers, tensors of all experts, and values of the heads of linear attention.
+     */
     private static final Map<String, String> ENDLESS = Map.of(
             "attn_sinks", "self_attn.sinks",
             "ffn_gate_up_exps", "mlp.experts.gate_up_proj",
@@ -52,14 +54,14 @@ final class HuggingFaceNames {
             "ssm_d", "linear_attn.D",
             "ssm_dt", "linear_attn.dt");
 
-    /** Layers that draft tokens, which are no part of the model. */
+    /** Layers that draft tokens, which are not part of the model. */
     private static final String DRAFTS = "mtp.";
 
-    /** Weights for images and sounds in models of these and texts. */
+    /** Weights for images and sounds in multimodal models. */
     private static final List<String> OTHERS = List.of(
             "model.visual.", "model.vision_tower.", "model.embed_vision.", "model.audio_tower.", "model.embed_audio.");
 
-    /** The prefix of such a model's language model. */
+    /** The prefix of the language model in a multimodal model. */
     private static final String TEXTS = "model.language_model.";
 
     private final String prefix;
@@ -68,8 +70,8 @@ final class HuggingFaceNames {
     /**
      * Creates the names of a family.
      *
-     * @param prefix the prefix of the stack's weights; nothing in files of embedding models
-     * @param renamed names of parts that are not those of Llama
+     * @param prefix the prefix of the stack's weights; absent in files of embedding models
+     * @param renamed the names of parts that differ from Llama's
      */
     HuggingFaceNames(String prefix, Map<String, String> renamed) {
         this.prefix = prefix;
@@ -77,7 +79,7 @@ final class HuggingFaceNames {
         parts.putAll(renamed);
     }
 
-    /** Returns how a folder of a family names the weights of GGUF. */
+    /** Returns the name that a folder of a family gives to a weight of GGUF. */
     static Weights.Naming naming(Set<String> names, Family family) {
         Set<String> own = names.stream()
                 .filter(name -> !name.endsWith(FREQUENCIES) && !name.startsWith(DRAFTS))
@@ -93,12 +95,12 @@ final class HuggingFaceNames {
         return names.stream().anyMatch(name -> name.startsWith(TEXTS)) ? TEXTS : PREFIX;
     }
 
-    /** Returns whether these are the weights of a model for embeddings, which are stored without their head, and without this prefix. */
+    /** Returns whether these are the weights of an embedding model, which are stored without a head and without this prefix. */
     static boolean isForEmbeddings(Set<String> names) {
         return names.stream().noneMatch(name -> name.startsWith(PREFIX));
     }
 
-    /** Returns the name; that of GGUF for a weight which Hugging Face's models do not have. */
+    /** Returns the name; for a weight which Hugging Face's models do not have, returns GGUF's name. */
     String of(String ggufName) {
         if (ggufName.equals("output.weight")) {
             return "lm_head.weight";

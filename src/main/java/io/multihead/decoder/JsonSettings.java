@@ -12,8 +12,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The settings of a {@code config.json}. Where transformers 5 writes them, those of rotary positions are in {@code rope_parameters}, for
- * families with several types of layers by the name of the type.
+ * The settings of a {@code config.json}. If transformers 5 wrote the file, settings of rotary positions are in {@code rope_parameters}; for
+ * families with several types of layers, under the name of the type.
  */
 final class JsonSettings implements Settings {
     private static final String QUANTIZATION = "quantization_config";
@@ -24,7 +24,7 @@ final class JsonSettings implements Settings {
 
     private static final Set<String> SECTIONS = Set.of("mrope_section", "mrope_interleaved");
 
-    /** Families of which the language model alone is computed. */
+    /** Families of which only the language model is computed. */
     private static final Set<String> WITH_IMAGES = Set.of("qwen3_5", "qwen3_5_moe", "gemma4");
 
     private static final String TEXT = "text_config";
@@ -37,7 +37,7 @@ final class JsonSettings implements Settings {
         this.tensors = tensors;
     }
 
-    /** Returns the settings of a folder's language model, which models of images and texts have in a dictionary of its own. */
+    /** Returns the settings of a folder's language model, which multimodal models have in a separate dictionary. */
     static JsonSettings of(JsonObject config, int tensors) {
         if (!WITH_IMAGES.contains(config.text("model_type"))) {
             return new JsonSettings(config, tensors);

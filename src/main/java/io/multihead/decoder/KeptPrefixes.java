@@ -7,12 +7,12 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Prefixes that closed sessions have left in the cache, for prompts that begin alike. The pages are shared with the sessions that begin with
- * them, and the last one is copied where a session goes on within it. They have no claim to memory. Used under the lock of the {@link
- * StepQueue}, but for {@link #isEmpty}.
+ * Prefixes that closed sessions have left in the cache, for prompts that begin with the same tokens. Sessions that begin with a prefix
+ * share its pages; the last page is copied if a session continues within it. Prefixes have no claim to memory. Used under the lock of the
+ * {@link StepQueue}, except {@link #isEmpty}.
  */
 final class KeptPrefixes {
-    /** Prompts of one template have fewer in common by chance: they must not make the prefix look recently used. */
+    /** Prompts of one template have fewer common tokens by chance: such a match must not make the prefix look recently used. */
     static final int LEAST_TOKENS = 16;
 
     private final SequenceCache cache;
@@ -25,7 +25,7 @@ final class KeptPrefixes {
     /**
      * One of them.
      *
-     * @param tokens of which as many are in the cache as the sequence is long
+     * @param tokens the first tokens of the sequence; the cache has as many of them as the sequence is long
      */
     private record Kept(CachedSequence sequence, int[] tokens) {}
 
@@ -34,7 +34,7 @@ final class KeptPrefixes {
         this.eviction = eviction;
     }
 
-    /** Keeps the tokens of a sequence that is closed, unless they are there already; else closes it. */
+    /** Keeps the tokens of a closed sequence, unless they are already kept; otherwise closes the sequence. */
     void keep(CachedSequence sequence, int[] tokens) {
         int length = shareable(sequence, Math.min(tokens.length, eviction.length(sequence)));
         Kept longest = find(tokens, length);
@@ -51,7 +51,7 @@ final class KeptPrefixes {
         isEmpty = all.isEmpty();
     }
 
-    /** Drops those that are no more than a prefix of another one, such as those whose memory was taken. */
+    /** Drops prefixes that are only a prefix of another one, such as prefixes whose memory was evicted. */
     private void dropPrefixesOf(int[] tokens, int length) {
         for (int i = all.size() - 1; i >= 0; i--) {
             Kept kept = all.get(i);
@@ -68,9 +68,9 @@ final class KeptPrefixes {
     }
 
     /**
-     * Lets a sequence without tokens begin with the longest prefix of some tokens that there is.
+     * Lets a sequence without tokens begin with the longest kept prefix of some tokens.
      *
-     * @return how many tokens it has now
+     * @return the number of tokens that the sequence has now
      */
     int begin(CachedSequence sequence, int[] tokens, int count) {
         Kept longest = find(tokens, count);
@@ -88,7 +88,7 @@ final class KeptPrefixes {
         return length;
     }
 
-    /** Returns the one that has most of the first tokens in common with others; null if none has enough of them. */
+    /** Returns the prefix that has the most first tokens in common with given tokens; null if no prefix has enough of them. */
     private @Nullable Kept find(int[] tokens, int count) {
         Kept best = null;
         int most = 0;
@@ -109,7 +109,8 @@ final class KeptPrefixes {
     }
 
     /**
-     * Returns how many of a sequence's first tokens another one can begin with: all, or as many as recurrent states and windows were kept of.
+     * Returns the number of a sequence's first tokens with which another sequence can begin: all, or as many as there are recurrent states
+     * and windows for.
      */
     private int shareable(CachedSequence sequence, int tokens) {
         int most = (int) cache.restorable(sequence.number, tokens);

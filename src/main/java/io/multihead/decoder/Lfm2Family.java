@@ -20,7 +20,7 @@ final class Lfm2Family implements Family {
     private static final String TYPES = "layer_types";
     private static final String CONVOLUTION = "conv";
 
-    /** Where a {@code config.json} does not say. */
+    /** Defaults of settings that a {@code config.json} omits. */
     private static final double THETA = 1_000_000;
 
     private static final double EPSILON = 1e-5;
@@ -74,7 +74,7 @@ final class Lfm2Family implements Family {
                 new Ends(1, 0, head(settings)));
     }
 
-    /** Files of the first release have a name of their own. */
+    /** Files of the first release use another name. */
     private static Head head(Settings settings) {
         if (!settings.has(TIED)) {
             return Head.of(settings, true);

@@ -31,7 +31,7 @@ final class LinearLayer {
                 projections,
                 taps(weights, at + "ssm_conv1d.weight", channels, rule.taps()),
                 decay(weights, at, heads.valueHeads()),
-                // without the 1 that other norms of the family are stored less
+                // without the 1 that the family's other norms are stored minus
                 Norm.rms(
                         weights.numbers(at + "ssm_norm.weight", heads.valueDim()),
                         config.norms().epsilon()),
@@ -42,7 +42,7 @@ final class LinearLayer {
         return weights.linear(name, outputs, inputs, weights.has(name + ".bias"));
     }
 
-    /** Takes the parts of a matrix that is several in one, by their rows. */
+    /** Divides a fused matrix into its parts, by rows. */
     static LinearGroup parts(Weights weights, String name, int inputs, int... outputs) {
         Shape whole = Shape.of(Arrays.stream(outputs).sum(), inputs);
         PackedLinear[] parts = new PackedLinear[outputs.length];
@@ -61,7 +61,7 @@ final class LinearLayer {
                 : weights.numbers(name, channels, taps);
     }
 
-    /** Returns the decays, whose slopes files of GGUF have as they are, and others as logarithms of their sizes. */
+    /** Returns the decays: files of GGUF store their slopes directly, and other files store the logarithms of the slopes' magnitudes. */
     static LinearDecay decay(Weights weights, String at, int heads) {
         Tensor biases = weights.numbers(at + "ssm_dt.bias", heads);
         if (weights.has(at + "ssm_a")) {
@@ -74,7 +74,7 @@ final class LinearLayer {
         return LinearDecay.of(Tensor.of(slopes), biases);
     }
 
-    /** Returns numbers that files may have as a matrix. */
+    /** Returns numbers that files may store as a matrix. */
     static Tensor row(Weights weights, String name, int count) {
         Shape shape = weights.shape(name);
         return shape.rank() == 2 && shape.elements() == count

@@ -11,11 +11,11 @@ import io.multihead.position.Rope.Pairing;
 import java.util.List;
 
 /**
- * Llama 2 and 3 (Touvron et al. 2023; Dubey et al. 2024), and models of the same shape: TinyLlama, SmolLM2, Mistral (Jiang et al. 2023).
- * Converters to GGUF permute queries and keys of this family, so that pairs are interleaved there.
+ * Llama 2 and 3 (Touvron et al. 2023; Dubey et al. 2024), and models of the same architecture: TinyLlama, SmolLM2, Mistral (Jiang et al.
+ * 2023). Converters to GGUF permute queries and keys of this family, so that pairs are interleaved there.
  */
 final class LlamaFamily implements Family {
-    /** The window of a Mistral whose settings do not say. */
+    /** The window of Mistral models whose settings do not state it. */
     private static final int MISTRAL_WINDOW = 4096;
 
     @Override

@@ -10,15 +10,15 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A model of a file or folder, or one that a program has made of parts.
+ * A model from a file or folder, or a model that a program has made of parts.
  *
  * @param facts its settings
- * @param identity which model it is, for files of sessions
- * @param templates of chats, as the file has them
- * @param embedder how it makes vectors of texts, as the file has it
+ * @param identity identifies the model, for session files
+ * @param templates the chat templates of the file
+ * @param embedder the method by which the file computes vectors of texts
  * @param states computes them
  * @param loading owns mapped and packed weights
- * @param packing the contents of a packed file; null of a model of parts
+ * @param packing the contents of a packed file; null for a model made of parts
  */
 record LoadedDecoder(
         Facts facts,
@@ -31,7 +31,7 @@ record LoadedDecoder(
         Loading loading,
         @Nullable Packing packing) {
 
-    /** Weights, and the files beside them. */
+    /** The weights, and the other files. */
     record Packing(DecoderFiles.Source source, Given weights) {}
 
     /**
@@ -39,11 +39,11 @@ record LoadedDecoder(
      *
      * @param name for people
      * @param description its name and sizes
-     * @param settings as saved sessions cover them
-     * @param context most tokens of a text that it was trained for
-     * @param layers those that may have other frequencies for longer texts; none of a model of a program's own
-     * @param ownBytes of weights that are the process's own
-     * @param mappedBytes of weights in mapped files
+     * @param settings the settings that saved sessions cover
+     * @param context the largest number of tokens of a text in training
+     * @param layers the layers that may have other frequencies for longer texts; none for a model made of parts
+     * @param ownBytes the bytes of weights that only this process uses
+     * @param mappedBytes the bytes of weights in mapped files
      */
     record Facts(
             String name,
@@ -73,7 +73,7 @@ record LoadedDecoder(
         }
     }
 
-    /** A model of a file, whose weights have all been taken. */
+    /** A model from a file, whose weights have all been loaded. */
     LoadedDecoder(
             DecoderFiles files, Transformer model, Weights weights, ModelIdentity.Tensors tensors, Loading loading) {
         this(
@@ -127,12 +127,12 @@ record LoadedDecoder(
         return new TextStates(new TextStates.Models(model, brief, ContextRopes.shortTokens(layers)));
     }
 
-    /** Returns the model for contexts of at most so many tokens. */
+    /** Returns the model for contexts of at most a number of tokens. */
     Transformer model(int contextTokens) {
         return ContextRopes.of(model, facts.layers(), contextTokens);
     }
 
-    /** Returns how many tokens the model may choose, or be given. */
+    /** Returns the number of tokens that the model may choose, or that may be given to it. */
     int vocabularySize() {
         return vocabulary(model, tokenizer, embedder.ranks());
     }
@@ -142,7 +142,7 @@ record LoadedDecoder(
         return model.logits() > 0 && !ranks ? Math.min(tokens, model.logits()) : tokens;
     }
 
-    /** Returns whether the model has an output head: of tokens, or of yes and no. */
+    /** Returns whether the model has an output head, for tokens or for yes and no. */
     boolean hasHead() {
         return model.logits() > 0;
     }

@@ -4,9 +4,9 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
 
-/** Rows of logits for calls that run, so that sessions which no call uses have none. Thread-safe. */
+/** Rows of logits for running calls, so that sessions which no call uses have none. Thread-safe. */
 final class LogitRows {
-    /** Rows that are kept for the next calls: those of so many calls, or of drafts. */
+    /** The number of rows that are kept for the next calls. */
     private static final int MOST_IDLE = 32;
 
     private final int length;
@@ -26,7 +26,7 @@ final class LogitRows {
         return new float[length];
     }
 
-    /** Takes all rows of a list back, and empties it. */
+    /** Takes back all rows of a list, and empties it. */
     void giveBack(List<float[]> rows) {
         synchronized (idle) {
             for (int i = 0; i < rows.size() && idle.size() < MOST_IDLE; i++) {

@@ -17,9 +17,9 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which model it is, for files of sessions: keys and values of one model are nonsense to another, also to one that was trained a little
- * further. The checksum is of the settings ({@link ModelSettings}) and of each tensor's name, type, shape and bytes; it is computed once,
- * when it is first asked for. Thread-safe.
+ * Identifies a model for session files: keys and values of one model are meaningless to another model, even to the same model after more
+ * training. The checksum covers the settings ({@link ModelSettings}) and the name, type, shape and bytes of each tensor; it is computed
+ * once, when it is first requested. Thread-safe.
  */
 final class ModelIdentity {
     private static final int DIGITS = 32;
@@ -33,9 +33,9 @@ final class ModelIdentity {
     /**
      * The tensors of a model.
      *
-     * @param file where they are; null of a model that a program has made of parts
-     * @param names of those that are the model's
-     * @param checksum that a packed file has of the file that it was made of; else null
+     * @param file the file with the weights; null for a model that a program has made of parts
+     * @param names the names of the model's tensors
+     * @param checksum the checksum of the original file that a packed file stores; otherwise null
      */
     record Tensors(
             @Nullable WeightSource file,
@@ -64,7 +64,7 @@ final class ModelIdentity {
         return name;
     }
 
-    /** Returns how many tokens the model may have been given. */
+    /** Returns the number of tokens that may be given to the model. */
     int vocabulary() {
         return vocabulary;
     }

@@ -9,11 +9,11 @@ import java.util.stream.Collectors;
 
 /**
  * The settings of a model as fields by name, which the checksums of saved sessions cover. Names, their order and the form of a value are
- * part of the files' format, {@link #VERSION}, and stay as they are whatever the records here are called. A setting that is new is put last
- * of its group, and only where it is not its default, so that the files of models without it stay valid.
+ * part of the file format, {@link #VERSION}, and do not change if records here are renamed. A new setting is appended to its group, and
+ * only if it is not its default, so that the files of models without it stay valid.
  */
 final class ModelSettings {
-    /** The version of this text; another one makes other checksums. */
+    /** The version of this text; another version makes other checksums. */
     static final String VERSION = "1";
 
     private ModelSettings() {}

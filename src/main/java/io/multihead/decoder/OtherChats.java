@@ -3,7 +3,7 @@ package io.multihead.decoder;
 import io.multihead.decoder.ChatMessage.Role;
 import java.util.List;
 
-/** Chats that differ in their tools, calls or results, so that it shows whether a template writes these. */
+/** Chats that differ in their tools, calls or results, which show whether a template writes them. */
 final class OtherChats {
     private static final String OTHER = "_";
 

@@ -21,7 +21,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Stream;
 
-/** A language model in one file, packed as products read it, with the files that it was read from but for their weights. */
+/** A language model in one file, packed as products read it, with the other files from which it was loaded. */
 final class PackedDecoder {
     private static final String FORMAT = "multihead language model 1";
     private static final String MODEL = "model";
@@ -98,7 +98,7 @@ final class PackedDecoder {
         return files.with(file.json(MODEL).text(NAME), () -> Map.of(source, bytes));
     }
 
-    /** Fails if an archive claims files of more bytes than it has itself, which would be read into as much memory. */
+    /** Fails if an archive claims files with more bytes than the archive has, because they would be read into that much memory. */
     private static void requireStored(Path folder, long most) throws IOException {
         List<Path> all;
         try (Stream<Path> files = Files.walk(folder, 3)) {

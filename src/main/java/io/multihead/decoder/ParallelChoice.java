@@ -11,11 +11,11 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Chooses the next tokens of several texts at the same time, a task each. A choice depends on nothing but the text, so that it is the one that is
- * made text by text. Listeners are told of it afterwards, one after the other.
+ * Chooses the next tokens of several texts at the same time, with one task for each text. A choice depends only on the text, so it is the
+ * same as if texts were processed one by one. Listeners are called afterwards, one after the other.
  */
 final class ParallelChoice extends Operation implements LoopBody {
-    /** Fewer texts are not worth waking threads. */
+    /** With fewer texts, waking threads costs more than it saves. */
     static final int LEAST_TEXTS = 4;
 
     private static final ScratchKey<ParallelChoice> CALL = ScratchKey.of(ParallelChoice::new);
@@ -23,7 +23,7 @@ final class ParallelChoice extends Operation implements LoopBody {
     private final List<SessionTask> texts = new ArrayList<>();
     private @Nullable SamplerPool samplers;
 
-    /** Chooses for those of the tasks that can choose before they are asked; the others choose when they are. */
+    /** Chooses the tokens of the tasks that allow a choice in advance; the other tasks choose when they accept the step. */
     static void run(Compute cpu, SamplerPool samplers, List<SessionTask> tasks) {
         if (tasks.size() < LEAST_TEXTS || cpu.parallelism() == 1) {
             return;

@@ -2,7 +2,7 @@ package io.multihead.decoder;
 
 import java.time.Duration;
 
-/** Measures how long a call has waited for room without a step between. For one thread. */
+/** Measures how long a call has waited for room without a step. For one thread. */
 final class Patience {
     private final long mostNanos;
     private long since;
@@ -17,7 +17,7 @@ final class Patience {
         isWaiting = false;
     }
 
-    /** Returns whether the wait, which may begin now, has been as long as it may be. */
+    /** Returns whether the wait, which may begin now, has reached its limit. */
     boolean isOver() {
         long now = System.nanoTime();
         since = isWaiting ? since : now;

@@ -12,11 +12,11 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Phi-4-mini (Abouelenin et al. 2025), and Phi-3 (Abdin et al. 2024): a part of each head is rotated, by LongRoPE's factors for short or for
- * long contexts, and query, key and value, and gate and up, are one matrix each.
+ * Phi-4-mini (Abouelenin et al. 2025), and Phi-3 (Abdin et al. 2024): a part of each head is rotated, with LongRoPE's factors for short or
+ * for long contexts; query, key and value are one matrix, and gate and up another one.
  */
 final class PhiFamily implements Family {
-    /** Tokens of the first training where the settings do not say. */
+    /** Tokens of the first training if the settings omit them. */
     private static final int ORIGINAL = 4096;
 
     @Override
@@ -40,7 +40,7 @@ final class PhiFamily implements Family {
         Sizes sizes = Rules.sizes(settings);
         Rope rope = settings.rope(Rules.request(sizes, Pairing.HALF_SPLIT).withOriginal(ORIGINAL));
         int given = settings.window("sliding_window", 0);
-        // that of Phi-4-mini is longer than its context, and hides nothing
+        // the window of Phi-4-mini is longer than its context, and hides nothing
         int window = given < sizes.context() ? given : 0;
         return new DecoderConfig(
                 settings.family(),

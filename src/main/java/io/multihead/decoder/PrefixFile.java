@@ -6,14 +6,14 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The notes of a saved session: of which model it is, and its tokens. A file is checked before anything is taken from it.
+ * The notes of a saved session: the identity of its model, and its tokens. A file is checked before anything is taken from it.
  *
- * @param model whose keys and values they are
- * @param frequencies by which keys are rotated, where that depends on the longest text of a session
+ * @param model the model of the keys and values
+ * @param frequencies the frequencies that rotate keys, if they depend on the longest text of a session
  */
 record PrefixFile(ModelIdentity model, String frequencies) {
     private static final String MODEL = "model";
-    /** The version of the settings that the checksum covers; files before it was written have the first. */
+    /** The version of the settings that the checksum covers; files without this field have the first version. */
     private static final String SETTINGS = "settings";
 
     private static final String CHECKSUM = "checksum";

@@ -2,7 +2,7 @@ package io.multihead.decoder;
 
 import org.jspecify.annotations.Nullable;
 
-/** Computes all tokens of a session, without logits. At least one token follows them in the sessions that begin with this one. */
+/** Computes all tokens of a session, without logits. At least one token follows them in the sessions that begin with this prefix. */
 final class PrefixTask extends SessionTask {
     PrefixTask(SessionState session) {
         super(session);

@@ -1,11 +1,11 @@
 package io.multihead.decoder;
 
 /**
- * Drafts the next tokens of a text: those that followed the last time when the same few tokens came before (prompt lookup decoding,
- * Saxena 2023).
+ * Drafts the next tokens of a text: the tokens that followed the last earlier occurrence of the text's last few tokens (prompt lookup
+ * decoding, Saxena 2023).
  */
 final class PromptLookup {
-    /** Tokens that must be the same, at most and at least. */
+    /** The largest and the smallest number of tokens that must match. */
     private static final int LONGEST = 3;
 
     private static final int SHORTEST = 2;
@@ -31,7 +31,7 @@ final class PromptLookup {
         return 0;
     }
 
-    /** Returns the index after the last earlier place that has the text's last {@code length} tokens, or -1. */
+    /** Returns the index after the last earlier occurrence of the text's last {@code length} tokens, or -1. */
     private static int after(TokenList text, int length) {
         int[] ids = text.array();
         int end = text.size() - length;

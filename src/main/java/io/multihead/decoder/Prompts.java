@@ -10,10 +10,10 @@ import java.util.function.Supplier;
  * Texts and chats as tokens of a model.
  *
  * @param tokenizer of the model
- * @param template of chats, or the error that says why there is none
- * @param vocabulary tokens that the model has
- * @param tokens the tokenizer's, as constraints read them
- * @param calls how the model writes calls of tools
+ * @param template the chat template, or the error that explains why there is none
+ * @param vocabulary the number of the model's tokens
+ * @param tokens the tokenizer's tokens in the form for constraints
+ * @param calls the notation in which the model writes calls of tools
  */
 record Prompts(
         Tokenizer tokenizer,
@@ -21,10 +21,10 @@ record Prompts(
         int vocabulary,
         Supplier<TokenVocabulary> tokens,
         CallGrammars calls) {
-    /** More characters than a mark has at the end of a prompt, with white space behind it. */
+    /** More characters than a mark at the end of a prompt has, including white space after it. */
     private static final int LONGEST_END = 24;
 
-    /** Returns a text's tokens, in which nothing is a control token; those of the first text after the one that begins texts. */
+    /** Returns a text's tokens, in which nothing is a control token; the tokens of the first text follow the token that begins texts. */
     int[] encode(String text, boolean first) {
         int[] ids = tokenizer.encode(Checks.notNull(text, "text"));
         if (!first || !tokenizer.specialIds().added().begin()) {
@@ -45,7 +45,7 @@ record Prompts(
         return text.toString();
     }
 
-    /** Returns the tokens of a chat, up to where the model answers. */
+    /** Returns the tokens of a chat, up to the start of the model's answer. */
     int[] encodeChat(ChatPrompt prompt) {
         ChatTemplate chats = template.get();
         for (String token : chats.controlTokens()) {

@@ -17,8 +17,8 @@ import java.util.Map;
 import java.util.stream.IntStream;
 
 /**
- * The language model of Qwen 3.5 (Qwen team 2026): linear attention by the gated delta rule, and in each fourth layer attention with gates that
- * rotates a quarter of a head. Models with experts have them in all layers, and one that computes all tokens.
+ * The language model of Qwen 3.5 (Qwen team 2026): linear attention with the gated delta rule, and in every fourth layer attention with
+ * gates that rotates a quarter of a head. Models with experts have them in all layers, with a shared expert that computes all tokens.
  */
 final class Qwen35Family implements Family {
     /** Defaults of settings that {@code config.json} leaves out. */
@@ -82,7 +82,7 @@ final class Qwen35Family implements Family {
         return Rules.experts(settings, "num_experts", EXPERTS, USED_EXPERTS).with(Beside.GATED);
     }
 
-    /** Layers that draft tokens follow those of the model in files of GGUF. */
+    /** In GGUF files, layers that draft tokens follow the layers of the model. */
     private static Sizes sizes(Settings settings) {
         Sizes all = Rules.sizes(settings, HEAD_DIM);
         int drafts = settings.integer(Settings.DRAFTS, 0);

@@ -4,34 +4,37 @@ import io.multihead.internal.kernel.VocabularyOps;
 import java.util.Arrays;
 
 /**
- * The tokens of a vocabulary that have a probability, by rank, 0 for the most probable one; those of equal probability in order of their ids.
- * A token is looked for when its rank is asked for: it is the largest of the block whose largest is the largest of all. Blocks are in a heap.
- * Where many have been asked for, more are to come: those that are nearly as probable as the next one are then sorted together. A token that
- * was found is marked by the sign of its probability, until {@link #end}.
+ * The tokens of a vocabulary that have a probability, by rank: 0 is the most probable token, and tokens of equal probability are in the
+ * order of their ids. A token is searched when its rank is requested: it is the largest token of the block with the largest maximum.
+ * Blocks are in a heap. If many ranks have been requested, more are likely to follow: the tokens that are nearly as probable as the next
+ * one are then sorted together. A found token is marked by the sign of its probability, until {@link #end}.
  */
 final class RankedTokens {
     private static final int FIRST_LENGTH = 64;
-    /** Tokens that are found one by one. */
+    /** The number of tokens that are searched one by one. */
     static final int ONE_BY_ONE = 256;
-    /** Of the next token's probability, that of the tokens which are sorted together with it: one pass each over all of them. */
+    /** The fraction of the next token's probability that tokens need to be sorted together with it: one pass over all of them. */
     private static final float SHARE = 1 / 16f;
 
-    /** Two of them hold the bits of a {@link #SHARE}. */
+    /** Two pieces hold the bits of a {@link #SHARE}. */
     private static final int DIGIT = 13;
 
     private final float[] probabilities;
     private final float[] maxima;
-    /** Blocks, the one with the largest maximum first, in an array of children behind parents. */
+    /** The blocks as a heap: the block with the largest maximum first, in an array in which children follow parents. */
     private final int[] heap;
-    /** The maxima of blocks without the tokens that were found. */
+    /** The maxima of blocks without the found tokens. */
     private final float[] left;
 
     private int[] found = new int[FIRST_LENGTH];
-    /** Their probabilities, so that no rank is looked up in the vocabulary. */
+    /** Their probabilities, so that no rank needs a lookup in the vocabulary. */
     private float[] values = new float[FIRST_LENGTH];
 
     private int count;
-    /** Of {@link #takeMany}, a radix sort: keys, the distance from the first probability above the id; their copy; the counts of a digit. */
+    /**
+     * Arrays of {@link #takeMany}, a radix sort: keys, the distance from the first probability above the id; their copy; the counts of a
+     * digit.
+     */
     private long[] keys = {};
 
     private long[] moved = {};
@@ -72,7 +75,7 @@ final class RankedTokens {
         count = 0;
     }
 
-    /** Returns whether so many tokens and one more have a probability. */
+    /** Returns whether more than this number of tokens has a probability. */
     boolean has(int rank) {
         while (count <= rank) {
             int block = heap[0];
@@ -88,7 +91,7 @@ final class RankedTokens {
         return true;
     }
 
-    /** Takes all tokens that have a share of the largest probability that is left. */
+    /** Takes all tokens that have at least a share of the largest remaining probability. */
     private void takeMany(float most) {
         float least = Math.max(most * SHARE, Float.MIN_VALUE);
         int first = count;
@@ -107,7 +110,7 @@ final class RankedTokens {
         heapify();
     }
 
-    /** Grows the arrays where they cannot hold this many more tokens. */
+    /** Grows the arrays if they cannot hold this many more tokens. */
     private void reserve(int more) {
         if (found.length - count < more) {
             found = Arrays.copyOf(found, 2 * found.length + more);
@@ -115,7 +118,7 @@ final class RankedTokens {
         }
     }
 
-    /** Brings the tokens that were found last, which are in order of their ids, into that of their ranks. */
+    /** Sorts the tokens that were found last, which are in the order of their ids, by rank. */
     private void rank(int first, int most, int least) {
         int length = count - first;
         if (keys.length < length) {
@@ -124,7 +127,7 @@ final class RankedTokens {
         }
         for (int i = 0; i < length; i++) {
             int id = found[first + i];
-            // positive numbers are in the order of their bits
+            // the order of positive floats is the order of their bits
             keys[i] = (long) (most - Float.floatToRawIntBits(probabilities[id])) << Integer.SIZE | id;
             probabilities[id] = -probabilities[id];
         }
@@ -135,7 +138,7 @@ final class RankedTokens {
         }
     }
 
-    /** Sorts keys by their upper halves, by radix: equal ones stay in order of their ids. */
+    /** Sorts keys by their upper halves, with a radix sort: equal keys stay in the order of their ids. */
     private void sort(int length, int range) {
         if (digits.length == 0) {
             digits = new int[1 << DIGIT];
@@ -183,7 +186,7 @@ final class RankedTokens {
         return has(rank) ? values[rank] : 0;
     }
 
-    /** Returns the sum of the probabilities of the most probable tokens, in order of their ranks. */
+    /** Returns the sum of the probabilities of the most probable tokens, added in the order of their ranks. */
     double mass(int most) {
         double mass = 0;
         for (int rank = 0; rank < most && has(rank); rank++) {

@@ -11,7 +11,7 @@ import java.util.function.IntFunction;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/** Rules that families have in common. */
+/** Rules that families share. */
 final class Rules {
     static final String FULL = "full_attention";
     static final String SLIDING = "sliding_attention";
@@ -24,7 +24,10 @@ final class Rules {
 
     private Rules() {}
 
-    /** Returns the sizes of a model whose heads have {@code hidden_size / num_attention_heads} elements unless a setting says otherwise. */
+    /**
+     * Returns the sizes of a model whose heads have {@code hidden_size / num_attention_heads} elements unless a setting states another
+     * number.
+     */
     static Sizes sizes(Settings settings) {
         return sizes(settings, 0);
     }
@@ -32,16 +35,16 @@ final class Rules {
     /**
      * Returns the sizes of a model.
      *
-     * @param headDim elements of a head where a {@code config.json} does not say; 0 for {@code hidden_size / num_attention_heads}
+     * @param headDim elements of a head if a {@code config.json} omits them; 0 for {@code hidden_size / num_attention_heads}
      */
     static Sizes sizes(Settings settings, int headDim) {
         return sizes(settings, headDim, size(settings, settings.has(KEY_HEADS) ? KEY_HEADS : HEADS));
     }
 
-    /** Returns the same with heads of keys and values that another setting says, or each layer alone. */
+    /** Returns the same sizes with heads of keys and values from another setting, or from each layer. */
     static Sizes sizes(Settings settings, int headDim, int keyValueHeads) {
         int layers = size(settings, LAYERS);
-        // each layer has a tensor at least: nothing is made for layers of which there is nothing
+        // each layer has at least one tensor, so that no objects are made for layers that do not exist
         if (layers > settings.tensors()) {
             throw settings.fail(LAYERS, "at most the " + settings.tensors() + " tensors of the file");
         }
@@ -72,7 +75,7 @@ final class Rules {
         return settings.has(key) ? size(settings, key) : otherwise;
     }
 
-    /** Returns a size of at least 1, which GGUF files must say; others may leave it out. */
+    /** Returns a size of at least 1, which GGUF files must contain; other files may omit it. */
     static int sizeOrUsual(Settings settings, String key, int usual) {
         return settings.isGguf() ? size(settings, key) : size(settings, key, usual);
     }
@@ -83,7 +86,7 @@ final class Rules {
         return settings.has(key) ? settings.notNegative(key, 0) : settings.number(key);
     }
 
-    /** Returns the factor of scores where no setting says another. */
+    /** Returns the factor of scores if no setting states another one. */
     static double scale(Sizes sizes) {
         return 1 / Math.sqrt(sizes.headDim());
     }
@@ -97,17 +100,17 @@ final class Rules {
         return RopeRequest.of(sizes.headDim(), sizes.context(), gguf);
     }
 
-    /** Returns the experts of files that must say them, in all layers, with factors that are normalized. */
+    /** Returns the experts of files that must contain their numbers, in all layers, with normalized factors. */
     static ExpertRule experts(Settings settings, String count) {
         return experts(settings, count, USED_EXPERTS);
     }
 
-    /** Returns the same with another setting for the experts of a token. */
+    /** Returns the same experts, with another setting for the experts of a token. */
     static ExpertRule experts(Settings settings, String count, String used) {
         return experts(settings, count, size(settings, count), used, size(settings, used));
     }
 
-    /** Returns the same; files of other kinds than GGUF may leave the numbers out. */
+    /** Returns the same experts; files other than GGUF may omit the numbers. */
     static ExpertRule experts(Settings settings, String count, int usual, int usualUsed) {
         int experts = sizeOrUsual(settings, count, usual);
         return experts(settings, count, experts, USED_EXPERTS, sizeOrUsual(settings, USED_EXPERTS, usualUsed));
@@ -124,7 +127,7 @@ final class Rules {
         return IntStream.range(0, sizes.layers()).mapToObj(rule).toList();
     }
 
-    /** Returns the types of layers, full or sliding, one for each; null where no setting says them. */
+    /** Returns the types of layers, full or sliding, one for each; null if no setting states them. */
     static @Nullable List<String> layerTypes(Settings settings, Sizes sizes) {
         String key = "layer_types";
         List<String> types = settings.texts(key);
@@ -139,7 +142,7 @@ final class Rules {
     /**
      * Returns the layers of one of two types.
      *
-     * @param key of a setting that exists, and says the type of each layer
+     * @param key a setting that exists, and contains the type of each layer
      */
     static List<Integer> layersOf(Settings settings, String key, Sizes sizes, String type, String other) {
         List<String> types = settings.texts(key);
@@ -158,11 +161,11 @@ final class Rules {
      * The settings of each layer's heads in GGUF files.
      *
      * @param keyValueHeads of layers with attention
-     * @param without layers that have none
+     * @param without the layers without attention
      */
     record LayerHeads(int keyValueHeads, List<Integer> without) {}
 
-    /** Returns the heads of each layer of a GGUF file, 0 where there is no attention; null where they are one number. */
+    /** Returns the heads of each layer of a GGUF file, 0 for layers without attention; null if the setting is one number. */
     static @Nullable LayerHeads layerHeads(Settings settings) {
         List<Long> heads = settings.isGguf() ? settings.integers(KEY_HEADS) : null;
         if (heads == null) {

@@ -8,11 +8,11 @@ import java.util.BitSet;
 import java.util.List;
 
 /**
- * Chooses tokens from rows of logits, as {@link Sampling} says. Its arrays are reused, so that a call allocates nothing. For one session
- * at a time.
+ * Chooses tokens from rows of logits, according to {@link Sampling}. Its arrays are reused, so that a call allocates nothing. For one
+ * session at a time.
  */
 final class Sampler {
-    /** The JDK's {@code Random.nextDouble} has the same: 53 bits, the largest number of them that a double below 1 holds evenly. */
+    /** The same as the JDK's {@code Random.nextDouble}: 53 bits, the most bits with which all doubles below 1 are evenly spaced. */
     private static final double UNIT = 0x1p-53;
 
     private final int vocabulary;
@@ -30,15 +30,15 @@ final class Sampler {
     private double logSumExp;
     private float sum;
 
-    /** Creates a sampler for rows of so many logits. */
+    /** Creates a sampler for rows of a number of logits. */
     Sampler(int vocabulary) {
         this(vocabulary, "the model's weights");
     }
 
     /**
-     * Creates a sampler for rows of so many logits.
+     * Creates a sampler for rows of a number of logits.
      *
-     * @param source of the logits, for errors
+     * @param source the source of the logits, for errors
      */
     Sampler(int vocabulary, String source) {
         this.vocabulary = vocabulary;
@@ -51,8 +51,8 @@ final class Sampler {
     /**
      * Chooses a token.
      *
-     * @param logits the model's, of which those of the vocabulary are read
-     * @param seen the tokens of the text; read where there are penalties
+     * @param logits the model's logits, of which the logits of the vocabulary are read
+     * @param seen the tokens of the text; read if there are penalties
      * @param index the index of the token in the text
      */
     int choose(float[] logits, SeenTokens seen, Sampling sampling, long index) {
@@ -85,7 +85,7 @@ final class Sampler {
     /** Computes probabilities from the logits, which are divided by the temperature. */
     private void share(double temperature) {
         float max = maxima[largestBlock()];
-        if (Float.isInfinite(max)) { // or all of them are -infinity, which have no differences
+        if (Float.isInfinite(max)) { // or all of them are -infinity, and differences would be NaN
             throw new ArithmeticException("temperature: " + temperature
                     + " for logits that it makes infinite; expected a larger temperature, or 0 for greedy");
         }
@@ -93,7 +93,7 @@ final class Sampler {
         VocabularyOps.normalize(row, vocabulary, sum, maxima);
     }
 
-    /** Chooses a token by a number from 0 to 1, from the probabilities as they are. */
+    /** Chooses a token with a number from 0 to 1, from the unrestricted probabilities. */
     int draw(Sampling sampling, double uniform) {
         boolean whole = sampling.topK() == 0 && sampling.topP() == 1 && sampling.minP() == 0;
         return whole ? drawFromAll(uniform) : drawFromMostProbable(sampling, uniform);
@@ -107,7 +107,7 @@ final class Sampler {
         logSumExp = (float) (max + StrictMath.log(sum));
     }
 
-    /** Returns the most probable tokens in the logits that were measured, once for each measurement. */
+    /** Returns the most probable tokens in the measured logits, computed once for each measurement. */
     List<TokenProbability> mostProbable(float[] logits, int most) {
         VocabularyOps.normalize(row, vocabulary, sum, maxima);
         List<TokenProbability> found = new ArrayList<>();
@@ -120,7 +120,7 @@ final class Sampler {
         return found;
     }
 
-    /** Returns the logarithm of a token's probability in the logits that were measured, without temperature and penalties. */
+    /** Returns the logarithm of a token's probability in the measured logits, without temperature and penalties. */
     double logProbability(float[] logits, int token) {
         return logits[token] - logSumExp;
     }
@@ -152,7 +152,7 @@ final class Sampler {
         }
     }
 
-    /** A count is taken back when its token is done. */
+    /** A count is reset after its token was processed. */
     private void penalizeGenerated(SeenTokens seen, Penalties penalties) {
         TokenList tokens = seen.tokens;
         if (counts.length == 0) {
@@ -170,7 +170,7 @@ final class Sampler {
         }
     }
 
-    /** Returns the first token of the largest logit. */
+    /** Returns the first token with the largest logit. */
     private int largest(float[] logits) {
         int block = largestBlock();
         return VocabularyOps.first(logits, vocabulary, block, maxima[block]);
@@ -207,7 +207,10 @@ final class Sampler {
         return drawFromBlock(last, Double.POSITIVE_INFINITY);
     }
 
-    /** Chooses a token of a block that has one with a probability, by a number from 0 to the sum of the block; by a larger one, the last. */
+    /**
+     * Chooses a token of a block with a positive probability, with a number from 0 to the sum of the block; for a larger number, the last
+     * one.
+     */
     private int drawFromBlock(int block, double number) {
         double left = number;
         int last = 0;
@@ -235,7 +238,7 @@ final class Sampler {
 
     private int drawFromMostProbable(Sampling sampling, double uniform) {
         int most = sampling.topK() == 0 ? vocabulary : Math.min(sampling.topK(), vocabulary);
-        // the sum of all, in another order, may be less than that of some
+        // the sum of all probabilities, added in another order, may be less than the sum of some
         double limit = Double.POSITIVE_INFINITY;
         ranked.begin();
         if (sampling.topP() < 1) {

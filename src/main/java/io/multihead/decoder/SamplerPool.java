@@ -4,7 +4,9 @@ import io.multihead.cache.CacheFormat;
 import java.util.ArrayDeque;
 import java.util.Deque;
 
-/** Keeps the samplers of calls for others: as many as ran at the same time. Each serves all sessions of its call. Thread-safe. */
+/**
+ * Keeps the samplers of calls for later calls: as many as ran at the same time. Each sampler serves all sessions of its call. Thread-safe.
+ */
 final class SamplerPool {
     private final int vocabulary;
     private final String source;

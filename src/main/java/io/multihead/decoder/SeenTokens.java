@@ -2,7 +2,7 @@ package io.multihead.decoder;
 
 import java.util.BitSet;
 
-/** The tokens of a text as penalties count them: which there are, and which were generated since the last prompt. */
+/** The tokens of a text as penalties count them: the tokens that occur, and the tokens generated since the last prompt. */
 final class SeenTokens {
     final TokenList tokens;
     /** Each token of the text. */

@@ -21,13 +21,13 @@ import java.util.function.IntSupplier;
 
 /** The cache that sessions share, and the queue of their steps: changes of the cache wait until no step is computed. Thread-safe. */
 final class SessionCache {
-    /** Tokens of a page of a cache that grows. */
+    /** The number of tokens of a page of a cache that grows. */
     static final int PAGE = 64;
 
-    /** Tokens of one batch: enough for the products to be bound by multiplications. */
+    /** The number of tokens of one batch: enough to make products compute-bound. */
     static final int BATCH_TOKENS = 512;
 
-    /** Recurrent states of a session: its own, and three snapshots. */
+    /** The recurrent states of a session: its own, and three snapshots. */
     private static final int STATES = 4;
 
     private static final Comparator<Step> OLDEST_FIRST = Comparator.comparingLong(step -> step.sequence.turn);
@@ -36,9 +36,9 @@ final class SessionCache {
     final int contextTokens;
     final Duration maxWait;
     final boolean keepsPrefixes;
-    /** Whether layers have states that cannot lose their last tokens. */
+    /** Whether layers have states that cannot be truncated. */
     final boolean isRecurrent;
-    /** Whether sequences can lose their first tokens. */
+    /** Whether sequences can drop their first tokens. */
     final boolean slides;
     /** Calls that may have freed memory. */
     final Changes changes = new Changes();
@@ -53,7 +53,7 @@ final class SessionCache {
     private final StepQueue queue = new StepQueue(BATCH_TOKENS, this::compute);
     private final StepRunner runner;
     private final List<Step> fitting = new ArrayList<>();
-    /** Tokens that the steps of a batch take of each part of the cache. */
+    /** The number of tokens that the steps of a batch take of each part of the cache. */
     private final long[] taken;
 
     private final AtomicLong turns = new AtomicLong();
@@ -62,17 +62,17 @@ final class SessionCache {
     /**
      * How much calls may have.
      *
-     * @param sessions how many of that many tokens there is memory for
-     * @param contextTokens most tokens of a session
-     * @param maxWait most time that a call waits for room
-     * @param keepsPrefixes whether prompts begin with prefixes that sessions have left
+     * @param sessions the number of sessions of that length for which there is memory
+     * @param contextTokens the largest number of tokens of a session
+     * @param maxWait the longest time that a call waits for room
+     * @param keepsPrefixes whether prompts begin with prefixes that closed sessions have left
      */
     record Limits(int sessions, int contextTokens, Duration maxWait, boolean keepsPrefixes) {}
 
     /**
-     * The lives of the resources that sessions use.
+     * The lifetimes of the resources that sessions use.
      *
-     * @param modelIsOpen whether the weights are there
+     * @param modelIsOpen whether the weights are available
      * @param freeCache frees the cache's memory
      */
     record Lives(BooleanSupplier modelIsOpen, Runnable freeCache) {}
@@ -101,7 +101,7 @@ final class SessionCache {
         keepsPrefixes = limits.keepsPrefixes();
     }
 
-    /** Begins a call that uses a sequence, unless one does; returns whether this one is to {@link #end} it. */
+    /** Begins a call that uses a sequence, unless a call already uses it; returns whether the caller must call {@link #end}. */
     boolean begin(CachedSequence sequence) {
         if (sequence.isUsed) {
             return false;
@@ -111,19 +111,19 @@ final class SessionCache {
         return true;
     }
 
-    /** Ends it, and takes back the scratch of its step. */
+    /** Ends the call, and takes back the scratch of its step. */
     void end(Step step) {
         runner.rowsOfLogits.giveBack(step.logits);
         step.sequence.isUsed = false;
         changes.add();
     }
 
-    /** Runs steps of one caller, together with those of others that wait; each has its outcome. */
+    /** Runs steps of one caller, together with waiting steps of other callers; each step gets its outcome. */
     void run(List<Step> steps) {
         queue.run(steps);
     }
 
-    /** Computes a batch, all but the steps for which there is no room. Runs while no other does. */
+    /** Computes a batch, except the steps for which there is no room. Runs while no other does. */
     private void compute(List<Step> batch) {
         requireOpen();
         fitting.clear();
@@ -134,7 +134,7 @@ final class SessionCache {
             if (step.sequence.isClosed) {
                 step.failure = CachedSequence.closedError();
             } else if (isReady(step)) {
-                // a snapshot saves time alone, for which no call's room is taken
+                // a snapshot only saves time, so no call loses room for it
                 if (step.snapshots && eviction.makeRoom(Long.MAX_VALUE, taken, step.sequence, step.count, 1)) {
                     cache.snapshot(step.sequence.number);
                 }
@@ -153,7 +153,7 @@ final class SessionCache {
         fitting.clear();
     }
 
-    /** Returns whether a step can be computed, and says in it why not. */
+    /** Returns whether a step can be computed, and records in the step why it cannot. */
     private boolean isReady(Step step) {
         step.cached = eviction.length(step.sequence);
         if (step.cached >= step.from) {
@@ -173,13 +173,13 @@ final class SessionCache {
         return true;
     }
 
-    /** Returns the exception of a call that has waited for room as long as it may. */
+    /** Returns the exception for a call that has waited for room as long as it may. */
     CacheFullException full(CachedSequence sequence) {
         return new CacheFullException("sessions: no room for session " + sequence.number + " in " + maxWait
                 + "; expected other sessions to end, or options with more sessions");
     }
 
-    /** Drops the tokens that a step that failed, or whose logits were not taken, has left in some layers. */
+    /** Drops the tokens that a failed step, or a step whose logits were not taken, has left in some layers. */
     private void forgetBeyond(CachedSequence sequence, int length) {
         for (int layer = 0; layer < cache.layers(); layer++) {
             if (cache.length(layer, sequence.number) > length) {
@@ -198,7 +198,7 @@ final class SessionCache {
         return sequence[0];
     }
 
-    /** Returns a sequence with the first tokens of another one, as many of them as are in the cache. */
+    /** Returns a sequence with the first tokens of another one, as many of them as the cache has. */
     CachedSequence fork(CachedSequence other, int length) {
         CachedSequence[] sequence = new CachedSequence[1];
         queue.exclusively(() -> {
@@ -232,7 +232,9 @@ final class SessionCache {
         return saved[0];
     }
 
-    /** Opens the only sequence of a file whose notes are accepted; it must have so many tokens as {@code length} says afterwards. */
+    /**
+     * Opens the only sequence of a file whose notes are accepted; it must have the number of tokens that {@code length} returns afterwards.
+     */
     CachedSequence load(Path file, Consumer<Map<String, String>> accept, IntSupplier length) throws IOException {
         CachedSequence[] sequence = new CachedSequence[1];
         queue.exclusively(() -> {
@@ -265,7 +267,7 @@ final class SessionCache {
         return cache.firstKey(sequence) == 0;
     }
 
-    /** Returns how many tokens are in the cache. */
+    /** Returns the number of tokens in the cache. */
     int length(CachedSequence sequence) {
         int[] length = new int[1];
         queue.exclusively(() -> {
@@ -275,7 +277,10 @@ final class SessionCache {
         return length[0];
     }
 
-    /** Drops the tokens behind a length; returns how many are left, fewer where a recurrent state or a window cannot be cut there. */
+    /**
+     * Drops the tokens after a length; returns the number of remaining tokens, which is lower if a recurrent state or a window cannot be
+     * truncated there.
+     */
     int truncate(CachedSequence sequence, int length) {
         int[] left = {length};
         queue.exclusively(() -> {
@@ -287,7 +292,7 @@ final class SessionCache {
         return left[0];
     }
 
-    /** Returns how many of the first tokens are left when a sequence is truncated to as many. */
+    /** Returns the number of first tokens that remain when a sequence is truncated to a length. */
     int restorable(CachedSequence sequence, int length) {
         int[] left = new int[1];
         queue.exclusively(() -> {
@@ -297,7 +302,7 @@ final class SessionCache {
         return left[0];
     }
 
-    /** Drops the tokens before one; returns false if those up to it are not all in the cache. */
+    /** Drops the tokens before a position; returns false if not all tokens before it are in the cache. */
     boolean slide(CachedSequence sequence, int firstToken) {
         boolean[] slid = new boolean[1];
         queue.exclusively(() -> {
@@ -312,9 +317,10 @@ final class SessionCache {
     }
 
     /**
-     * Frees the sequence of a session that is closed when no step is computed; so of two callers that close it, both find it freed.
+     * Frees the sequence of a session that is closed while no step is computed; if two callers close it, both find it freed when they
+     * return.
      *
-     * @param tokens those in the cache that may be kept for other prompts
+     * @param tokens the tokens in the cache that may be kept for other prompts
      */
     void close(CachedSequence sequence, int... tokens) {
         sequence.isClosed = true;
@@ -383,7 +389,7 @@ final class SessionCache {
         return new IllegalStateException("model: closed; expected an open one");
     }
 
-    /** Frees the cache after the batch that is computed. */
+    /** Frees the cache after the running batch. */
     void close() {
         queue.exclusively(() -> {
             if (!closed) {

@@ -5,7 +5,7 @@ import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
-/** The tokens of one session, and how far they are computed. For the thread that has entered. */
+/** The tokens of one session, and the number of computed tokens. Only the thread that has entered may use it. */
 final class SessionState {
     final SessionCache cache;
     final TokenList tokens = new TokenList();
@@ -14,13 +14,13 @@ final class SessionState {
 
     final Step step;
     final CachedSequence sequence;
-    /** Tokens whose keys and values are in the cache, unless others have taken their room. */
+    /** The number of tokens whose keys and values are in the cache, unless they were evicted. */
     int computed;
     /** The first token that was not dropped to slide. */
     int first;
-    /** Where the last text ended with an end token: later tokens are another text. */
+    /** The end of the last text that ended with an end token: later tokens are another text. */
     int textStart;
-    /** Where the last text ended at a stop sequence, in which no other begins. */
+    /** The end of the last text that ended at a stop sequence; no other stop sequence begins within it. */
     int stopEnd;
 
     private static final int[] NO_TOKENS = {};
@@ -34,7 +34,7 @@ final class SessionState {
     }
 
     /**
-     * Begins a call of this thread; it is to {@link #leave} with the result.
+     * Begins a call of this thread; the caller must call {@link #leave} with the result.
      *
      * @return whether no call was running; false within a listener of this thread's own call
      * @throws IllegalStateException if another thread uses the session, or it is closed
@@ -50,7 +50,7 @@ final class SessionState {
         return entered;
     }
 
-    /** Begins a call as {@link #enter}, also if the session is closed. */
+    /** Begins a call like {@link #enter}, also if the session is closed. */
     boolean enterOpenOrClosed() {
         Thread current = Thread.currentThread();
         boolean entered = user.compareAndSet(null, current);
@@ -61,9 +61,9 @@ final class SessionState {
     }
 
     /**
-     * Begins a call that changes the session; it is to {@link #leave}.
+     * Begins a call that changes the session; the caller must call {@link #leave}.
      *
-     * @throws IllegalStateException as of {@link #enter}, or if this thread is within a listener of the session
+     * @throws IllegalStateException as for {@link #enter}, or if this thread is within a listener of the session
      */
     boolean enterAlone(String call) {
         if (!enter()) {
@@ -99,7 +99,7 @@ final class SessionState {
         }
     }
 
-    /** Returns how many more tokens the context holds; below 0 if it has to slide. */
+    /** Returns how many more tokens the context holds; negative if it must slide. */
     int freeTokens() {
         return cache.contextTokens - (tokens.size() - first);
     }
@@ -108,7 +108,7 @@ final class SessionState {
         seen.add(id);
     }
 
-    /** Takes the tokens of a sequence that was loaded. */
+    /** Takes the tokens of a loaded sequence. */
     void restore(TokenList loaded) {
         for (int i = 0; i < loaded.size(); i++) {
             add(loaded.get(i));
@@ -144,17 +144,16 @@ final class SessionState {
     }
 
     /**
-     * Returns the next step of tokens that wait, without logits; null if those that wait fit in one step, which is to have the logits of the
-     * last of them. The last token is computed once more where none waits.
+     * Returns the next step of waiting tokens, without logits; null if the waiting tokens fit in one step, which will compute the logits of
+     * the last of them. If no token waits, the last token is computed again.
      *
-     * @param mostTokens most tokens of a step
-     * @param isFirst whether no step of the call has had logits: a recurrent state is then kept as it is before the last token
+     * @param mostTokens the largest number of tokens of a step
+     * @param isFirst whether no step of the call has computed logits: a recurrent state is then kept from before the last token
      */
     @Nullable
     Step prefill(int mostTokens, boolean isFirst) {
         int end = tokens.size();
-        // tokens that others have taken the room of are computed again before the
-        // oldest are dropped: they depend on these
+        // evicted tokens are computed again before the oldest tokens are dropped, because they depend on these
         if (freeTokens() < 0 && !slide()) {
             end--;
         }
@@ -170,7 +169,7 @@ final class SessionState {
         return isLast ? null : step.set(tokens.array(), computed, count, 0, waiting - count);
     }
 
-    /** Drops the oldest tokens, so that the context has room for those that are waiting; returns false if not all are computed. */
+    /** Drops the oldest tokens, so that the context has room for the waiting tokens; returns false if not all tokens are computed. */
     private boolean slide() {
         int newFirst = tokens.size() - cache.contextTokens;
         boolean slid = cache.slide(sequence, Math.min(newFirst, computed));
@@ -182,7 +181,7 @@ final class SessionState {
         return slid;
     }
 
-    /** Closes the session, and leaves its tokens to others unless another thread may be about to change them. */
+    /** Closes the session, and leaves its tokens for other prompts unless another thread may be about to change them. */
     void close() {
         sequence.isClosed = true; // first: a call that begins from now on changes no tokens
         Thread caller = user.get();
@@ -190,7 +189,7 @@ final class SessionState {
         cache.close(sequence, mayKeep ? Arrays.copyOf(tokens.array(), computed) : NO_TOKENS);
     }
 
-    /** Closes the session, and leaves its tokens to no other. */
+    /** Closes the session, and leaves its tokens for no other prompt. */
     void discard() {
         cache.close(sequence, NO_TOKENS);
     }

@@ -12,10 +12,10 @@ abstract class SessionTask {
         patience = new Patience(session.cache.maxWait);
     }
 
-    /** Returns the next step, of at most {@code mostTokens}; null if there is none, and the task has ended. */
+    /** Returns the next step, of at most {@code mostTokens}; null if there is none and the task has ended. */
     abstract @Nullable Step next(int mostTokens);
 
-    /** Returns whether the token that follows the step can be chosen before {@link #accept}, on any thread. */
+    /** Returns whether the token after the step can be chosen before {@link #accept}, on any thread. */
     boolean choosesAhead() {
         return false;
     }
@@ -24,13 +24,13 @@ abstract class SessionTask {
         throw new IllegalStateException("task: chooses no tokens; expected a task that does");
     }
 
-    /** Takes the logits of the step that was computed. */
+    /** Takes the logits of the computed step. */
     abstract void accept(Sampler sampler);
 
     /**
      * Takes the outcome of the step.
      *
-     * @return whether the task may go on at once; false if it is to wait for room
+     * @return whether the task may continue immediately; false if it must wait for room
      * @throws io.multihead.cache.CacheFullException if it has waited for room as long as it may
      */
     final boolean settle(Sampler sampler) {

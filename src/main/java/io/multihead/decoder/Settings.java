@@ -21,13 +21,13 @@ interface Settings {
     /** Returns the name of the family: {@code model_type}, or {@code general.architecture}. */
     String family();
 
-    /** Fails if a setting, of whatever family, is not as the families here compute. */
+    /** Fails if a setting of any family requires a computation that the families here do not have. */
     void requireKnown();
 
     /** Returns whether this is a GGUF file, whose converter has changed some weights. */
     boolean isGguf();
 
-    /** Returns how many tensors the model has: no model has more layers. */
+    /** Returns the number of the model's tensors: no model has more layers. */
     int tensors();
 
     /** Returns whether a setting exists, and is not null. */
@@ -61,46 +61,47 @@ interface Settings {
         return value;
     }
 
-    /** Returns how many tokens a token sees, 0 for all: null in a {@code config.json}, which is not the default of its absence. */
+    /** Returns the number of tokens that a token sees, 0 for all: null in a {@code config.json}, which differs from an absent setting. */
     int window(String key, int otherwise);
 
     boolean flag(String key, boolean otherwise);
 
-    /** Returns a list of texts, or null where there is none. */
+    /** Returns a list of texts, or null if there is none. */
     @Nullable
     List<String> texts(String key);
 
-    /** Returns a list of integers, or null where there is none. */
+    /** Returns a list of integers, or null if there is none. */
     @Nullable
     List<Long> integers(String key);
 
-    /** Returns whether a setting of a {@code config.json} is there and has a value; false in GGUF. */
+    /** Returns whether a {@code config.json} has a setting with a value; false in GGUF. */
     boolean is(String key, Object value);
 
-    /** Fails unless a setting is absent or one of some values. */
+    /** Fails unless a setting is absent or has one of some values. */
     void requireOneOf(String key, Object... values);
 
     /**
      * Returns the rotary positions.
      *
-     * @param request the family's settings of them
+     * @param request the settings that the family requests
      */
     Rope rope(RopeRequest request);
 
-    /** Returns whether layers of a type have rotary positions of their own. */
+    /** Returns whether layers of a type have separate rotary positions. */
     boolean hasRope(String layers);
 
     /**
-     * A family's settings of its rotary positions.
+     * The settings of rotary positions that a family requests.
      *
      * @param headDim elements of a head
-     * @param context tokens that the model is meant for
-     * @param theta base of the frequencies where a {@code config.json} does not say
-     * @param original tokens of the first training where a {@code config.json} does not say; 0 for the context
-     * @param gguf the pairs of GGUF files, whose converter permutes the weights of some families; those of Hugging Face are halves
-     * @param layers the type of the layers, where types may have frequencies of their own; empty for all layers
-     * @param partial the part of a head that is rotated where a {@code config.json} does not say
-     * @param ofText whether sections of pairs for the coordinates of images are without effect, as the positions of texts are the same in all
+     * @param context the number of tokens that the model is meant for
+     * @param theta base of the frequencies if a {@code config.json} omits it
+     * @param original tokens of the first training if a {@code config.json} omits them; 0 for the context
+     * @param gguf the pairing of GGUF files, whose converter permutes the weights of some families; Hugging Face weights are half-split
+     * @param layers the type of the layers, if types may have separate frequencies; empty for all layers
+     * @param partial the part of a head that is rotated if a {@code config.json} omits it
+     * @param ofText whether sections of pairs for image coordinates have no effect, since the positions of texts are the same in all
+     * sections
      */
     record RopeRequest(
             int headDim,
@@ -136,6 +137,6 @@ interface Settings {
         }
     }
 
-    /** Returns the exception for a setting that is not as expected. */
+    /** Returns the exception for a setting with an unexpected value. */
     IllegalArgumentException fail(String key, String expected);
 }

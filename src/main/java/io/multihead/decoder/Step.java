@@ -5,23 +5,23 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** New tokens of one session that go through the model together with those of others, and the logits that come back. Reused. */
+/** New tokens of one session that go through the model together with the tokens of other sessions, and the resulting logits. Reused. */
 final class Step {
     /** The outcome of a step that did not fail. */
     enum Outcome {
-        /** Its keys and values are in the cache, and its logits are there. */
+        /** Its keys and values are in the cache, and its logits are available. */
         COMPUTED,
         /**
-         * The cache has other tokens of the session than those before the step, {@link Step#cached} of them: fewer, as others have taken room,
-         * or more, which a session before it has left.
+         * The cache has another number of tokens of the session than before the step, {@link Step#cached}: fewer, because others evicted
+         * them, or more, because an earlier session left them.
          */
         MOVED,
-        /** There is no room for it now. */
+        /** There is currently no room for it. */
         NO_ROOM
     }
 
     final CachedSequence sequence;
-    /** Logits by row, for the last rows of a step; lent for a call. */
+    /** Logits by row, for the last rows of a step; borrowed for a call. */
     final List<float[]> logits = new ArrayList<>();
 
     /** The session's tokens, of which this step has {@link #count} from {@link #from} on. */
@@ -29,15 +29,15 @@ final class Step {
 
     int from;
     int count;
-    /** The last so many tokens have logits. */
+    /** The number of last tokens with logits. */
     int rows;
-    /** Tokens that wait behind those of this step. A step begins only if there is room for these, too. */
+    /** Waiting tokens after the tokens of this step. A step begins only if there is room for these tokens, too. */
     int behind;
 
-    /** Whether the sequence may have to go back to where this step begins. */
+    /** Whether the sequence may later be truncated to the start of this step. */
     boolean snapshots;
 
-    /** By layer, where the attention weights of its tokens go, null for nowhere; empty if none are wanted. */
+    /** By layer, the destination of the attention weights of its tokens, null for none; empty if no weights are requested. */
     List<@Nullable Tensor> attention = List.of();
 
     int uses;

@@ -9,8 +9,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 
 /**
- * Joins the steps of callers on several threads to batches: the one that finds the model idle computes the steps of all that wait, its own
- * among them. Which steps share a batch depends on the threads' timing; no result does.
+ * Joins the steps of callers on several threads to batches: the thread that finds the model idle computes the steps of all waiting callers,
+ * including its own. The timing of threads determines which steps share a batch, but no result depends on it.
  */
 final class StepQueue {
     private final int mostTokens;
@@ -24,18 +24,18 @@ final class StepQueue {
     /**
      * Creates a queue.
      *
-     * @param mostTokens most tokens of one batch; a step never has more
-     * @param compute computes a batch, and leaves exceptions in the steps that they concern
+     * @param mostTokens the largest number of tokens of one batch; a step never has more
+     * @param compute computes a batch, and stores exceptions in the steps that they concern
      */
     StepQueue(int mostTokens, Consumer<List<Step>> compute) {
         this.mostTokens = mostTokens;
         this.compute = compute;
     }
 
-    /** Runs the steps of one caller, with those of others where they wait, and returns when all of them are done. */
+    /** Runs the steps of one caller, together with waiting steps of others, and returns when all its steps are done. */
     void run(List<Step> steps) {
         for (int i = 0; i < steps.size(); i++) {
-            Checks.index(steps.get(i).count, mostTokens + 1L, "tokens of a step"); // a longer one would wait for ever
+            Checks.index(steps.get(i).count, mostTokens + 1L, "tokens of a step"); // a longer step would wait forever
         }
         synchronized (waiting) {
             waiting.addAll(steps);
@@ -78,7 +78,7 @@ final class StepQueue {
         void run() throws E;
     }
 
-    /** Runs something while no step is computed. */
+    /** Runs a change while no step is computed. */
     <E extends Exception> void exclusively(Change<E> change) throws E {
         model.lock();
         try {

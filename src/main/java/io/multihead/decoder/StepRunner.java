@@ -16,9 +16,9 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Runs batches of steps through a model. For one caller at a time; a warm call allocates nothing. */
+/** Runs batches of steps through a model. Not thread-safe; a warm call allocates nothing. */
 final class StepRunner {
-    /** Rows of logits that are computed at a time: their head is read once for so many. */
+    /** The number of rows of logits that are computed together: the head is read once for all of them. */
     private static final int ROWS = 16;
 
     private final Compute cpu;
@@ -34,7 +34,7 @@ final class StepRunner {
 
     private final int[][] rows = new int[ROWS + 1][];
     private final Tensor[] outputs = new Tensor[ROWS + 1];
-    /** The step and the row of it that a row of logits belongs to. */
+    /** The step and the row of it to which a row of logits belongs. */
     private final Step[] owners = new Step[ROWS];
 
     private final List<Step> together = new ArrayList<>();
@@ -70,7 +70,9 @@ final class StepRunner {
         return model.blocks().size();
     }
 
-    /** Computes steps, and writes the logits that they ask for; those with attention weights each alone, which changes no bit. */
+    /**
+     * Computes steps, and writes the logits that they request; steps with attention weights are computed separately, which changes no bit.
+     */
     void run(List<Step> steps) {
         together.clear();
         for (int i = 0; i < steps.size(); i++) {

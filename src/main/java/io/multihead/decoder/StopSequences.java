@@ -3,23 +3,23 @@ package io.multihead.decoder;
 import java.util.List;
 
 /**
- * Finds stop sequences in a text that grows, and holds back a possible beginning of one. The text ends where the first of them begins: of
- * two that overlap, the one that begins first. So a stop sequence that is complete waits while one that began before it may still become complete, and
- * the result depends on the whole text and not on its parts. A text may go on that a call before has given in part: a stop sequence that began there
- * is found where it becomes complete. For one text.
+ * Finds stop sequences in a text that grows, and holds back a possible beginning of one. The text ends at the beginning of the first stop
+ * sequence: if two overlap, the one that begins first counts. Therefore a complete stop sequence waits while an earlier one may still
+ * become complete, and the result depends on the whole text and not on its parts. A text may continue the text of an earlier call: a stop
+ * sequence that began there is found when it becomes complete. For one text.
  */
 final class StopSequences {
     private final List<String> stops;
     private final StringBuilder held = new StringBuilder();
     private boolean found;
-    /** Characters at the start of the held text that were given before. */
+    /** The number of characters at the start of the held text that an earlier call returned. */
     private int given;
 
     /**
-     * Begins with a text, or goes on with one.
+     * Begins with a text, or continues one.
      *
-     * @param before the end of the text that was given, as long as {@link #longestBegin} or longer where there is so much; whole stop sequences in it
-     *     do not count
+     * @param before the end of the returned text, at least as long as {@link #longestBegin} if there is that much; complete stop sequences
+     *     in it have no effect
      */
     StopSequences(List<String> stops, String before) {
         this.stops = stops;
@@ -28,12 +28,12 @@ final class StopSequences {
         drop(first(false));
     }
 
-    /** Returns how many characters of one of these texts can stand before its last one. */
+    /** Returns the largest number of characters of these texts before their last character. */
     static int longestBegin(List<String> stops) {
         return stops.stream().mapToInt(stop -> stop.length() - 1).max().orElse(0);
     }
 
-    /** Drops the certain part of the held text, and returns the characters of it that were not given before. */
+    /** Drops the certain part of the held text, and returns the characters of it that no earlier call returned. */
     private String drop(int length) {
         int old = Math.min(given, length);
         String certain = held.substring(old, length);
@@ -42,7 +42,7 @@ final class StopSequences {
         return certain;
     }
 
-    /** Adds text, and returns its certain part: all before the first stop sequence, or before a possible beginning of one. */
+    /** Adds text, and returns its certain part: everything before the first stop sequence, or before a possible beginning of one. */
     String add(String text) {
         if (stops.isEmpty() || found) {
             return found ? "" : text;
@@ -62,7 +62,10 @@ final class StopSequences {
         return found;
     }
 
-    /** Ends the text; returns the text held back before a stop sequence, all of it if there is none, and nothing after one that was found. */
+    /**
+     * Ends the text; returns the held text before a stop sequence, all of it if there is none, and nothing after a stop sequence that was
+     * found.
+     */
     String rest() {
         if (found) {
             return "";
@@ -75,7 +78,10 @@ final class StopSequences {
         return rest;
     }
 
-    /** Returns where the first stop sequence begins, or a possible beginning of one unless it must be whole; the end of the text if there is none. */
+    /**
+     * Returns the index of the first stop sequence, or of a possible beginning of one unless it must be complete; the end of the text if
+     * there is none.
+     */
     private int first(boolean whole) {
         int at = 0;
         while (at < held.length() && !isHere(at, whole)) {
@@ -84,7 +90,7 @@ final class StopSequences {
         return at;
     }
 
-    /** Returns whether a stop sequence begins here, or as much of one as there is text unless it must be whole. */
+    /** Returns whether a stop sequence begins here, or a possible beginning of one unless it must be complete. */
     private boolean isHere(int at, boolean whole) {
         int length = held.length() - at;
         for (String stop : stops) {

@@ -13,13 +13,13 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A chat as the variables of a template, with the names that transformers gives them. Templates expect calls in different ways, which the
- * form says.
+ * A chat as the variables of a template, with the names that transformers gives them. Templates expect calls in different forms, which are
+ * the constants of this class.
  */
 final class TemplateVariables {
-    /** How messages with calls are given to a template; the first form that it renders with their calls counts. */
+    /** The form in which messages with calls are given to a template; the first form that the template renders with their calls is used. */
     enum Form {
-        /** Arguments are an object, and content is a text. */
+        /** Arguments are an object, and empty content is null. */
         OBJECT,
         /** Arguments are JSON in a text. */
         JSON,
@@ -33,7 +33,7 @@ final class TemplateVariables {
 
     static Map<String, @Nullable Object> of(ChatPrompt prompt, Form form) {
         Map<String, @Nullable Object> all = new LinkedHashMap<>();
-        // as in transformers, where they are none and not undefined
+        // as in transformers, where they are None and not undefined
         all.put("documents", null);
         all.put("tools", null);
         all.putAll(prompt.variables());
@@ -114,7 +114,7 @@ final class TemplateVariables {
         return Json.object(name, text.getBytes(StandardCharsets.UTF_8));
     }
 
-    /** Returns an object of names and values in turns. */
+    /** Returns an object from alternating names and values. */
     private static Map<String, @Nullable Object> object(Object... members) {
         Map<String, @Nullable Object> object = new LinkedHashMap<>();
         for (int i = 0; i < members.length; i += 2) {

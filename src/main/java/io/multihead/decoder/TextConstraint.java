@@ -25,7 +25,7 @@ final class TextConstraint {
                 : new TextConstraint(constraint.begin(prompts.tokens().get()), prompts.vocabulary());
     }
 
-    /** Changes logits, and makes those of tokens that are not allowed negative infinity. */
+    /** Changes logits, and sets the logits of forbidden tokens to negative infinity. */
     void apply(float[] logits) {
         if (filter == null) {
             return;
@@ -46,7 +46,7 @@ final class TextConstraint {
         mask.forbid(logits);
     }
 
-    /** Takes the token that was chosen. */
+    /** Takes the chosen token. */
     void accept(int token) {
         if (filter != null) {
             filter.accept(token);

@@ -17,22 +17,22 @@ import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
-/** Computes the pooled states of texts, in batches. Thread-safe; one call computes at a time, with scratch memory that is kept. */
+/** Computes the pooled states of texts, in batches. Thread-safe; one call computes at a time, with scratch memory that is reused. */
 final class TextStates {
-    /** Tokens of a batch, unless one text has more, whose scratch memory is not kept. */
+    /** The number of tokens of a batch, unless one text has more; its larger scratch memory is not kept. */
     private static final int BATCH_TOKENS = 512;
 
     /** Tokens of a page of a cache. */
     private static final int PAGE = 64;
 
-    /** States that are normalized at a time. */
+    /** The number of states that are normalized together. */
     private static final int ROWS = 64;
 
     /**
-     * A model with the frequencies of rotary positions for texts of any length, and the same weights with those for short texts, as LongRoPE
-     * has them; two names for one model in other families.
+     * A model with the frequencies of rotary positions for texts of any length, and the same weights with the frequencies for short texts,
+     * as in LongRoPE; in other families both are the same model.
      *
-     * @param shortTokens most tokens of a short text
+     * @param shortTokens the largest number of tokens of a short text
      */
     record Models(Transformer any, Transformer brief, int shortTokens) {
         Transformer of(int tokens) {
@@ -48,7 +48,7 @@ final class TextStates {
             if (!model.sharesStates()) {
                 return new BatchMemory(TokenBatch.of(tokens), model.buffers(tokens), null);
             }
-            long pages = (long) tokens * PAGE; // each of the texts may have one token alone
+            long pages = (long) tokens * PAGE; // each text may have only one token
             SequenceCache cache = model.cache(Arena.ofAuto(), CacheFormat.F32, pages);
             return new BatchMemory(TokenBatch.of(cache, tokens), model.buffers(tokens), cache);
         }
@@ -82,7 +82,7 @@ final class TextStates {
         return models.any().dim();
     }
 
-    /** Computes a vector of each text, which has a token at least. Sums are in double, in the order of tokens. */
+    /** Computes a vector of each text, which has at least one token. Sums are in double, in the order of tokens. */
     double[][] embed(Compute cpu, List<int[]> texts, Pooling pooling) {
         double[][] vectors = new double[texts.size()][dim()];
         int longest = texts.stream().mapToInt(text -> text.length).max().orElse(1);
@@ -133,7 +133,7 @@ final class TextStates {
         return memory;
     }
 
-    /** Computes as many texts of one model as a batch holds, from one on, and returns the next. */
+    /** Computes as many texts of one model as a batch holds, from a given text on, and returns the next text. */
     private int embed(
             Compute cpu, List<int[]> texts, int first, BatchMemory memory, Pooling pooling, double[][] vectors) {
         TokenBatch batch = memory.batch;

@@ -12,14 +12,14 @@ import io.multihead.model.TokenBatch;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** One pass over one text, of whose parts it makes vectors: means of the states of their tokens. */
+/** One pass over one text, which computes vectors of its parts: means of the states of their tokens. */
 final class ChunkRun extends BatchRun {
     private static final List<Pooling> MEAN = List.of(Pooling.MEAN);
 
     private final EncoderOptions options;
     private final DenseLayers dense;
     private final List<String> chunks;
-    /** Where each part begins among the tokens of the text, and where the last one ends. */
+    /** The index of the first token of each part, and the end of the last part. */
     private final int[] borders;
 
     private final Pooler pooler;

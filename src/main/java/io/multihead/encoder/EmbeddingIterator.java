@@ -6,11 +6,11 @@ import java.util.Deque;
 import java.util.Iterator;
 import java.util.NoSuchElementException;
 
-/** The embeddings of a run's texts, one batch ahead of their use. For one thread at a time. */
+/** The embeddings of a run's texts, computed one batch ahead of their use. For one thread at a time. */
 final class EmbeddingIterator implements Iterator<TextEmbedding> {
     private final EmbeddingRun run;
     private final Deque<TextEmbedding> ready = new ArrayDeque<>();
-    /** Set while a batch is made: the tokens of its texts are lost if that fails. */
+    /** True while a batch is computed: the tokens of its texts are lost if the computation fails. */
     private boolean broken;
 
     private long number;

@@ -16,7 +16,7 @@ import java.util.Iterator;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** One pass over texts, or over token ids in their place, that hands out their vectors in the order of the texts. */
+/** One pass over texts, or over token ids instead, that returns their vectors in the order of the texts. */
 final class EmbeddingRun extends BatchRun {
     private Pooler pooler;
     private final DenseLayers dense;
@@ -28,12 +28,12 @@ final class EmbeddingRun extends BatchRun {
     private final Vectors vectors = new Vectors();
     private VectorSink sink = vectors;
     private @Nullable EncoderOptions options;
-    /** The next part of a text: tokens from {@link #from} (inclusive) to {@link #part} (exclusive), of those up to {@link #end}. */
+    /** The next part of a text: tokens from {@link #from} (inclusive) to {@link #part} (exclusive), of the tokens up to {@link #end}. */
     private int from;
 
     private int part;
     private int end;
-    /** Tokens in front of each text that pooling ignores, where texts have a prompt. */
+    /** The number of tokens before each text that pooling ignores, if texts have a prompt. */
     private int prompt;
 
     private boolean hasPrompt;
@@ -59,7 +59,10 @@ final class EmbeddingRun extends BatchRun {
         start(newTexts, UNKNOWN, mostTokens(newOptions));
     }
 
-    /** Returns how many tokens a part of a text has at most, with those around it: static embeddings may divide a text anywhere. */
+    /**
+     * Returns the largest number of tokens of a part of a text, including the tokens around it: static embeddings may divide a text
+     * anywhere.
+     */
     private int mostTokens(EncoderOptions how) {
         return core.model.config.isStatic() ? EncoderConfig.BATCH_TOKENS : how.maxTokens();
     }
@@ -74,12 +77,12 @@ final class EmbeddingRun extends BatchRun {
         pooler.clear();
     }
 
-    /** Returns where vectors of a list are collected. */
+    /** Returns a receiver that collects vectors in a list. */
     Vectors vectors() {
         return vectors;
     }
 
-    /** Returns how many tokens in front of each text pooling ignores: {@code [CLS]} and the prompt, as far as there is room for it. */
+    /** Returns the number of tokens before each text that pooling ignores: {@code [CLS]} and the prompt, as far as there is room for it. */
     private int ignoredOfPrompt(EncoderOptions how) {
         boolean counts = how.pooling().includesPrompt() || how.prompt().isEmpty();
         int tokens = counts ? 1 : core.tokenizer.count(how.prompt()) + core.tokenizer.specialTokenCount();
@@ -94,7 +97,7 @@ final class EmbeddingRun extends BatchRun {
         vectors.end();
     }
 
-    /** Computes one batch, whose vectors go to a receiver, and returns false where no text is left. */
+    /** Computes one batch, whose vectors go to a receiver, and returns false if no text is left. */
     boolean step(VectorSink to) {
         sink = to;
         return step();
@@ -122,12 +125,12 @@ final class EmbeddingRun extends BatchRun {
     private void pool(TokenBatch of, Buffers states, int sequence) {
         TextParts.Part own = parts.get(sequence);
         int first = of.start(sequence);
-        // not the sequence's end: one of no tokens has another's in their place
+        // not the sequence's end: a sequence without tokens has another sequence's token there
         int last = first + own.tokens + core.tokenizer.specialTokenCount();
         pooler.add(how().pooling().modes(), states, first, last, own.prompt, own.tokens);
     }
 
-    /** Returns how many texts the batch ends, whose vectors wait for the dense layers. */
+    /** Returns the number of texts that the batch ends, whose vectors wait for the dense layers. */
     private int poolForDense(TokenBatch of, Buffers states) {
         float[] input = denseRows.input(of.sequences());
         int texts = 0;
@@ -141,7 +144,7 @@ final class EmbeddingRun extends BatchRun {
         return texts;
     }
 
-    /** Computes the dense layers, if there are any, for the texts that a batch ends, all at once. */
+    /** Computes the dense layers, if there are any, for the texts that a batch ends, as one product. */
     @Override
     protected void finish(TokenBatch of) {
         if (dense.isEmpty()) {
@@ -198,7 +201,7 @@ final class EmbeddingRun extends BatchRun {
         }
     }
 
-    /** Returns where the next part ends: at the end of a word, unless the word alone is longer than a part. */
+    /** Returns the end of the next part: the end of a word, unless the word itself is longer than a part. */
     private int partEnd() {
         int most = Math.min(end, from + mostTokens(how()) - core.tokenizer.specialTokenCount());
         int last = most;
@@ -218,7 +221,7 @@ final class EmbeddingRun extends BatchRun {
         TextParts.Part added = parts.get(to.sequences());
         addTokens(to, from, part);
         added.tokens = part - from;
-        // the last token of a part always counts; a prompt is in front of the first part
+        // the last token of a part is always included; a prompt precedes the first part
         added.prompt = from == 0 && hasPrompt ? Math.min(prompt, added.tokens + 1) : 0;
         added.isLast = part == end;
         added.textTokens = tokens.size();

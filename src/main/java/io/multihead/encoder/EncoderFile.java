@@ -22,9 +22,9 @@ import java.util.Set;
 import java.util.TreeMap;
 
 /**
- * An encoder in one file, its matrices packed as products read them: safetensors whose metadata says the layout of panels, the model's
- * sizes as {@code config.json} and the options. The tokenizer is a tensor of the bytes of a {@code tokenizer.json}, and perhaps of a
- * {@code tokenizer_config.json}.
+ * An encoder in one file, with its matrices packed as products read them: safetensors whose metadata describes the layout of panels, the
+ * model's sizes as {@code config.json} and the options. The tokenizer is a tensor with the bytes of a {@code tokenizer.json}, and
+ * optionally of a {@code tokenizer_config.json}.
  */
 final class EncoderFile {
     private static final String FORMAT = "multihead sentence encoder 2";

@@ -73,7 +73,7 @@ final class EncoderFolder {
         return framework.json().integer("truncate_dim", 1, Integer.MAX_VALUE, EncoderOptions.WHOLE);
     }
 
-    /** Returns the modules that sentence-transformers assumes in a folder without modules, whose head, if it has one, would not count. */
+    /** Returns the modules that sentence-transformers assumes in a folder without modules; a head in the folder would have no effect. */
     private static TextModules plain(Path folder) throws IOException {
         ModelFolder.config(folder, EncoderFolder::requireOwn);
         if (PLAIN.add(folder.toAbsolutePath())) {

@@ -43,7 +43,7 @@ final class EncoderGguf {
         }
     }
 
-    /** Reads an encoder; vectors have length 1, as llama.cpp's. */
+    /** Reads an encoder; vectors have length 1, as in llama.cpp. */
     static LoadedEncoder load(Loading loading, Path path) throws IOException {
         loading.requireNoAdapter(path, "a GGUF file");
         Gguf file = Gguf.map(loading.arena(), path);

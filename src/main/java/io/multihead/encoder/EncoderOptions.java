@@ -7,13 +7,13 @@ import io.multihead.model.Pooling;
 import java.util.List;
 
 /**
- * How an encoder makes vectors of texts. Immutable.
+ * The conversion of token states to a vector. Immutable.
  *
- * @param pooling how tokens become one vector, in several ways one after another perhaps, and whether those of the prompt count
+ * @param pooling the functions from token states to one vector, whose results are concatenated, and whether tokens of the prompt count
  * @param normalization whether vectors have length 1
- * @param dimension the most elements of a vector, of which the first are kept; at least 1
+ * @param dimension the largest number of elements of a vector, whose first elements are kept; at least 1
  * @param maxTokens tokens of one text, or of one part of it, {@code [CLS]} and {@code [SEP]} included; at least 3
- * @param longTexts how longer texts are handled
+ * @param longTexts the treatment of longer texts
  * @param prompt the prefix of each text; empty for none
  */
 record EncoderOptions(
@@ -23,7 +23,7 @@ record EncoderOptions(
         int maxTokens,
         LongTexts longTexts,
         String prompt) {
-    /** The dimension of vectors that are not cut. */
+    /** The dimension of vectors that are not truncated. */
     static final int WHOLE = Integer.MAX_VALUE;
 
     EncoderOptions {

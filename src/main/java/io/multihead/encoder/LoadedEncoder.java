@@ -8,11 +8,11 @@ import java.util.Map;
 /**
  * The contents of an encoder's folder or file.
  *
- * @param core the model, which reads some or all of its weights from a mapped file, and its tokenizer; closed by the receiver
+ * @param core the model, some or all of whose weights are in a mapped file, and its tokenizer; closed by the receiver
  * @param dense layers after pooling
  * @param options pooling, lengths and the prompt
  * @param prompts by name
- * @param defaultPrompt the model's prompt where a name has none; that of the options may be another
+ * @param defaultPrompt the model's prompt for names without a prompt; the options may have another prompt
  * @param tokenizerFiles the tokenizer in a packed file
  */
 record LoadedEncoder(

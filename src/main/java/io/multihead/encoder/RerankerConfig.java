@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
 record RerankerConfig(EncoderConfig model, int labels, ScoreActivation activation) {
     private static final String CLASSIFIER = "ForSequenceClassification";
     private static final int MOST_LABELS = 1 << 16;
-    /** transformers' number of labels where a file has none. */
+    /** The default number of labels in transformers. */
     private static final int DEFAULT_LABELS = 2;
 
     private static final Map<DenseFunction, ScoreActivation> ACTIVATIONS =
@@ -32,19 +32,21 @@ record RerankerConfig(EncoderConfig model, int labels, ScoreActivation activatio
         return new RerankerConfig(model, labels, named == null ? byDefault(labels) : named);
     }
 
-    /** Fails unless the tokens of the second text can have another type, which some families tell apart by the tokens between them alone. */
+    /**
+     * Fails unless the tokens of the second text can have another type; in some families only the tokens between both texts separate them.
+     */
     static void requireTwoTypes(EncoderConfig model) {
         if (model.types() < model.pairTypes()) {
             throw Checks.fail("type_vocab_size", String.valueOf(model.types()), "expected 2, for two texts");
         }
     }
 
-    /** Returns sentence-transformers' function where no file names one. */
+    /** Returns sentence-transformers' function for files that name none. */
     static ScoreActivation byDefault(int labels) {
         return labels == 1 ? ScoreActivation.SIGMOID : ScoreActivation.IDENTITY;
     }
 
-    /** Returns the number of labels: one, to sentence-transformers, where the file does not name a classifier. */
+    /** Returns the number of labels: sentence-transformers assumes one if the file does not name a classifier. */
     private static int labels(JsonObject config) {
         if (!EncoderFamilies.isArchitecture(config, CLASSIFIER)) {
             return 1;
@@ -70,8 +72,8 @@ record RerankerConfig(EncoderConfig model, int labels, ScoreActivation activatio
     }
 
     /**
-     * Returns the function that a member names, or null where there is none. A function that is not PyTorch's is code of the folder, which
-     * sentence-transformers ignores, with a warning, unless it is told to trust it: here it is an error.
+     * Returns the function that a member names, or null if there is none. A function that is not PyTorch's is code of the folder, which
+     * sentence-transformers ignores with a warning unless it is told to trust it; here it is an error.
      */
     static @Nullable ScoreActivation activation(JsonObject config, String member) {
         String name = config.find(member);

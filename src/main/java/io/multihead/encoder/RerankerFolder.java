@@ -19,8 +19,8 @@ import java.util.Optional;
 import java.util.TreeMap;
 
 /**
- * Reads folders of cross-encoders: those of transformers, and those with a {@code modules.json}, which sentence-transformers writes from version
- * 5.4 on.
+ * Reads folders of cross-encoders: folders of transformers, and folders with a {@code modules.json}, which sentence-transformers writes
+ * from version 5.4 on.
  */
 final class RerankerFolder {
     /** A cross-encoder's folder: the model with its classification head, the activation of its outputs, and the template of a pair. */
@@ -84,9 +84,9 @@ final class RerankerFolder {
         return modules.getFirst().folder();
     }
 
-    /** Returns the function of outputs that the framework's file names, which comes before that of {@code config.json}. */
+    /** Returns the function of outputs that the framework's file names, which has priority over {@code config.json}. */
     private static Optional<ScoreActivation> named(JsonObject json) {
-        json.text("model_type"); // without it, the folder is one of another class
+        json.text("model_type"); // without it, the folder is of another class
         json.require("model_type", "CrossEncoder");
         if (json.has("default_prompt_name")) {
             throw json.fail("default_prompt_name", "null: nothing is put before texts");

@@ -1,13 +1,16 @@
 package io.multihead.encoder;
 
-/** The function of the largest logit of a token, of which only values above 0 count. */
+/** The function of the largest logit of a token; only logits above 0 have a weight. */
 enum SparseActivation {
     /** {@code log(1 + x)} (Formal et al. 2021, "SPLADE v2"). */
     RELU,
     /** {@code log(1 + log(1 + x))} (Shen et al. 2025, the sparse encoders of OpenSearch). */
     LOG1P_RELU;
 
-    /** Returns the tokens whose logits are above 0. Functions that grow may follow the maximum, so that they are computed once a token. */
+    /**
+     * Returns the tokens whose logits are above 0. The functions are increasing, so they may follow the maximum, and are computed once per
+     * token.
+     */
     SparseVector vector(float[] largest) {
         int size = 0;
         for (float logit : largest) {
@@ -25,7 +28,7 @@ enum SparseActivation {
         return new SparseVector(ids, weights);
     }
 
-    /** Not a number is kept, so that it is seen. */
+    /** NaN is kept, so that it is visible. */
     private static boolean isKept(float logit) {
         return !(logit <= 0);
     }

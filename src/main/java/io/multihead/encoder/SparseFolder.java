@@ -21,7 +21,10 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 
-/** Reads folders of sparse encoders: those of sentence-transformers, with a {@code modules.json}, and masked language models of transformers. */
+/**
+ * Reads folders of sparse encoders: folders of sentence-transformers with a {@code modules.json}, and masked language models of
+ * transformers.
+ */
 final class SparseFolder {
     private static final String SETTINGS = "sentence_bert_config.json";
     private static final Map<String, SparseActivation> ACTIVATIONS =
@@ -41,7 +44,7 @@ final class SparseFolder {
 
     private SparseFolder() {}
 
-    /** Writes a packed file of texts of a length. */
+    /** Writes a packed file for texts of a length. */
     static void write(Path file, Loaded loaded, int maxTokens) throws IOException {
         Map<String, Object> options = new TreeMap<>(); // the same bytes each time
         options.put("activation", loaded.activation.name());
@@ -104,7 +107,7 @@ final class SparseFolder {
         return modules;
     }
 
-    /** A Transformer that does not say what it is for has no head. */
+    /** A Transformer module without a task has no head. */
     private static JsonObject requireTask(JsonObject settings) {
         if (!settings.has("transformer_task")) {
             throw settings.fail("transformer_task", "fill-mask");
@@ -122,7 +125,7 @@ final class SparseFolder {
         return activation;
     }
 
-    /** Fails if something is put before texts, or tokens with small weights are left out. */
+    /** Fails if a prompt is put before texts, or tokens with small weights are omitted. */
     private static Framework requirePlain(Framework framework) {
         if (framework.json().has("max_active_dims")) {
             throw framework.json().fail("max_active_dims", "null: all tokens with a weight are returned");

@@ -14,7 +14,10 @@ import org.jspecify.annotations.Nullable;
 
 /** One pass over texts that computes the logits of some tokens at a time, and keeps the largest of each text. */
 final class SparseRun extends BatchRun {
-    /** Tokens whose logits are in memory at a time: enough for a product's speed, 8 MB for 30,522 words, and fewer tokens for more words. */
+    /**
+     * The number of tokens whose logits are in memory at a time: enough for the speed of a product, 8 MB for 30,522 words, and fewer tokens
+     * for more words.
+     */
     private static final int MOST_ROWS = 64;
 
     private static final int LEAST_ROWS = 8;
@@ -32,7 +35,7 @@ final class SparseRun extends BatchRun {
     private SparseVector[] vectors = NONE;
     private int done;
     private int maxTokens;
-    /** Tokens of the text that count. */
+    /** The tokens of the text that have an effect. */
     private int kept;
 
     SparseRun(EncoderCore core, MaskedHead head, SparseActivation activation) {
@@ -117,7 +120,7 @@ final class SparseRun extends BatchRun {
         decoder.forward(core.cpu, normalized.get(count), logits.get(count));
     }
 
-    /** Keeps the larger of each token's logits; 0 is the least that counts. */
+    /** Keeps the larger of each token's logits; 0 is the smallest logit with an effect. */
     private void raise(int at) {
         float[] row = logits.array();
         for (int i = 0; i < largest.length; i++) {

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 
 /** One tensor as the header describes it: bytes {@code from} to {@code to - 1} of the data. */
 record Entry(String name, String dtype, Shape shape, long from, long to) {
-    /** Bytes of an element of each type that is known; a file may have tensors of others too. */
+    /** The bytes of an element of each known type; a file may have tensors of other types, too. */
     private static final Map<String, Integer> BYTES = Map.ofEntries(
             Map.entry("BOOL", 1),
             Map.entry("U8", 1),
@@ -59,7 +59,9 @@ record Entry(String name, String dtype, Shape shape, long from, long to) {
         return entry;
     }
 
-    /** Fails unless the bytes are those of the shape. Where the size of an element is not known, only no elements take no bytes. */
+    /**
+     * Fails unless the number of bytes fits the shape. If the size of an element is unknown, only tensors without elements have no bytes.
+     */
     private void requireBytes(String what) {
         long bytes = to - from;
         Integer size = BYTES.get(dtype);

@@ -7,8 +7,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How a tensor of a GGUF file is stored: ggml's number of the type, and the elements and bytes of a block, by which its size is
- * checked. Only some can be read.
+ * The storage of a tensor in a GGUF file: ggml's number of the type, and the elements and bytes of a block, which determine its size. Only
+ * some can be read.
  */
 enum GgmlType {
     F32(0, DType.F32),
@@ -78,12 +78,12 @@ enum GgmlType {
         this.blocks = blocks;
     }
 
-    /** Returns the type of a number, or null: ggml adds types. */
+    /** Returns the type of a number, or null, because ggml adds types. */
     static @Nullable GgmlType of(long id) {
         return BY_ID.get(id);
     }
 
-    /** Returns the type of a tensor's elements: every one of them has one. */
+    /** Returns the type of a tensor's elements: every element type has one. */
     static GgmlType of(DType dtype) {
         return valueOf(dtype.name());
     }
@@ -104,13 +104,13 @@ enum GgmlType {
         return bytes;
     }
 
-    /** The element type of a tensor, null where it has blocks or cannot be read. */
+    /** The element type of a tensor; null if it has blocks or cannot be read. */
     @Nullable
     DType dtype() {
         return dtype;
     }
 
-    /** The type of the blocks, null where there are none or they cannot be read. */
+    /** The type of the blocks; null if there are none or they cannot be read. */
     @Nullable
     BlockType blocks() {
         return blocks;

@@ -17,7 +17,7 @@ final class GgufCursor {
     /** Names of keys and tensors: the limit of the specification for keys. */
     private static final long LONGEST_NAME = 65535;
 
-    /** Arrays of arrays of arrays; each level of a file costs a frame of the stack here. */
+    /** The limit of nested arrays; each level of a file costs a stack frame here. */
     private static final int DEEPEST = 8;
 
     private final MemorySegment memory;
@@ -31,7 +31,7 @@ final class GgufCursor {
         return at;
     }
 
-    /** Fails unless so many bytes are left; an unsigned number that is too large for a long is negative here. */
+    /** Fails unless this number of bytes is left; an unsigned number that is too large for a long is negative here. */
     private void require(long bytes, String what) {
         long left = memory.byteSize() - at;
         if (bytes < 0 || bytes > left) {
@@ -57,7 +57,7 @@ final class GgufCursor {
         return memory.get(LONG, at - Long.BYTES);
     }
 
-    /** Reads how many things follow, each of so many bytes at least: a number that cannot be true is refused before it is used. */
+    /** Reads a count of items with a smallest size each: a count that cannot be true is refused before it is used. */
     long readCount(int leastBytes, String what) {
         long count = read64(what);
         long most = (memory.byteSize() - at) / leastBytes;
@@ -80,14 +80,14 @@ final class GgufCursor {
         return Utf8.text(memory, at - length, at);
     }
 
-    /** Passes a value and returns its bytes. */
+    /** Skips a value and returns its bytes. */
     MemorySegment readValue(GgufType type, String what) {
         long from = at;
         skipValue(type, 0, what);
         return memory.asSlice(from, at - from);
     }
 
-    /** Passes a value after a check of all lengths in it, and of truth values. */
+    /** Skips a value after a check of all lengths in it, and of booleans. */
     private void skipValue(GgufType type, int depth, String what) {
         switch (type) {
             case STRING -> skip(read64(what), what);

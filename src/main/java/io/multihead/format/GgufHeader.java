@@ -14,7 +14,7 @@ record GgufHeader(int version, Map<String, GgufValue> metadata, Map<String, Gguf
     static final String ALIGNMENT_KEY = "general.alignment";
     static final long DEFAULT_ALIGNMENT = 32;
     static final long LEAST_ALIGNMENT = 8;
-    /** The largest page of any machine; more could only be a damaged file. */
+    /** The largest page of any machine; a larger alignment could only be a damaged file. */
     static final long MOST_ALIGNMENT = 1 << 30;
 
     static final long MAGIC = 0x46554747; // "GGUF" in little-endian order
@@ -85,7 +85,7 @@ record GgufHeader(int version, Map<String, GgufValue> metadata, Map<String, Gguf
         return value == null ? DEFAULT_ALIGNMENT : requireAlignment(value, GgufValue.what(ALIGNMENT_KEY));
     }
 
-    /** Returns an alignment, or fails unless it is a U32 that is a power of two which pages and the format allow. */
+    /** Returns an alignment, or fails unless it is a U32 that is a power of two within the limits of pages and the format. */
     static long requireAlignment(GgufValue value, String what) {
         if (value.type() != GgufType.U32) {
             throw Checks.fail(what, "type " + value.type(), "expected " + GgufType.U32);

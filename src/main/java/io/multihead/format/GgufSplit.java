@@ -14,8 +14,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * The files of a model that is split, {@code NAME-00001-of-0000N.gguf}: the first has the metadata, all have tensors, and each says in
- * {@code split.no}, {@code split.count} and {@code split.tensors.count} where it belongs.
+ * The files of a model that is split, {@code NAME-00001-of-0000N.gguf}: the first file has the metadata, all files have tensors, and {@code
+ * split.no}, {@code split.count} and {@code split.tensors.count} state the position of each.
  */
 final class GgufSplit {
     private static final Pattern NAME = Pattern.compile("(.*)-([0-9]{5})-of-([0-9]{5})\\.gguf");
@@ -35,7 +35,7 @@ final class GgufSplit {
         return parts;
     }
 
-    /** Returns the tensors of a file and, if it is the first of several, of these too. */
+    /** Returns the tensors of a file and, if it is the first of several, the tensors of all files. */
     static Map<String, Part> of(Path path, MemorySegment file, GgufHeader header, Arena arena) throws IOException {
         Map<String, Part> parts = of(file, header);
         long count = Checks.in(path, () -> integer(header, COUNT).orElse(1));
@@ -64,7 +64,7 @@ final class GgufSplit {
         return parts;
     }
 
-    /** Fails unless a file is the first of as many as its name says. */
+    /** Fails unless a file is the first of the number of files that its name states. */
     private static Matcher requireFirst(Path path, GgufHeader header, long count) {
         Matcher name = NAME.matcher(String.valueOf(path.getFileName()));
         if (count < 1 || !name.matches() || Long.parseLong(name.group(3)) != count) {

@@ -9,14 +9,14 @@ import org.jspecify.annotations.Nullable;
 /**
  * One tensor as the header describes it.
  *
- * @param type null for a number that ggml did not have when this was written
+ * @param type null for a number that was not in ggml when this class was written
  * @param from first byte, counted from the start of the file
- * @param bytes how many; 1 where the type is not known, since there is an element
+ * @param bytes how many; 1 if the type is unknown, since there is an element
  */
 record GgufTensor(String name, long id, @Nullable GgmlType type, Shape shape, long from, long bytes) {
     private static final int MOST_AXES = 4;
 
-    /** A tensor as the header describes it, before the data's beginning is known. */
+    /** A tensor as the header describes it, before the offset of the data is known. */
     record Described(String name, Shape shape, long id, long offset) {}
 
     /** Reads name, sizes, type and offset. */
@@ -49,7 +49,7 @@ record GgufTensor(String name, long id, @Nullable GgmlType type, Shape shape, lo
         throw Checks.fail(what, "sizes " + sizes, "expected at least 1 each and a product below 2^63");
     }
 
-    /** Checks where a tensor lies in data that begins at a byte of a file of a size. */
+    /** Checks the location of a tensor in data that begins at a byte of a file with a size. */
     static GgufTensor place(Described described, long dataStart, long fileSize, long alignment) {
         String what = what(described.name);
         if (Long.remainderUnsigned(described.offset, alignment) != 0) {
@@ -93,7 +93,7 @@ record GgufTensor(String name, long id, @Nullable GgmlType type, Shape shape, lo
         return from + bytes;
     }
 
-    /** The type's name, or its number where it is not known. */
+    /** Returns the type's name, or its number if the type is unknown. */
     String typeName() {
         return type == null ? "ggml type " + id : type.toString();
     }

@@ -73,14 +73,14 @@ final class OnnxGraph {
     }
 
     private final Map<String, Tensor> tensors = new LinkedHashMap<>();
-    /** Types of the tensors that are not f32, whose elements are not read. */
+    /** The types of tensors other than f32, whose elements are not read. */
     private final Map<String, Long> others = new HashMap<>();
 
     private final Map<String, Node> nodes = new HashMap<>();
     private final Map<String, Float> constants = new HashMap<>();
     private final Set<String> operations = new HashSet<>();
 
-    /** Right operands of products, of nodes that were read. */
+    /** The right operands of products of the nodes that were read. */
     private final Set<String> operands = new HashSet<>();
 
     private final @Nullable Supplier<Arena> arenas;
@@ -112,7 +112,7 @@ final class OnnxGraph {
         return tensors;
     }
 
-    /** Returns the numbers of the element types of all tensors but those of f32. */
+    /** Returns the numbers of the element types of all tensors except f32 tensors. */
     Map<String, Long> others() {
         return others;
     }
@@ -121,7 +121,7 @@ final class OnnxGraph {
         return operations;
     }
 
-    /** Returns the module of each tensor that a product of a module other than the outermost reads as its right operand. */
+    /** Returns the module of each tensor that is the right operand of a product in a module other than the outermost one. */
     Map<String, String> modules() {
         Map<String, String> modules = new HashMap<>();
         nodes.forEach((name, node) -> {
@@ -143,8 +143,8 @@ final class OnnxGraph {
     }
 
     /**
-     * Returns the tensors that products read as {@code [outputs, inputs]}: operands of Gemm that are transposed there, as PyTorch's exporter
-     * writes a linear layer of matrices. A Gemm with another factor than 1 is an error.
+     * Returns the tensors that products read as {@code [outputs, inputs]}: operands that a Gemm transposes, as PyTorch's exporter writes a
+     * linear layer of matrices. A Gemm with another factor than 1 is an error.
      */
     Set<String> transposedByProducts() {
         Set<String> transposed = new HashSet<>();
@@ -272,7 +272,7 @@ final class OnnxGraph {
         }
     }
 
-    /** A tensor as it is read; without values unless they are f32. */
+    /** A tensor as it is read, without values unless they are f32. */
     private static final class OnnxTensor {
         String name = "";
         long type;
@@ -292,7 +292,7 @@ final class OnnxGraph {
                 case TENSOR_NAME -> tensor.name = in.text();
                 case TENSOR_FLOATS -> tensor.values = in.floats(null);
                 case TENSOR_RAW -> {
-                    // every exporter writes fields in the order of their numbers, the type before the data
+                    // every exporter writes fields in the order of their numbers, with the type before the data
                     if (tensor.type == TYPE_FLOAT) {
                         tensor.values = in.floats(operands.contains(tensor.name) ? arenas : null);
                     } else {

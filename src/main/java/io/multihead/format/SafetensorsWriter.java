@@ -17,15 +17,15 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Writes safetensors files that appear whole or not at all. */
+/** Writes safetensors files that appear completely or not at all. */
 final class SafetensorsWriter {
-    /** The most bytes of a header that is written or read: the limit of the format's own implementation. */
+    /** The largest number of bytes of a header that is written or read: the limit of the format's own implementation. */
     static final long LONGEST_HEADER = 100_000_000;
 
-    /** The member of the header that is no tensor. */
+    /** The member of the header that is not a tensor. */
     static final String METADATA = "__metadata__";
 
-    /** Bytes of a cache line; the format itself asks for 8. */
+    /** Bytes of a cache line; the format itself requires 8. */
     private static final int ALIGNMENT = 64;
 
     private SafetensorsWriter() {}

@@ -5,9 +5,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 
-/** Text of a file as UTF-8 (RFC 3629), which is checked where it lies, without an object per text. */
+/** Text of a file as UTF-8 (RFC 3629), which is checked in place, without an object per text. */
 final class Utf8 {
-    /** Those that eight bytes of ASCII have not. */
+    /** The high bits of eight bytes, which ASCII does not have. */
     private static final long HIGH_BITS = 0x8080808080808080L;
 
     private Utf8() {}
@@ -32,14 +32,14 @@ final class Utf8 {
         }
     }
 
-    /** Returns the text of bytes that have been checked. */
+    /** Returns the text of checked bytes. */
     static String text(MemorySegment memory, long at, long end) {
         byte[] bytes = new byte[Math.toIntExact(end - at)];
         MemorySegment.copy(memory, ValueLayout.JAVA_BYTE, at, bytes, 0, bytes.length);
         return new String(bytes, StandardCharsets.UTF_8);
     }
 
-    /** Bytes of the character that begins here, 0 if none does. */
+    /** Returns the bytes of the character that begins here, or 0 if none does. */
     private static int length(MemorySegment memory, long at, long end) {
         int first = memory.get(ValueLayout.JAVA_BYTE, at);
         if (first >= 0) {

@@ -13,13 +13,13 @@ import org.jspecify.annotations.Nullable;
 
 /** One multiplication: binds its operands, divides it among threads, and records it in a flight recording. */
 final class GemmCall extends Operation implements LoopBody {
-    /** The loops of a thread, which calls of one kind and the other share. */
+    /** The loops of a thread, which calls of both kinds share. */
     static final ScratchKey<LoopNest> LOOPS = ScratchKey.ofWorker(LoopNest::new);
 
     private final GemmProblem problem = new GemmProblem();
     private final TaskGrid grid = new TaskGrid();
 
-    /** Takes checked operands, {@code a} and {@code b} already transposed as the options say, but packed ones. */
+    /** Takes checked operands; {@code a} and {@code b}, unless packed, are already transposed according to the options. */
     void bind(Tensor a, @Nullable Tensor b, @Nullable PackedWeights packed, Tensor c, GemmOptions options) {
         if (packed != null && options.transposeB()) {
             problem.bindTransposed(a, packed.matrix(), c);
@@ -29,7 +29,7 @@ final class GemmCall extends Operation implements LoopBody {
         problem.bindFactors(options.alpha(), options.beta(), options.bias(), options.activation().function);
     }
 
-    /** Runs everything, and records it if a recording asks for it. */
+    /** Runs the multiplication, and records it if a recording is enabled. */
     void run() {
         GemmEvent event = FlightRecorder.isInitialized() ? GemmEvent.start() : null;
         long tasks = grid.divide(problem, parallelism());

@@ -20,7 +20,7 @@ final class GemmChecks {
         }
     }
 
-    /** Fails unless A and B, already transposed as the options say, fit each other and C. */
+    /** Fails unless A and B, already transposed according to the options, fit each other and C. */
     static void requireOperands(
             Compute cpu, Tensor a, @Nullable Tensor b, @Nullable PackedWeights packed, Tensor c, GemmOptions options) {
         requireMatrix(c, "c");
@@ -58,7 +58,7 @@ final class GemmChecks {
         }
     }
 
-    /** Fails unless each product of a group could be a call of its own, and no result overlaps another or a bias. */
+    /** Fails unless each product of a group could be a separate call, and no result overlaps another result or a bias. */
     static void requireGroup(Compute cpu, Tensor a, List<PackedWeights> b, List<Tensor> c, List<GemmOptions> options) {
         int count = Checks.notNull(b, "b").size();
         if (count == 0) {
@@ -93,7 +93,7 @@ final class GemmChecks {
         }
     }
 
-    /** Fails unless groups of rows are products that could be calls of their own. */
+    /** Fails unless groups of rows are products that could be separate calls. */
     static void requireRowGroups(
             Compute cpu, Tensor a, int[] starts, List<PackedWeights> b, List<Tensor> c, List<GemmOptions> options) {
         if (Checks.notNull(a, "a").rank() != 2) {
@@ -140,7 +140,7 @@ final class GemmChecks {
         }
     }
 
-    /** A text is made for an error alone. */
+    /** A text is made only for an error. */
     private static void requireApart(Tensor result, Tensor other, String name, int product) {
         if (result.overlaps(other)) {
             throw TensorFaults.overlap("c", result, name + product);
@@ -174,7 +174,7 @@ final class GemmChecks {
         }
     }
 
-    /** Requires that the leading axes broadcast to those of C. */
+    /** Requires that the leading axes broadcast to the leading axes of C. */
     private static void requireBatch(Tensor operand, boolean transposed, Tensor c, String argument) {
         int missing = c.rank() - operand.rank();
         for (int axis = 0; axis < operand.rank() - 2; axis++) {

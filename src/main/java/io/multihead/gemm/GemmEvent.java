@@ -11,7 +11,7 @@ import jdk.jfr.StackTrace;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One matrix multiplication in a flight recording; off unless the recording asks for {@code io.multihead.Gemm}. Callers check
+ * One matrix multiplication in a flight recording; disabled unless the recording enables {@code io.multihead.Gemm}. Callers check
  * {@link jdk.jfr.FlightRecorder#isInitialized} first: the event type starts the flight recorder, which took 60 ms of a first call.
  */
 @Name("io.multihead.Gemm")
@@ -40,7 +40,7 @@ final class GemmEvent extends Event {
     @Label("Tasks")
     long tasks;
 
-    /** Returns an event that has begun, or null, without allocation, unless a recording asks for it. */
+    /** Returns an event that has begun, or null, without an allocation, unless a recording enables it. */
     static @Nullable GemmEvent start() {
         if (!TYPE.isEnabled()) {
             return null;
@@ -50,12 +50,12 @@ final class GemmEvent extends Event {
         return event;
     }
 
-    /** Records the sizes of the call and how many tasks it took. */
+    /** Records the sizes of the call and its number of tasks. */
     void finish(GemmProblem problem, long newTasks) {
         finish(problem, problem.m(), problem.n(), newTasks);
     }
 
-    /** Records a call of several multiplications, of which the first has the sizes that all share. */
+    /** Records a call of several multiplications; the first multiplication has the sizes that all share. */
     void finish(GemmProblem problem, long allRows, long allColumns, long newTasks) {
         batches = problem.batches();
         rows = allRows;

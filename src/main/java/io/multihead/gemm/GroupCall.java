@@ -10,7 +10,10 @@ import java.util.ArrayList;
 import java.util.List;
 import jdk.jfr.FlightRecorder;
 
-/** Several multiplications of one A, or of rows of it, as one parallel loop: the tasks of the first, then those of the second, and so on. */
+/**
+ * Several multiplications with one A, or with rows of it, as one parallel loop: the tasks of the first, then the tasks of the second, and
+ * so on.
+ */
 final class GroupCall extends Operation implements LoopBody {
     /** One multiplication, its division into tasks, and the number of its first task. */
     private static final class Part {
@@ -19,12 +22,12 @@ final class GroupCall extends Operation implements LoopBody {
         private long firstTask;
     }
 
-    /** Parts of this call and, behind them, of longer ones before. */
+    /** The parts of this call and, after them, of longer earlier calls. */
     private final List<Part> parts = new ArrayList<>();
 
     private int count;
 
-    /** Takes checked operands, A already transposed as the options say. */
+    /** Takes checked operands, with A already transposed according to the options. */
     void add(Tensor a, PackedWeights b, Tensor c, GemmOptions options) {
         GemmProblem problem = bind(a, b, c, options);
         problem.joinCall(parts.get(0).problem);

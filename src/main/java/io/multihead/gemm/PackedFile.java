@@ -17,7 +17,7 @@ import java.nio.ByteOrder;
 import java.nio.file.Path;
 
 /**
- * Files of packed weights: a page of header, then the panels as they are in memory, all depth blocks in order.
+ * Files of packed weights: a page of header, then the panels in their layout in memory, with all depth blocks in order.
  *
  * <pre>
  *  offset  0  magic "MHPANELS"
@@ -30,10 +30,10 @@ import java.nio.file.Path;
  *         40  zeros up to 4096
  * </pre>
  *
- * Numbers are little-endian. Version 1 has f32 panels alone, and the bytes of an element, 4, where version 2 has the format.
+ * Numbers are little-endian. Version 1 has only f32 panels, and the bytes of an element, 4, in the field in which version 2 has the format.
  */
 final class PackedFile {
-    /** Bytes of the header: a page, so that panels begin on a cache line however the file is mapped. */
+    /** The bytes of the header: a page, so that panels begin on a cache line in any mapping of the file. */
     static final int HEADER = 4096;
 
     private static final long MAGIC = ByteBuffer.wrap(new byte[] {'M', 'H', 'P', 'A', 'N', 'E', 'L', 'S'})
@@ -107,7 +107,7 @@ final class PackedFile {
         }
     }
 
-    /** Fails unless nothing but zeros follows the fields: other bytes would mean something that this version does not know. */
+    /** Fails unless only zeros follow the fields: other bytes would have a meaning that this version does not know. */
     private static void requireZeros(ByteBuffer header) {
         int fields = header.position();
         while (header.hasRemaining()) {
@@ -121,7 +121,7 @@ final class PackedFile {
         }
     }
 
-    /** Fails unless the panels of the sizes follow the header, whatever numbers it holds. */
+    /** Fails unless the panels of the sizes follow the header, whatever numbers it contains. */
     private static void requireSizes(PanelFormat format, long inputs, long outputs, long size) {
         PackedMatrix.requireSizes(format, inputs, outputs);
         long expected = HEADER + PackedMatrix.bytes(format, inputs, outputs);

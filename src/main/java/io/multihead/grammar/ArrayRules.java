@@ -3,7 +3,7 @@ package io.multihead.grammar;
 import java.util.Set;
 import java.util.TreeSet;
 
-/** Arrays: items by their index, as far as schemas or limits tell them apart. */
+/** Arrays: items by their index, as far as schemas or limits distinguish them. */
 final class ArrayRules {
     private ArrayRules() {}
 
@@ -40,7 +40,7 @@ final class ArrayRules {
         if (least == 0) {
             machine.skip(begin, close);
         }
-        // apart from the beginning, at which the array may end
+        // separate from the beginning, at which the array may end
         int before = machine.state();
         machine.skip(begin, before);
         for (int index = 0; most < 0 || index < most; index++) {

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 
 /** Collects the places of one configuration: follows moves that read nothing, calls, and ends of rules. */
 final class Closure {
-    /** Places at once; more of them are a grammar that is ambiguous without bound. */
+    /** The largest number of places at once; a grammar with more places has unbounded ambiguity. */
     static final int MOST_PLACES = 4096;
 
     private static final int FEW = 8;
@@ -81,7 +81,7 @@ final class Closure {
     Configuration finish() {
         int plain = 0;
         int kept = 0;
-        // places that are added on the way are looked at, too
+        // places that are added during the loop are visited, too
         for (int i = 0; i < count; i++) {
             int state = states[i];
             Frame frame = frames[i];
@@ -123,7 +123,7 @@ final class Closure {
             if (label == Machine.EMPTY || label == Machine.UNLESS_TOKEN && !hasToken[machine.callee(move)]) {
                 add(target, frame);
             } else if (label == Machine.CALL) {
-                // without a frame for a call that is the last of its rule, repetition by recursion needs no memory
+                // without a frame for a call at the end of its rule, repetition by recursion needs no memory
                 add(machine.callee(move), machine.isLast(target) ? frame : new Frame(target, frame));
             } else {
                 reads |= reads(move);

@@ -4,11 +4,11 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * All the places where a machine can be after the same bytes: states, each with the states to return to. Its successors and its mask are
- * kept when they were computed once.
+ * All places at which a machine can be after the same bytes: states, each with the states to return to. Its successors and its mask are
+ * kept after they were first computed.
  */
 final class Configuration {
-    /** The states to return to, the innermost first; equal ones may be different objects. */
+    /** The states to return to, the innermost first; equal lists may be different objects. */
     record Frame(int state, @Nullable Frame outer, int hash) {
         Frame(int state, @Nullable Frame outer) {
             this(state, outer, 31 * (state + 1) + (outer == null ? 7 : 0x9e3779b1 * outer.hash));
@@ -32,11 +32,11 @@ final class Configuration {
     final @Nullable Frame[] frames;
     /** Whether the text may end here. */
     final boolean end;
-    /** How many plain characters are accepted whatever they are. */
+    /** The number of plain characters that are accepted, whatever they are. */
     final int plain;
 
     private final int hash;
-    /** Successors by the class of a byte; null where they are not known. */
+    /** Successors by the class of a byte; null if they are not computed yet. */
     @Nullable
     Configuration @Nullable [] next;
 
@@ -55,7 +55,7 @@ final class Configuration {
         hash = sum;
     }
 
-    /** Returns whether no byte and no end follows. */
+    /** Returns whether neither a byte nor the end can follow. */
     boolean isDead() {
         return states.length == 0 && !end;
     }

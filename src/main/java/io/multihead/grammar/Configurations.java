@@ -5,14 +5,14 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The configurations of a machine for one vocabulary, with their masks, as texts reach them. Kept configurations are bounded: when there is too
- * much of it, all is forgotten and computed anew. Calls wait for each other.
+ * The configurations of a machine for one vocabulary, with their masks, as texts reach them. The memory of kept configurations is bounded:
+ * beyond the bound, all are discarded and computed again. Calls wait for each other.
  */
 final class Configurations {
-    /** Bytes of all that is kept, about. */
+    /** The approximate bytes of all kept configurations. */
     private static final long MOST_BYTES = 6L << 20;
 
-    /** One walk over all tokens may keep more, but not without bound: then it computes them each time. */
+    /** One walk over all tokens may keep more, up to another bound; beyond it, configurations are computed each time. */
     private static final long MOST_OF_A_WALK = 4 * MOST_BYTES;
 
     private static final int OBJECT_BYTES = 96;
@@ -23,7 +23,7 @@ final class Configurations {
     private final Machine machine;
     private final TokenVocabulary vocabulary;
     private final Closure closure;
-    /** The ids of the control tokens that moves read, less than zero where the vocabulary has none. */
+    /** The ids of the control tokens that moves read, negative if the vocabulary has none. */
     private final int[] tokens;
 
     private final Map<Configuration, Configuration> known = new HashMap<>();
@@ -72,7 +72,7 @@ final class Configurations {
         return start;
     }
 
-    /** Returns where a token leads; dead if its bytes are not allowed. */
+    /** Returns the configuration after a token; dead if its bytes are not allowed. */
     synchronized Configuration after(Configuration from, int token) {
         enter(from);
         byte[] bytes = vocabulary.bytes(token);
@@ -86,7 +86,7 @@ final class Configurations {
         return at;
     }
 
-    /** Returns the tokens that may follow, without those that end a text. Not to be changed. */
+    /** Returns the tokens that may follow, except tokens that end a text. Not to be changed. */
     synchronized TokenMask mask(Configuration from) {
         enter(from);
         TokenMask mask = from.mask;
@@ -138,7 +138,7 @@ final class Configurations {
         return closure.finish();
     }
 
-    /** Returns where a control token leads. */
+    /** Returns the configuration after a control token. */
     private Configuration computeToken(Configuration from, int token) {
         closure.clear();
         for (int i = 0; i < from.states.length; i++) {
@@ -171,7 +171,10 @@ final class Configurations {
         return made;
     }
 
-    /** Forgets all if it is too much; texts keep the configurations that they are in, which are known again when they are used. */
+    /**
+     * Discards everything if it takes too much memory; texts keep their present configurations, which are registered again when they are
+     * used.
+     */
     private void enter(Configuration from) {
         if (kept > MOST_BYTES) {
             for (Configuration configuration : known.keySet()) {

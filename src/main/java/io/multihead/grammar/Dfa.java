@@ -12,21 +12,24 @@ import org.jspecify.annotations.Nullable;
 /** A deterministic finite automaton over code points, which begins in state 0. A code point without a move is not accepted. */
 final class Dfa {
     static final int MOST_STATES = 20_000;
-    /** Moves of all states; each takes some bytes of a machine. */
+    /** The moves of all states; each becomes moves of a machine over bytes. */
     private static final int MOST_MOVES = 200_000;
 
     static final int LARGEST = Character.MAX_CODE_POINT;
     private static final int DEAD = -1;
 
-    /** A move by the code points from {@code low} to {@code high}. */
+    /** A move for the code points from {@code low} to {@code high}. */
     record Move(int low, int high, int to) {}
 
     /** A state of one automaton and one of another. */
     private record Pair(int left, int right) {}
 
-    /** The transitions of a state: where a code point goes; the same for all code points from one of {@link #borders} to before the next. */
+    /**
+     * The transitions of a state: the successor of a code point, which is the same for all code points from one of {@link #borders} to the
+     * next.
+     */
     interface Rules<S> {
-        /** Returns the state that a code point leads to; null if there is none. */
+        /** Returns the state after a code point; null if there is none. */
         @Nullable
         S next(S state, int codePoint);
 
@@ -51,7 +54,7 @@ final class Dfa {
         return accepts.get(state);
     }
 
-    /** Returns the state that a code point leads to, or -1. */
+    /** Returns the state after a code point, or -1. */
     int next(int state, int codePoint) {
         if (state != DEAD) {
             for (Move move : moves.get(state)) {
@@ -71,7 +74,7 @@ final class Dfa {
         return state != DEAD && accepts.get(state);
     }
 
-    /** Makes the automaton of states that are found from one on; {@code argument} is named if there are too many. */
+    /** Builds the automaton of all states that can be reached from one state; {@code argument} is named if there are too many. */
     static <S> Dfa explore(String argument, S start, Rules<S> rules, Predicate<S> accepted) {
         Dfa dfa = new Dfa();
         Map<S, Integer> ids = new HashMap<>();
@@ -134,12 +137,12 @@ final class Dfa {
         }
     }
 
-    /** Returns the automaton of texts that both accept. */
+    /** Returns the automaton of texts that both automata accept. */
     Dfa and(String argument, Dfa other) {
         return combine(argument, other, true);
     }
 
-    /** Returns the automaton of texts that this one accepts and the other does not. */
+    /** Returns the automaton of texts that this automaton accepts and the other does not. */
     Dfa minus(String argument, Dfa other) {
         return combine(argument, other, false);
     }
@@ -164,7 +167,7 @@ final class Dfa {
         return explore(argument, new Pair(0, 0), rules, accepted);
     }
 
-    /** Returns the automaton of all texts with at least and at most so many code points; {@code most} -1 for no limit. */
+    /** Returns the automaton of all texts with a smallest and a largest number of code points; {@code most} -1 for no limit. */
     static Dfa lengths(String argument, int least, int most) {
         Rules<Integer> rules = new Rules<>() {
             @Override

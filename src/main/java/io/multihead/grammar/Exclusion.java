@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Whether two alternatives have no value in common, as far as it can be seen: for {@code oneOf}. */
+/** Decides whether two alternatives have no value in common, as far as this is decidable here, for {@code oneOf}. */
 final class Exclusion {
     private Exclusion() {}
 

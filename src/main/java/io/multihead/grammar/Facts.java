@@ -12,18 +12,18 @@ import java.util.Optional;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** The limits of schemas that hold together on type, values, numbers and strings. */
+/** The limits on type, values, numbers and strings of schemas that apply together. */
 final class Facts {
-    /** Larger and smaller exponents are of no use, and would take memory. */
+    /** Larger and smaller exponents have no use, and would take memory. */
     private static final int MOST_SCALE = 400;
 
     private final Set<SchemaNode> nodes;
     private final Set<JsonType> types = EnumSet.allOf(JsonType.class);
-    /** The values that are named, those alone that all schemas name; null if there is no such limit. */
+    /** The values that all schemas with {@code enum} or {@code const} allow; null if there is no such limit. */
     private final @Nullable List<@Nullable Object> named;
     /** {@link JsonType#key} of each of them. */
     private final Set<Object> keys;
-    /** The limits of a string beyond its length, once asked for: an automaton, or none. */
+    /** The limits of a string other than its length, computed at the first request: an automaton, or none. */
     private @Nullable Optional<Dfa> pattern;
 
     Facts(Set<SchemaNode> nodes) {
@@ -48,18 +48,18 @@ final class Facts {
         return nodes.isEmpty() ? "#" : nodes.iterator().next().path();
     }
 
-    /** Returns the place of a member of a keyword, for errors. */
+    /** Returns the path of a member of a keyword, for errors. */
     String path(String keyword, String member) {
         return SchemaNode.pointer(SchemaNode.pointer(path(), keyword), member);
     }
 
-    /** Returns the values that are named, those alone that all schemas name; null if there is no such limit. */
+    /** Returns the values that all schemas with {@code enum} or {@code const} allow; null if there is no such limit. */
     @Nullable
     List<@Nullable Object> named() {
         return named;
     }
 
-    /** Returns whether a value is one of those that are named, if some are. */
+    /** Returns whether a value is one of the named values, if there are any. */
     boolean allows(@Nullable Object value) {
         return named == null || keys.contains(JsonType.key(value));
     }
@@ -138,7 +138,7 @@ final class Facts {
         return new JsonNumbers.Range(integer, low, above, high, below, step);
     }
 
-    /** Returns the least number that is a multiple of both. */
+    /** Returns the least common multiple of both numbers. */
     private static BigDecimal common(SchemaNode node, BigDecimal one, BigDecimal other) {
         int scale = Math.max(Math.max(one.scale(), other.scale()), 0);
         BigInteger a = one.movePointRight(scale).toBigInteger();
@@ -163,7 +163,7 @@ final class Facts {
         return value;
     }
 
-    /** Returns the automaton of a string's limits beyond its length, null if nothing does; {@code known} has those of patterns. */
+    /** Returns the automaton of a string's limits other than its length, null if there are none; {@code known} has those of patterns. */
     @Nullable
     Dfa pattern(Map<String, Dfa> known) {
         Optional<Dfa> made = pattern;

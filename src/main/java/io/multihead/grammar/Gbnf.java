@@ -18,7 +18,7 @@ final class Gbnf {
     private static final int HEXADECIMAL = 16;
     private static final CharacterSet PLAIN = CharacterSet.of(' ', '!', '#', '[', ']', Dfa.LARGEST);
 
-    /** The characters of one element; {@code set} is the class of characters if it is one. */
+    /** The characters of one element; {@code set} is the class of characters, if the element is a class. */
     private record Part(int begin, int end, @Nullable CharacterSet set) {}
 
     private final Machine machine;
@@ -35,10 +35,10 @@ final class Gbnf {
         this.text = text;
     }
 
-    /** Sources of rules beside a text, by the names of the rules, as {@link Grammar#ofGbnf(String, Map, Map, Map)} has them. */
+    /** Sources of rules in addition to a text, by the names of the rules, as in {@link Grammar#ofGbnf(String, Map, Map, Map)}. */
     record Sources(Map<String, String> schemas, Map<String, String> tokens, Map<String, String> stringMarks) {}
 
-    /** Adds the rules to a machine, those of other sources first; returns the state at which {@code root} begins. */
+    /** Adds the rules to a machine, after the rules of other sources; returns the first state of {@code root}. */
     static int compile(Machine machine, String text, Sources sources) {
         Gbnf gbnf = new Gbnf(machine, text);
         sources.schemas.forEach((name, schema) -> gbnf.schema(name, schema, sources.stringMarks.get(name)));
@@ -269,7 +269,7 @@ final class Gbnf {
         return value;
     }
 
-    /** Puts an element behind a state as often as the sign that follows it says; returns the state behind. */
+    /** Appends an element to a state with the repetition of the operator that follows it; returns the state after it. */
     private int repeated(int from, Part part) {
         int least = 1;
         int most = 1;

@@ -8,9 +8,9 @@ import java.util.List;
 final class GrammarFilter implements TokenFilter {
     private final TokenVocabulary vocabulary;
     private final Configurations configurations;
-    /** Where the text was before each token and after the last one. */
+    /** The configurations of the text before each token and after the last one. */
     private final List<Configuration> path;
-    /** Tokens behind the one that ended the text, with it. */
+    /** The number of tokens from the one that ended the text on. */
     private int ended;
 
     GrammarFilter(TokenVocabulary vocabulary, Configurations configurations) {

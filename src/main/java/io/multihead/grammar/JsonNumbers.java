@@ -7,8 +7,8 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Numbers of JSON as automata over their digits. Numbers are compared digit by digit, exactly; they have at most {@link #MOST_DIGITS}
- * digits before and after the point, so that an integer is a {@code long}, and an exponent of two digits only where nothing limits them.
+ * Numbers of JSON as automata over their digits. Numbers are compared digit by digit, exactly. They have at most {@link #MOST_DIGITS}
+ * digits before and after the point, so that an integer is a {@code long}, and an exponent of two digits only if they have no limits.
  */
 final class JsonNumbers {
     static final int MOST_DIGITS = 18;
@@ -24,10 +24,10 @@ final class JsonNumbers {
     /**
      * The numbers that are allowed.
      *
-     * @param integer whether they are written without a point
-     * @param low the least value, null for none
+     * @param integer whether the numbers are written without a point
+     * @param low the smallest value, null for none
      * @param high the largest value, null for none
-     * @param step they are multiples of it; null for any
+     * @param step the number of which all values are multiples; null for none
      */
     record Range(
             boolean integer,
@@ -43,7 +43,7 @@ final class JsonNumbers {
         }
     }
 
-    /** Bounds of a magnitude: its digits before the point and behind it. */
+    /** The bounds of a magnitude: its digits before and after the point. */
     private record Bound(String whole, String fraction, boolean open) {
         static Bound of(BigDecimal value, boolean open) {
             String text = value.stripTrailingZeros().toPlainString();
@@ -53,23 +53,23 @@ final class JsonNumbers {
                     : new Bound(text.substring(0, point), text.substring(point + 1), open);
         }
 
-        /** Compares a digit with the one at a place; beyond the end digits are zeros. */
+        /** Compares a digit with the bound's digit at a place; after the end, digits are zeros. */
         int compare(boolean behindPoint, int index, int digit) {
             String digits = behindPoint ? fraction : whole;
             return Integer.compare(digit, index < digits.length() ? digits.charAt(index) - '0' : 0);
         }
 
-        /** Compares a number that has so many digits, with the bound's digits so far as {@code soFar} says. */
+        /** Compares a number of some digits with the bound; {@code soFar} is the comparison of the digits so far. */
         int compareEnd(int wholeDigits, int fractionDigits, int soFar) {
             if (wholeDigits != whole.length()) {
                 return Integer.compare(wholeDigits, whole.length());
             }
-            // the bound has no zeros at the end
+            // the bound has no trailing zeros
             return soFar == 0 && fractionDigits < fraction.length() ? -1 : soFar;
         }
     }
 
-    /** Where a number is: phase, digits before and behind the point, how it compares with both bounds, its remainder. */
+    /** The state of a number: phase, digits before and after the point, its comparison with both bounds, and its remainder. */
     private record State(int phase, int whole, int fraction, int low, int high, int rest) {}
 
     private final String argument;
@@ -177,7 +177,7 @@ final class JsonNumbers {
         };
     }
 
-    /** Returns whether a number of so many digits before the point may have another one. */
+    /** Returns whether a number with some digits before the point may have another one. */
     private boolean mayGrow(int whole) {
         int most = high == null ? MOST_DIGITS : high.whole.length();
         return whole < most;
@@ -197,7 +197,7 @@ final class JsonNumbers {
     }
 
     private @Nullable State point(State at) {
-        // with another number of digits than a bound has, the comparison is over
+        // if the number of digits differs from the bound's, the comparison is decided
         int toLow = low == null ? 0 : settled(low, at.whole, at.low);
         int toHigh = high == null ? 0 : settled(high, at.whole, at.high);
         return new State(POINT, 0, 0, toLow, toHigh, at.rest);

@@ -6,9 +6,9 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * JSON: strings in quotes. One that a schema leaves free may have every escape of RFC 8259, surrogates in pairs; one with a pattern, a name or a
- * given value has escapes where it must alone. White space is nothing, a space, or a line feed with an indentation of at most
- * {@link #MOST_INDENT} spaces.
+ * JSON: strings in quotes. A string that a schema does not restrict may contain every escape of RFC 8259, with surrogates in pairs; a
+ * string with a pattern, a name and a given value contain only necessary escapes. White space is empty, a space, or a line feed with an
+ * indentation of at most {@link #MOST_INDENT} spaces.
  */
 final class JsonStrings extends Notation {
     private static final int MOST_INDENT = 20;
@@ -133,7 +133,7 @@ final class JsonStrings extends Notation {
         surrogates(unit, to);
     }
 
-    /** Reads the four digits of an escape; those of a high surrogate are followed by a low one. */
+    /** Reads the four digits of an escape; a low surrogate follows a high one. */
     private void surrogates(int unit, int to) {
         int three = machine.state();
         int two = machine.state();

@@ -21,7 +21,7 @@ enum JsonType {
     ARRAY,
     OBJECT;
 
-    /** Returns the type of a value; a number without fraction is an integer. */
+    /** Returns the type of a value; a number without a fraction is an integer. */
     static JsonType of(@Nullable Object value) {
         return switch (value) {
             case null -> NULL;
@@ -37,7 +37,7 @@ enum JsonType {
         return number instanceof BigDecimal decimal ? decimal : BigDecimal.valueOf(number.longValue());
     }
 
-    /** Returns the types that a schema allows by {@code type}; a number includes the integer. */
+    /** Returns the types that {@code type} of a schema allows; a number includes integers. */
     static Set<JsonType> of(SchemaNode node) {
         Set<JsonType> types = EnumSet.noneOf(JsonType.class);
         if (!node.has("type")) {
@@ -62,7 +62,7 @@ enum JsonType {
         return types;
     }
 
-    /** Returns a key of a value; keys are equal where JSON Schema defines the values as equal: numbers by value, objects without order. */
+    /** Returns a key of a value; keys are equal if JSON Schema defines the values as equal: numbers by value, objects without order. */
     static Object key(@Nullable Object value) {
         return switch (value) {
             case null -> NULL;
@@ -82,7 +82,7 @@ enum JsonType {
         return values.stream().map(JsonType::key).collect(Collectors.toSet());
     }
 
-    /** Returns the values that a schema names by {@code const} and {@code enum}; null if it names none. */
+    /** Returns the values that {@code const} and {@code enum} of a schema name; null if there are none. */
     static @Nullable List<@Nullable Object> named(SchemaNode node) {
         List<@Nullable Object> values = null;
         if (node.has("enum")) {

@@ -9,13 +9,13 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Values that a schema names: white space is allowed where objects and arrays have it. */
+/** Values that a schema names, with white space as in other objects and arrays. */
 final class Literals {
     private final Notation notation;
     private final Machine machine;
     private final String path;
 
-    /** Creates the literals of a schema, whose path errors have. */
+    /** Creates the literals of a schema, whose path occurs in errors. */
     Literals(Notation notation, String path) {
         this.notation = notation;
         this.machine = notation.machine;

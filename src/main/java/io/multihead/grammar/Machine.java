@@ -7,8 +7,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * A pushdown automaton over bytes: states with moves that read a byte of a range, that read nothing, or that call the rule which begins
- * at another state and go on where it ends. Built once, then only read.
+ * A pushdown automaton over bytes: states with moves that read a byte of a range, that read nothing, or that call the rule at another state
+ * and continue after its end. Built once, then only read.
  */
 final class Machine {
     /** Any number of plain characters may follow. */
@@ -20,11 +20,11 @@ final class Machine {
     static final int DEAD = -3;
     /** A move that reads a control token, which has no bytes. */
     static final int TOKEN = -4;
-    /** A move that reads nothing, where the vocabulary has no such control token. */
+    /** A move that reads nothing, if the vocabulary lacks that control token. */
     static final int UNLESS_TOKEN = -5;
 
     static final int NONE = -1;
-    /** Moves that read nothing, one after the other, that are followed to find the end of a rule. */
+    /** The largest number of consecutive moves that read nothing which are followed to find the end of a rule. */
     private static final int MOST_SKIPS = 64;
 
     private final int mostMoves;
@@ -39,15 +39,15 @@ final class Machine {
     private int[] label = new int[64];
 
     private int[] target = new int[64];
-    /** Of a call its rule; of the moves of a control token its index among {@link #tokens}. */
+    /** For a call, its rule; for the moves of a control token, its index among {@link #tokens}. */
     private int[] callee = new int[64];
 
     private final List<String> tokens = new ArrayList<>();
     private boolean[] end = new boolean[64];
-    /** How many plain characters a state accepts whatever they are. */
+    /** The number of plain characters that a state accepts, whatever they are. */
     private int[] plain = new int[64];
 
-    /** Creates a machine without states that may have so many states and moves. */
+    /** Creates a machine without states that may have this number of states and moves. */
     Machine(int mostMoves) {
         this.mostMoves = mostMoves;
     }
@@ -134,12 +134,12 @@ final class Machine {
         move(from, EMPTY, to, NONE);
     }
 
-    /** Reads the language of the rule that begins at {@code rule}. */
+    /** Reads the language of the rule at state {@code rule}. */
     void call(int from, int rule, int to) {
         move(from, CALL, to, rule);
     }
 
-    /** Reads bytes one after the other; returns the state behind them. */
+    /** Reads bytes one after another; returns the state after them. */
     int read(int from, byte[] bytes) {
         int at = from;
         for (byte value : bytes) {
@@ -150,7 +150,7 @@ final class Machine {
         return at;
     }
 
-    /** Reads a control token, or its name where a vocabulary has no control token of this name. */
+    /** Reads a control token, or its name if a vocabulary has no control token of this name. */
     void token(int from, String name, int to) {
         if (!tokens.contains(name)) {
             tokens.add(name);
@@ -182,7 +182,7 @@ final class Machine {
         first[from] = moves++;
     }
 
-    /** Returns whether nothing but the end of the rule follows a state. */
+    /** Returns whether only the end of the rule follows a state. */
     boolean isLast(int state) {
         int at = state;
         for (int steps = 0; steps < MOST_SKIPS; steps++) {
@@ -210,7 +210,7 @@ final class Machine {
         label[move] = DEAD;
     }
 
-    /** Gives memory back that was kept for more states. */
+    /** Releases memory that was reserved for more states. */
     void trim() {
         first = Arrays.copyOf(first, states);
         end = Arrays.copyOf(end, states);

@@ -5,8 +5,8 @@ import java.util.ArrayDeque;
 import java.util.Arrays;
 
 /**
- * The conditions under which a machine runs: every move leads to an end of the text, and no rule begins with itself. So a text that has begun
- * can always be ended, and the moves that read nothing come to an end.
+ * The conditions under which a machine runs: every move leads to an end of the text, and no rule begins with itself. Therefore a text that
+ * has begun can always be ended, and sequences of moves that read nothing are finite.
  */
 final class MachineChecks {
     private final Machine machine;
@@ -39,7 +39,7 @@ final class MachineChecks {
         firstInto[state] = slot;
     }
 
-    /** Removes dead moves, or fails where none is left or a rule begins with itself. */
+    /** Removes dead moves, or fails if no move is left or a rule begins with itself. */
     static void run(Machine machine, int start) {
         MachineChecks checks = new MachineChecks(machine);
         boolean[] alive = checks.reached(false);
@@ -83,7 +83,7 @@ final class MachineChecks {
         return reached;
     }
 
-    /** Fails where a call is part of a circle of moves that read nothing; strongly connected parts by Tarjan (1972). */
+    /** Fails if a call is part of a cycle of moves that read nothing; strongly connected components by Tarjan (1972). */
     private void requireNoLeftRecursion(boolean[] empty) {
         int[] part = new Parts(empty).find();
         for (int move = 0; move < machine.moves(); move++) {
@@ -101,7 +101,7 @@ final class MachineChecks {
         private final int[] index = new int[machine.states()];
         private final int[] low = new int[machine.states()];
         private final int[] part = new int[machine.states()];
-        /** The next move to look at, times two; one more after the callee. */
+        /** The next move to visit, times two; one more after the callee. */
         private final int[] slot = new int[machine.states()];
 
         private final int[] path = new int[machine.states()];
@@ -163,7 +163,7 @@ final class MachineChecks {
             }
         }
 
-        /** Returns the next state that a move reaches without reading; a call reaches its rule, and its target where the rule may be empty. */
+        /** Returns the next state that a move reaches without reading; a call reaches its rule, and its target if the rule may be empty. */
         private int successor(int state) {
             while (slot[state] >= 0) {
                 int move = slot[state] >> 1;

@@ -10,8 +10,9 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Values as the templates of Gemma write the arguments of calls: strings between two equal marks without escapes, names without marks in the order of
- * Jinja's {@code dictsort}, null as in Python too, and no white space. A string never has the mark, which would end it.
+ * Values in the notation in which Gemma's templates write the arguments of calls: strings between two equal marks without escapes, names
+ * without marks in the order of Jinja's {@code dictsort}, null also as in Python, and no white space. A string never has the mark, which
+ * would end it.
  */
 final class MarkedStrings extends Notation {
     private static final String NAME = "^[^\\s:,}<]+$";
@@ -38,9 +39,9 @@ final class MarkedStrings extends Notation {
         names = PatternParser.parse("names", NAME);
     }
 
-    /** Returns the automaton of the texts that a mark ends: with the mark behind them, it is found there first. */
+    /** Returns the automaton of the texts that a mark ends: in the text with the mark after it, the first mark is at the end. */
     private static Dfa before(String mark) {
-        // a state is the beginning of the mark with which the text so far ends
+        // a state is the longest prefix of the mark that is a suffix of the text so far
         Dfa.Rules<String> rules = new Dfa.Rules<>() {
             @Override
             public @Nullable String next(String state, int codePoint) {

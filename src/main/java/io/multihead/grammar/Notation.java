@@ -3,14 +3,14 @@ package io.multihead.grammar;
 import java.util.Collection;
 import java.util.List;
 
-/** How values of a schema are written: strings, names of properties, null and white space, as parts of a machine. */
+/** The notation of the values of a schema: strings, names of properties, null and white space, as parts of a machine. */
 abstract class Notation {
-    /** Longest given limit of a length: each character is a state. */
+    /** The largest length limit that a schema may set: each character is a state. */
     static final int MOST_LENGTH = 50_000;
 
     final Machine machine;
 
-    /** The state at which the rule of white space begins. */
+    /** The first state of the rule of white space. */
     final int space;
 
     Notation(Machine machine, int space) {
@@ -18,22 +18,22 @@ abstract class Notation {
         this.space = space;
     }
 
-    /** Reads the mark with which a string begins; returns the state behind it. */
+    /** Reads the mark with which a string begins; returns the state after it. */
     abstract int begin(int from);
 
     /** Reads the mark with which a string ends. */
     abstract void end(int from, int to);
 
-    /** Returns a given string without its marks; {@code path} is named if it cannot be written. */
+    /** Returns a given string without its marks; {@code path} is named in the error if the string cannot be written. */
     abstract byte[] characters(String path, String text);
 
-    /** Reads a free string of so many characters, without limit if {@code most} is -1, with its marks. */
+    /** Reads a free string of a number of characters, without an upper limit if {@code most} is -1, with its marks. */
     abstract void free(String path, int from, int least, int most, int to);
 
     /** Reads a string whose value an automaton accepts, with its marks. */
     abstract void matching(String path, int from, Dfa dfa, int to);
 
-    /** Reads the name of a property; returns the state behind it. */
+    /** Reads the name of a property; returns the state after it. */
     abstract int name(String path, int from, String name);
 
     /** Reads a name that an automaton accepts. */

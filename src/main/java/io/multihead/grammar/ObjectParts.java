@@ -8,19 +8,19 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 
-/** Which schemas hold for the properties of an object. */
+/** The schemas that apply to the properties of an object. */
 final class ObjectParts {
     private final Set<SchemaNode> nodes;
     private final Set<String> names = new LinkedHashSet<>();
     private final Set<String> required = new LinkedHashSet<>();
-    /** The patterns of names by their text. */
+    /** The patterns of names, by their text. */
     private final Map<String, Dfa> patterns = new LinkedHashMap<>();
 
     private ObjectParts(Set<SchemaNode> nodes) {
         this.nodes = nodes;
     }
 
-    /** Reads the keywords of schemas that hold together; {@code known} has the automata of patterns. */
+    /** Reads the keywords of schemas that apply together; {@code known} holds the automata of patterns. */
     static ObjectParts of(Set<SchemaNode> nodes, Map<String, Dfa> known) {
         ObjectParts parts = new ObjectParts(nodes);
         for (SchemaNode node : nodes) {
@@ -42,7 +42,7 @@ final class ObjectParts {
         return parts;
     }
 
-    /** Returns the names that schemas have, in their order, and behind them those that are only required. */
+    /** Returns the names that schemas have, in their order, followed by names that are only required. */
     Set<String> names() {
         Set<String> all = new LinkedHashSet<>(names);
         all.addAll(required);
@@ -96,8 +96,8 @@ final class ObjectParts {
     }
 
     /**
-     * Returns whether properties are written that no schema names and no pattern matches: where {@code additionalProperties} are
-     * described, or nothing is.
+     * Returns whether properties without a name in a schema or a matching pattern are written: if {@code additionalProperties} are
+     * described, or the schemas describe no properties.
      */
     boolean isOpen() {
         return nodes.stream().anyMatch(node -> node.has("additionalProperties"))

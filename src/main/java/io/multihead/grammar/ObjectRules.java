@@ -10,20 +10,20 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Objects: the named properties in the order of the notation, then others. The count so far is part of a state where the number of
- * properties is limited.
+ * Objects: the named properties in the order of the notation, then others. If the number of properties is limited, the count so far is part
+ * of a state.
  */
 final class ObjectRules {
     private static final int MOST_PATTERNS = 4;
 
-    /** The rule of values for which some schemas hold. */
+    /** The rule of the values to which some schemas apply. */
     @FunctionalInterface
     interface Values {
-        /** Returns the state at which the rule begins. */
+        /** Returns the first state of the rule. */
         int rule(Set<SchemaNode> schemas);
     }
 
-    /** Before or behind a property: the index of the next name, named ones so far, others so far. */
+    /** A place before or after a property: the index of the next name, the number of named properties so far, and of others so far. */
     private record Place(boolean before, int index, int named, int others) {}
 
     private final Machine machine;
@@ -151,7 +151,7 @@ final class ObjectRules {
         machine.setEnd(end);
     }
 
-    /** Returns the rules of properties that have no name in the schema: one for each way in which patterns match. */
+    /** Returns the rules of properties without a name in the schema: one for each combination of matching patterns. */
     private List<Integer> others() {
         List<String> patterns = List.copyOf(parts.patterns().keySet());
         facts.requireCount("patternProperties", patterns.size(), MOST_PATTERNS);

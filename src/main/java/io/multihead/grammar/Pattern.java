@@ -8,15 +8,15 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A regular expression as an automaton without determinism (Thompson 1968), and as a deterministic one by its sets of states. It is found
- * anywhere in a text, as JSON Schema wants it.
+ * A regular expression as a nondeterministic automaton (Thompson 1968), and as a deterministic one with sets of states. It may match
+ * anywhere in a text, as JSON Schema requires.
  */
 final class Pattern {
     private static final int MOST_STATES = 20_000;
     /** States of all sets together. */
     private static final long MOST_WORK = 20_000_000;
 
-    /** A move: by code points, or by nothing; at the begin or the end of the text alone if the condition says so. */
+    /** A move: by code points, or without reading; a condition restricts it to the beginning or the end of the text. */
     private record Move(@Nullable CharacterSet set, Condition condition, int to) {}
 
     private enum Condition {
@@ -33,7 +33,7 @@ final class Pattern {
     private final int end;
     private long work;
 
-    /** Begins an expression with a state that every text leads to, and one in which it was found. */
+    /** Begins an expression with a state that is active after every text, and a state that records a match. */
     Pattern(String argument) {
         this.argument = argument;
         state();
@@ -79,7 +79,9 @@ final class Pattern {
         moves.get(from).add(new Move(null, Condition.END, to));
     }
 
-    /** Copies the states from {@code first} to before {@code last}, whose moves stay among them; returns the shift of a state's number. */
+    /**
+     * Copies the states from {@code first} to before {@code last}, whose moves stay among them; returns the offset of the copies' numbers.
+     */
     int copy(int first, int last) {
         int shift = moves.size() - first;
         for (int from = first; from < last; from++) {
@@ -130,7 +132,7 @@ final class Pattern {
                 .get(end));
     }
 
-    /** Returns all states that are reached by nothing; once the pattern was found, nothing else matters. */
+    /** Returns all states that can be reached without reading; after a match, nothing else has an effect. */
     private BitSet closed(BitSet from, boolean begin, boolean atEnd) {
         BitSet reached = (BitSet) from.clone();
         ArrayList<Integer> waiting = new ArrayList<>();

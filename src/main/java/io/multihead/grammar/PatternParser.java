@@ -3,8 +3,8 @@ package io.multihead.grammar;
 import io.multihead.internal.base.Checks;
 
 /**
- * Reads regular expressions of ECMA-262 that are regular: no back references, no looking around, no word borders, no Unicode properties.
- * Whether a quantifier is greedy does not change the matches.
+ * Reads regular expressions of ECMA-262 that are regular languages: without back references, lookaround, word boundaries and Unicode
+ * properties. Whether a quantifier is greedy does not change the matches.
  */
 final class PatternParser {
     private static final CharacterSet DIGITS = CharacterSet.of('0', '9');
@@ -78,7 +78,7 @@ final class PatternParser {
     private int sequence(int from) {
         int state = from;
         while (more() && text.charAt(at) != '|' && text.charAt(at) != ')') {
-            // the states that a quantifier copies begin with one of their own
+            // the states that a quantifier copies begin with a separate state
             int begin = pattern.state();
             pattern.skip(state, begin);
             state = quantified(begin);
@@ -138,7 +138,7 @@ final class PatternParser {
         return value;
     }
 
-    /** Repeats the part from one state to another, which was made last. */
+    /** Repeats the part from one state to another, which was the last part to be made. */
     private int repeat(int begin, int end, int least, int most) {
         int last = pattern.states();
         int copies = Math.max(most < 0 ? least : most, 1);
@@ -295,7 +295,7 @@ final class PatternParser {
         return CharacterSet.of(value, value);
     }
 
-    /** Reads a code unit, and the low surrogate behind a high one. */
+    /** Reads a code unit, and the low surrogate after a high one. */
     private CharacterSet pair() {
         int high = single(hexadecimal(4));
         if (high < Character.MIN_SURROGATE || high > Character.MAX_SURROGATE) {

@@ -13,7 +13,8 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * From a JSON schema to a machine: a rule for each set of schemas that hold at one place, so that recursion is a rule that calls itself.
+ * Compiles a JSON schema to a machine: a rule for each set of schemas that apply at one place, so that recursion is a rule that calls
+ * itself.
  */
 final class SchemaCompiler {
     private static final int MOST_RULES = 10_000;
@@ -33,7 +34,7 @@ final class SchemaCompiler {
         named = new SchemaValues(expander);
     }
 
-    /** Adds the texts of a schema to the machine of a notation; returns the state at which they begin. */
+    /** Adds the texts of a schema to the machine of a notation; returns their first state. */
     static int compile(Notation notation, SchemaNode root) {
         SchemaCompiler compiler = new SchemaCompiler(notation, root);
         int start = compiler.rule(new TreeSet<>(Set.of(root)));

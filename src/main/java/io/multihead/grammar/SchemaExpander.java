@@ -13,8 +13,8 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Resolves keywords that combine schemas: references, {@code allOf}, {@code anyOf}. All schemas that must hold at one place become alternatives;
- * in each, schemas hold together, and have no such keywords left.
+ * Resolves keywords that combine schemas: references, {@code allOf}, {@code anyOf}. All schemas that apply at one place become
+ * alternatives; the schemas of an alternative apply together, and no longer contain such keywords.
  */
 final class SchemaExpander {
     private static final int MOST_ALTERNATIVES = 1000;
@@ -22,7 +22,7 @@ final class SchemaExpander {
     private static final int HEXADECIMAL = 16;
     private static final int MOST_WORK = 200_000;
 
-    /** Keywords that say nothing about which values are valid. */
+    /** Keywords without an effect on the valid values. */
     private static final Set<String> ANNOTATIONS = Set.of(
             "$schema",
             "$comment",
@@ -97,7 +97,7 @@ final class SchemaExpander {
         }
     }
 
-    /** Returns the alternatives of schemas that must all hold; none if nothing is valid. */
+    /** Returns the alternatives of schemas that all apply; none if nothing is valid. */
     List<Set<SchemaNode>> expand(Iterable<SchemaNode> nodes) {
         List<Set<SchemaNode>> alternatives = List.of(new TreeSet<>());
         for (SchemaNode node : nodes) {
@@ -200,7 +200,7 @@ final class SchemaExpander {
         }
     }
 
-    /** Returns a fragment of a URI without its percent signs. */
+    /** Returns a fragment of a URI with its percent-encoding decoded. */
     private static String decoded(SchemaNode node, String fragment) {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         for (int at = 0; at < fragment.length(); ) {

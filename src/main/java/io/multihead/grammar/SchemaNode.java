@@ -10,9 +10,9 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A schema within a schema, with the JSON pointer that leads to it; equal where the pointers are.
+ * A schema within a schema, with its JSON pointer; two nodes are equal if their pointers are.
  *
- * @param path the pointer, from {@code #} on
+ * @param path the pointer, beginning with {@code #}
  * @param value the keywords, or a boolean
  */
 record SchemaNode(String path, Object value) implements Comparable<SchemaNode> {

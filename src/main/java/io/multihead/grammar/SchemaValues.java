@@ -7,11 +7,11 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Whether a value that a schema names is valid by the schema's other keywords. */
+/** Decides whether a value that a schema names is valid against the schema's other keywords. */
 final class SchemaValues {
     private final SchemaExpander expander;
     private final Map<String, Dfa> patterns = new HashMap<>();
-    /** The alternatives of schemas that hold together. */
+    /** The alternatives of schemas that apply together. */
     private final Map<Set<SchemaNode>, List<Facts>> known = new HashMap<>();
 
     SchemaValues(SchemaExpander expander) {
@@ -31,7 +31,7 @@ final class SchemaValues {
         return alternatives.stream().anyMatch(facts -> isValidFor(value, facts));
     }
 
-    /** Returns whether a value is valid by schemas without combining keywords. */
+    /** Returns whether a value is valid against schemas without combining keywords. */
     boolean isValidFor(@Nullable Object value, Facts facts) {
         if (!facts.types().contains(JsonType.of(value))) {
             return false;

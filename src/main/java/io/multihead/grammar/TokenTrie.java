@@ -3,8 +3,8 @@ package io.multihead.grammar;
 import java.util.Arrays;
 
 /**
- * The bytes of tokens as a tree, its nodes in the order of a walk: a node's children stand behind it, and where they end is known, so that
- * a walk is one loop, and a byte that is not allowed skips all tokens that go on with it.
+ * The bytes of tokens as a tree, with its nodes in the order of a walk: the children of a node follow it, and the end of its subtree is
+ * known. Therefore a walk is one loop, and a forbidden byte skips all tokens that continue with it.
  */
 final class TokenTrie {
     private static final int NONE = -1;
@@ -12,21 +12,21 @@ final class TokenTrie {
     /** Where bytes lead. */
     @FunctionalInterface
     interface Steps {
-        /** Returns the configuration behind a byte. */
+        /** Returns the configuration after a byte. */
         Configuration step(Configuration from, int value);
     }
 
     private final byte[] value;
     private final int[] depth;
-    /** The node behind all nodes below this one. */
+    /** The node after the subtree of this node. */
     private final int[] behind;
-    /** The first token with the bytes down to a node; the others follow in {@link #same}. */
+    /** The first token whose bytes end at a node; the others follow in {@link #same}. */
     private final int[] token;
 
     private final int[] same;
     private final int deepest;
 
-    /** Makes the tree of some of the tokens; {@code order} has ids by the order of their bytes, unsigned. */
+    /** Makes the tree of some of the tokens; {@code order} has ids in the order of their bytes, unsigned. */
     TokenTrie(byte[][] bytes, int[] order) {
         int most = 0;
         for (int id : order) {

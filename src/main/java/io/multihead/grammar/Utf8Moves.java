@@ -3,7 +3,7 @@ package io.multihead.grammar;
 import java.util.HashMap;
 import java.util.Map;
 
-/** Moves by code points as moves by the bytes of UTF-8; surrogates have none. */
+/** Converts moves by code points to moves by UTF-8 bytes; surrogates have no moves. */
 final class Utf8Moves {
     private static final int CONTINUATION = 0x80;
     private static final int LAST_CONTINUATION = 0xbf;
@@ -15,7 +15,7 @@ final class Utf8Moves {
     private static final int[] LEAD = {0, 0xc0, 0xe0, 0xf0};
 
     private final Machine machine;
-    /** States before so many continuation bytes of any value and a target. */
+    /** States before a number of arbitrary continuation bytes and a target. */
     private final Map<Long, Integer> shared = new HashMap<>();
 
     Utf8Moves(Machine machine) {
@@ -44,7 +44,10 @@ final class Utf8Moves {
         }
     }
 
-    /** Reads a lead byte and {@code more} continuation bytes: {@code range} has lowest and highest value, and the mark of the lead byte. */
+    /**
+     * Reads a lead byte and {@code more} continuation bytes: {@code range} has the lowest and the highest value, and the mark of the lead
+     * byte.
+     */
     private void split(int from, int[] range, int more, int to) {
         int mark = range[2];
         if (more == 0) {

@@ -1,4 +1,4 @@
-/** Constraints on the tokens of a text: filters, JSON by schema, and grammars in GBNF. */
+/** Constraints on the tokens of a text: filters, JSON schemas, and grammars in GBNF. */
 @NullMarked
 package io.multihead.grammar;
 

@@ -11,7 +11,7 @@ import jdk.jfr.StackTrace;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One call of attention, forward or backward, in a flight recording; off unless the recording asks for {@code io.multihead.Attention}.
+ * One call of attention, forward or backward, in a flight recording; disabled unless the recording enables {@code io.multihead.Attention}.
  * Callers check {@link jdk.jfr.FlightRecorder#isInitialized} first: the event type starts the flight recorder.
  */
 @Name("io.multihead.Attention")
@@ -46,7 +46,7 @@ public final class AttentionEvent extends Event {
     @Label("Tasks")
     long tasks;
 
-    /** Returns an event that has begun, or null while nobody records: nothing is allocated then. */
+    /** Returns an event that has begun, or null without an allocation if no recording enables it. */
     public static @Nullable AttentionEvent start(boolean backward) {
         if (!TYPE.isEnabled()) {
             return null;

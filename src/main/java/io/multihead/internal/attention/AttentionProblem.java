@@ -6,8 +6,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The numbers of one call: sizes, where packed sequences of queries start, and the transforms of scores. Bound before the call
- * runs, then only read, by all threads.
+ * The parameters of one call: sizes, the first tokens of packed sequences of queries, and the transforms of scores. It is bound before the
+ * call runs; after that, all threads only read it.
  */
 public final class AttentionProblem {
     private static final AtomicLong TAGS = new AtomicLong();
@@ -30,7 +30,7 @@ public final class AttentionProblem {
      * Sets the sizes of the queries.
      *
      * @param query {@code [sequences, queryHeads, queries, headDim]}, or {@code [1, queryHeads, tokens, headDim]} with offsets
-     * @param newOffsets where each packed sequence starts and the last one ends; null when every batch is one sequence
+     * @param newOffsets the first token of each packed sequence and the end of the last one; null if every batch is one sequence
      */
     public void bindQuery(Tensor query, long @Nullable [] newOffsets) {
         offsets = newOffsets;
@@ -57,7 +57,7 @@ public final class AttentionProblem {
         return scores;
     }
 
-    /** Returns the number of sequences, which is the batch size unless they are packed. */
+    /** Returns the number of sequences, which is the batch size unless sequences are packed. */
     public long sequences() {
         return sequences;
     }
@@ -76,7 +76,7 @@ public final class AttentionProblem {
         return keyValueHeads == 0 ? 0 : heads / keyValueHeads;
     }
 
-    /** Returns the number of queries of every sequence, -1 when sequences are packed. */
+    /** Returns the number of queries of every sequence, or -1 if sequences are packed. */
     public long queries() {
         return queries;
     }
@@ -104,7 +104,7 @@ public final class AttentionProblem {
         return Positions.ofToken(tensor, offsets, sequence, head, query);
     }
 
-    /** Returns a number that no other call and no other head group has: the key of a thread's cache of packed panels. */
+    /** Returns a number that is unique to this call and head group: the key of a thread's cache of packed panels. */
     public long tag(int sequence, int keyValueHead) {
         return firstTag + sequence * keyValueHeads + keyValueHead;
     }

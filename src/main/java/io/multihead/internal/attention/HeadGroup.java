@@ -5,7 +5,7 @@ import io.multihead.tensor.Tensor;
 
 /**
  * The query heads of one sequence that share a key/value head. Their query rows are numbered head after head, so that each key
- * is read once for all of them. A cursor of one thread, moved from task to task.
+ * is read once for all of them. It is a cursor of one thread, which moves from task to task.
  */
 public final class HeadGroup {
     private static final AttentionProblem NO_PROBLEM = new AttentionProblem();
@@ -51,7 +51,7 @@ public final class HeadGroup {
         return queries;
     }
 
-    /** Returns the number of query rows, those of all heads of the group. */
+    /** Returns the number of query rows of all heads of the group. */
     public long rows() {
         return heads * queries;
     }
@@ -60,12 +60,12 @@ public final class HeadGroup {
         return keyValueHead * heads + row / queries;
     }
 
-    /** Returns the query of a row, counted from the sequence's first. */
+    /** Returns the query of a row, counted from the first query of the sequence. */
     public long query(long row) {
         return row % queries;
     }
 
-    /** Returns how many of the next {@code count} rows belong to the same query head, and so are rows of one matrix. */
+    /** Returns how many of the next {@code count} rows belong to the same query head and are therefore rows of one matrix. */
     public int rowsOfHead(long row, int count) {
         return (int) Math.min(count, queries - query(row));
     }
@@ -85,7 +85,7 @@ public final class HeadGroup {
         return query(row) & 0xffffffffL | sequence * problem.heads() + head(row) << 32;
     }
 
-    /** Returns a number that no other group of any call has. */
+    /** Returns a number that is unique to this group and call. */
     public long tag() {
         return problem.tag(sequence, keyValueHead);
     }

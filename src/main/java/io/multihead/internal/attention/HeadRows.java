@@ -7,15 +7,15 @@ import io.multihead.internal.layout.Scratch;
 import io.multihead.tensor.Tensor;
 
 /**
- * Rows of f32, {@link io.multihead.internal.kernel.Lanes#ROW} floats apart, of one head or of several beside each other. Where a token's
- * heads follow each other in memory, as in {@code (batch, tokens, heads, dim)}, the rows of up to 256 elements are read at once.
- * Read head by head, 128 bytes of every 1536, the copies of 128 tokens took a fifth of attention, since nothing prefetches them. Belongs
- * to one thread.
+ * Rows of f32, {@link io.multihead.internal.kernel.Lanes#ROW} floats apart, of one head or of several adjacent heads. If the heads of a
+ * token follow each other in memory, as in {@code (batch, tokens, heads, dim)}, rows of up to 256 elements are read together.
+ * When heads were read one by one, 128 bytes of every 1536, the copies of 128 tokens took a fifth of the time of attention, since nothing
+ * prefetches them. Belongs to one thread.
  */
 public final class HeadRows {
     private final Scratch memory;
     private float[] rows = new float[0];
-    /** Tag of the first head that is held. */
+    /** The tag of the first head in the array. */
     private long first;
 
     private int heads;
@@ -27,7 +27,8 @@ public final class HeadRows {
     }
 
     /**
-     * Returns how many heads, from one on, can be read as one row per token: 1 where they are apart in memory, or not whole panels.
+     * Returns how many heads, from a given one on, can be read as one row per token: 1 if they are not adjacent in memory, or not whole
+     * panels.
      *
      * @param tensor {@code [batch, heads, tokens, dim]}
      */
@@ -37,21 +38,21 @@ public final class HeadRows {
         return beside ? (int) Math.max(1, Math.min(AttentionBlocking.DIM_CHUNK / dim, tensor.dim(1) - head)) : 1;
     }
 
-    /** Moves to a head of {@code dim} elements, and returns whether its rows are held already. */
+    /** Moves to a head of {@code dim} elements, and returns whether the array already contains its rows. */
     public boolean moveTo(long tag, int dim) {
         boolean held = tag >= first && tag < first + heads;
         column = held ? (int) (tag - first) * dim : 0;
         return held;
     }
 
-    /** Returns the array for new rows, which holds no head until {@link #hold} is called. */
+    /** Returns the array for new rows, which contains no head until {@link #hold} is called. */
     public float[] reserve(int count) {
         heads = 0;
         rows = memory.atLeast(rows, count * ROW);
         return rows;
     }
 
-    /** Sets which heads the rows belong to: {@code count} with consecutive tags. */
+    /** Sets the heads to which the rows belong: {@code count} with consecutive tags. */
     public void hold(long tag, int count) {
         first = tag;
         heads = count;
@@ -61,7 +62,7 @@ public final class HeadRows {
         return rows;
     }
 
-    /** Returns the column at which the rows of the head begin that {@link #moveTo} moved to; 0 where they were not held. */
+    /** Returns the first column of the head to which {@link #moveTo} moved; 0 if the array did not contain it. */
     public int column() {
         return column;
     }

@@ -16,7 +16,7 @@ public final class QueryTensors {
     /** Creates an empty set that is bound before each use. */
     public QueryTensors() {}
 
-    /** Sets all tensors; those that a call does not have are null. */
+    /** Sets all tensors; tensors that a call does not have are null. */
     public void bind(
             @Nullable Tensor newQuery,
             @Nullable Tensor newOutput,
@@ -28,7 +28,7 @@ public final class QueryTensors {
         weights = newWeights;
     }
 
-    /** Sets the tensor that receives scores, and where they are read; null for none. */
+    /** Sets the tensor that receives scores, and the stage at which they are read; null for none. */
     public void bindScores(@Nullable Tensor newScores, Stage newStage) {
         scores = newScores;
         stage = newStage;
@@ -39,7 +39,7 @@ public final class QueryTensors {
         return Checks.notNull(query, "query");
     }
 
-    /** Returns whether there is a query tensor; a gradient may not be wanted. */
+    /** Returns whether there is a query tensor; a gradient may not be requested. */
     public boolean hasQuery() {
         return query != null;
     }
@@ -64,7 +64,7 @@ public final class QueryTensors {
         return scores;
     }
 
-    /** Returns the tensor for scores if this is where they are read, or null. */
+    /** Returns the tensor for scores if scores are read at this stage, or null. */
     public @Nullable Tensor scores(Stage at) {
         return stage == at ? scores : null;
     }

@@ -1,6 +1,6 @@
 package io.multihead.internal.attention;
 
-/** Changes single scores before the softmax; called by several threads at once. */
+/** Changes single scores before the softmax; several threads may call it at the same time. */
 @FunctionalInterface
 public interface ScoreFunction {
     /** Returns the score that enters the softmax; minus infinity removes the key. */

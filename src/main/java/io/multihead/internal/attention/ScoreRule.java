@@ -3,7 +3,10 @@ package io.multihead.internal.attention;
 import io.multihead.internal.base.PerformanceWarnings;
 import org.jspecify.annotations.Nullable;
 
-/** The transforms that one call applies to scores and weights besides masks: scale, soft-cap, linear biases, sinks, modifier, dropout. */
+/**
+ * The transforms that one call applies to scores and weights in addition to masks: scale, soft-cap, linear biases, sinks, modifier,
+ * dropout.
+ */
 public final class ScoreRule {
     private float scale;
     private float queryFactor;
@@ -50,22 +53,22 @@ public final class ScoreRule {
         dropoutSeed = seed;
     }
 
-    /** Returns the factor of the scores, more than 0; the sign, or a scale of 0, is in {@link #queryFactor}. */
+    /** Returns the factor of the scores, above 0; the sign, or a scale of 0, is in {@link #queryFactor}. */
     public float scale() {
         return scale;
     }
 
-    /** Returns -1, 0 or 1, by which the queries are multiplied when they are packed. */
+    /** Returns -1, 0 or 1, the factor of the queries when they are packed. */
     public float queryFactor() {
         return queryFactor;
     }
 
-    /** Returns whether scores are scaled before something else is done to them, and not by the exponential. */
+    /** Returns whether scores are scaled before another transform, and not in the exponential. */
     public boolean scalesFirst() {
         return biased || softCap != 0 || slopes != null || modifier != null;
     }
 
-    /** Returns the factor by which the exponential still has to multiply scores. */
+    /** Returns the factor that the exponential must still apply to scores. */
     public float exponentScale() {
         return scalesFirst() ? 1f : scale;
     }

@@ -1,6 +1,6 @@
 /**
- * The engine of attention: the parts that forward and backward share. {@link io.multihead.internal.attention.AttentionBlocking} has all block
- * sizes, {@link io.multihead.internal.attention.AttentionProblem} the numbers of one call. Masks, sources of keys and values,
+ * The engine of attention: the parts that forward and backward share. {@link io.multihead.internal.attention.AttentionBlocking} has all
+ * block sizes, and {@link io.multihead.internal.attention.AttentionProblem} the parameters of one call. Masks, sources of keys and values,
  * forward and backward are packages below. Not part of the API.
  */
 @NullMarked

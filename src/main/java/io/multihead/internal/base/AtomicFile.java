@@ -13,7 +13,7 @@ import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.util.UUID;
 
-/** A file that is being written and appears whole, under its name, or not at all. Belongs to one thread. */
+/** A file that is being written, and appears under its name completely or not at all. Belongs to one thread. */
 public final class AtomicFile {
     /** Bytes written at a time. */
     private static final int PIECE = 1 << 20;
@@ -42,13 +42,14 @@ public final class AtomicFile {
     }
 
     /**
-     * Writes a file {@code prefix-*.tmp} beside the named one, forces it to the device and moves it to its name, in place of an older
-     * file. The temporary file is deleted if anything fails, and if the JVM ends meanwhile, as by Ctrl-C.
+     * Writes a file {@code prefix-*.tmp} in the same folder, forces it to the device and moves it to its name, replacing an older file. The
+     * temporary file is deleted if anything fails, and if the JVM ends during the call, for example after Ctrl-C.
      */
     public static void write(Path file, String prefix, Body body) throws IOException {
         requireName(file);
-        // not Files.createTempFile, whose files only their owner may read
-        // without the name of the file, which may already be as long as a name can be
+        // not Files.createTempFile, whose files only their owner may read; without the name of the file, which may
+        // already have the largest
+        // length of a name
         Path temporary = file.resolveSibling(prefix + "-" + UUID.randomUUID() + ".tmp");
         FileChannel channel = create(temporary, file);
         Thread end = new Thread(() -> delete(temporary));
@@ -68,7 +69,7 @@ public final class AtomicFile {
         }
     }
 
-    /** Adds a task for the JVM's end, or returns false if it ends already. */
+    /** Adds a task for the JVM's shutdown, or returns false if the shutdown has begun. */
     private static boolean addHook(Thread end) {
         try {
             Runtime.getRuntime().addShutdownHook(end);
@@ -90,11 +91,11 @@ public final class AtomicFile {
         try {
             Files.deleteIfExists(temporary);
         } catch (IOException kept) {
-            // nobody is left to be told
+            // there is no caller to inform
         }
     }
 
-    /** Creates the temporary file; errors name the file that the caller wants. */
+    /** Creates the temporary file; errors name the file that the caller requested. */
     private static FileChannel create(Path temporary, Path file) throws IOException {
         try {
             return FileChannel.open(temporary, StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW);
@@ -117,8 +118,8 @@ public final class AtomicFile {
     }
 
     /**
-     * Appends memory of any kind and size: piece by piece through a buffer, since a channel that writes memory of a shared arena keeps it
-     * from being closed.
+     * Appends memory of any kind and size, piece by piece through a buffer, since a channel that writes memory of a shared arena prevents
+     * the arena from being closed.
      */
     public void append(MemorySegment memory) throws IOException {
         for (long at = 0; at < memory.byteSize(); at += PIECE) {

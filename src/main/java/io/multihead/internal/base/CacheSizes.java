@@ -7,15 +7,15 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The sizes of a core's data caches in bytes, by which blocks of products are chosen; results do not depend on them. Linux tells them in
- * {@code sysfs}. A size that the system does not tell is 0.
+ * The sizes of a core's data caches in bytes, from which blocks of products are chosen; results do not depend on them. Linux tells them in
+ * {@code sysfs}. A size that the system does not report is 0.
  *
  * @param l1 the first level
  * @param l2 the second level
  * @param l3 the third level, shared with other cores
  */
 public record CacheSizes(long l1, long l2, long l3) {
-    /** Bytes of a core's L1 for data, for a machine that does not tell them, and to measure other blocks. */
+    /** The bytes of a core's L1 for data, for a machine that does not report them, and for measurements of other blocks. */
     public static final String L1 = "io.multihead.l1";
 
     /** The same of L2. */
@@ -29,7 +29,7 @@ public record CacheSizes(long l1, long l2, long l3) {
                 property(L1, System.getProperty(L1), told.l1), property(L2, System.getProperty(L2), told.l2), told.l3);
     }
 
-    /** Returns the size that a property sets, or else that of the machine. */
+    /** Returns the size that a property sets, or else the size of the machine. */
     static long property(String name, @Nullable String size, long told) {
         if (size == null) {
             return told;
@@ -51,7 +51,8 @@ public record CacheSizes(long l1, long l2, long l3) {
                 }
             }
         } catch (IOException | NumberFormatException e) {
-            return new CacheSizes(0, 0, 0); // another system, or a container that hides it: sizes only matter for speed
+            return new CacheSizes(
+                    0, 0, 0); // another system, or a container that hides the sizes: they only affect speed
         }
         return new CacheSizes(sizes[1], sizes[2], sizes[3]);
     }

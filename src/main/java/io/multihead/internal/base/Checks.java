@@ -31,7 +31,7 @@ public final class Checks {
 
     private Checks() {}
 
-    /** Returns the value; the place, such as the path of a file, begins the message about an argument that is wrong there, once. */
+    /** Returns the value; an exception about an argument begins with the place, such as the path of a file, once. */
     public static <T, E extends Exception> T in(Object place, Reading<T, E> reading) throws E {
         try {
             return reading.read();
@@ -43,7 +43,7 @@ public final class Checks {
         }
     }
 
-    /** Returns {@code value}, or fails naming {@code argument} when it is null. */
+    /** Returns {@code value}, or fails with an error that names {@code argument} if it is null. */
     public static <T> T notNull(@Nullable T value, String argument) {
         if (value == null) {
             throw new NullPointerException(argument + ": null; expected a value");
@@ -51,7 +51,7 @@ public final class Checks {
         return value;
     }
 
-    /** Returns {@code values}, or fails naming {@code argument}, or its element that is null. */
+    /** Returns {@code values}, or fails with an error that names {@code argument} or its element if that is null. */
     public static <T> T[] noNulls(T @Nullable [] values, String argument) {
         T[] all = notNull(values, argument);
         for (int i = 0; i < all.length; i++) {
@@ -62,11 +62,13 @@ public final class Checks {
         return all;
     }
 
-    /** Returns {@code values} as an unmodifiable copy, or fails naming {@code argument}, or its element that is null. */
+    /**
+     * Returns {@code values} as an unmodifiable copy, or fails with an error that names {@code argument} or its element if that is null.
+     */
     public static <T> List<T> noNulls(@Nullable List<? extends T> values, String argument) {
         List<? extends T> all = notNull(values, argument);
         try {
-            return List.copyOf(all); // which makes nothing of a list that nobody can change
+            return List.copyOf(all); // which does not copy an immutable list
         } catch (NullPointerException ofAnElement) {
             int index = 0;
             for (T value : all) {
@@ -100,7 +102,7 @@ public final class Checks {
         return value;
     }
 
-    /** Returns {@code values}, or fails unless they are indices below a limit, and names the first that is none by its position. */
+    /** Returns {@code values}, or fails unless they are indices below a limit; the error has the position of the first wrong value. */
     public static int[] indices(int[] values, long limit, String argument) {
         notNull(values, argument);
         for (int i = 0; i < values.length; i++) {
@@ -111,7 +113,7 @@ public final class Checks {
         return values;
     }
 
-    /** Returns {@code values}, or fails unless they are at least one index below a limit, none of them twice. */
+    /** Returns {@code values}, or fails unless they are one or more different indices below a limit. */
     public static int[] distinctIndices(int[] values, long limit, String argument) {
         if (notNull(values, argument).length == 0
                 || Arrays.stream(values).distinct().count() < values.length) {
@@ -120,14 +122,14 @@ public final class Checks {
         return indices(values, limit, argument);
     }
 
-    /** Fails unless a tensor, of which the shape is given, has as many tokens as the sequences that are packed in it. */
+    /** Fails unless a tensor with the given shape has as many tokens as the sequences that are packed in it. */
     public static void packedTokens(long actual, Object shape, long expected, Object sequences, String argument) {
         if (actual != expected) {
             throw fail(argument, actual + " tokens in shape " + shape, "expected the " + expected + " of " + sequences);
         }
     }
 
-    /** Fails where a path is a folder. The system's own message for a folder that is read or mapped does not name the path. */
+    /** Fails if a path is a folder. The system's own message for a folder that is read or mapped does not contain the path. */
     public static void notFolder(Path file) {
         if (Files.isDirectory(file)) {
             throw fail(file.toString(), "a folder", "expected a file");
@@ -135,8 +137,8 @@ public final class Checks {
     }
 
     /**
-     * Returns a model's path, or fails where there is nothing, with the expected kind; a message says where a relative path was looked for, and by
-     * which command of Hugging Face's hub a model comes there.
+     * Returns a model's path, or fails with the expected kind if nothing exists there; the message states the folder in which a relative
+     * path was searched, and the command of Hugging Face's hub that downloads a model.
      */
     public static Path exists(Path path, String expected) throws NoSuchFileException {
         if (!Files.exists(path)) {
@@ -150,14 +152,14 @@ public final class Checks {
         return path.isAbsolute() ? "nothing there" : "nothing at " + path.toAbsolutePath();
     }
 
-    /** Returns the exception for a file that is missing, which lists the files beside its place. */
+    /** Returns the exception for a missing file, which lists the files in the same folder. */
     static NoSuchFileException missing(Path file) throws IOException {
         Path folder = file.toAbsolutePath().getParent();
         String beside = folder != null && Files.isDirectory(folder) ? ", in " + contents(folder) : "";
         return new NoSuchFileException(file.toString(), null, nothing(file) + beside);
     }
 
-    /** Returns the command of Hugging Face's hub that puts a model at a path: a GGUF file, or a folder with all files of the model. */
+    /** Returns the command of Hugging Face's hub that downloads a model to a path: a GGUF file, or a folder with all files of the model. */
     public static String download(Path path) {
         boolean file = path.toString().endsWith(".gguf");
         Path folder = file ? path.resolveSibling(".").normalize() : path;
@@ -165,7 +167,7 @@ public final class Checks {
         return "get one by: hf download OWNER/NAME " + (file ? path.getFileName() + " " : "") + "--local-dir " + place;
     }
 
-    /** Returns a folder, or fails where there is none. */
+    /** Returns a folder, or fails if there is none. */
     public static Path folder(Path folder, String expected) throws NoSuchFileException {
         if (!Files.isDirectory(exists(folder, expected))) {
             throw fail(folder.toString(), "a file", "expected " + expected);
@@ -173,7 +175,7 @@ public final class Checks {
         return folder;
     }
 
-    /** Fails unless a path is a folder that has one of some files; a message lists its files. */
+    /** Fails unless a path is a folder with one of some files; a message lists its files. */
     public static void folderWith(Path folder, List<String> files, String expected) throws IOException {
         folder(folder, expected);
         if (files.stream().noneMatch(name -> Files.exists(folder.resolve(name)))) {
@@ -184,7 +186,7 @@ public final class Checks {
         }
     }
 
-    /** Returns a folder's contents: the first of its names, since it may have any number of files. */
+    /** Returns a folder's contents: only the first names, since it may have any number of files. */
     private static String contents(Path folder) throws IOException {
         try (Stream<Path> all = Files.list(folder)) {
             List<String> names = all.limit(MOST_NAMES + 1)
@@ -198,7 +200,7 @@ public final class Checks {
         }
     }
 
-    /** Narrows a size that must fit a Java array, or fails naming it. */
+    /** Narrows a size that must fit a Java array, or fails with an error that names it. */
     public static int fitsInt(long value, String argument) {
         if (value < 0 || value > MAX_ARRAY_LENGTH) {
             throw fail(argument, String.valueOf(value), "expected 0 to " + MAX_ARRAY_LENGTH);
@@ -206,7 +208,7 @@ public final class Checks {
         return (int) value;
     }
 
-    /** Fails unless an array has as many elements as needed; {@code reason} says why, such as "one per row". */
+    /** Fails unless an array has as many elements as needed; {@code reason} explains the number, such as "one per row". */
     public static void length(long actual, long expected, String argument, String reason) {
         if (actual != expected) {
             throw fail(argument, actual + " elements", "expected " + expected + ", " + reason);
@@ -214,10 +216,10 @@ public final class Checks {
     }
 
     /**
-     * Checks where sequences that lie one after another begin: the first at 0, each after the one before, and the last offset is their end.
+     * Checks the offsets of consecutive sequences: the first is 0, they do not decrease, and the last offset is the end.
      *
-     * @param end how many tokens there are
-     * @param shape shape of the argument {@code tokens}, which says so
+     * @param end the number of tokens
+     * @param shape shape of the argument {@code tokens}, for the message
      */
     public static void requireOffsets(long[] offsets, String argument, long end, Object shape) {
         notNull(offsets, argument);
@@ -239,7 +241,7 @@ public final class Checks {
         }
     }
 
-    /** Multiplies sizes of at least 0, or fails naming them when the product does not fit a Java array. */
+    /** Multiplies sizes of at least 0, or fails with an error that names them if the product does not fit a Java array. */
     public static int product(String argument, long... sizes) {
         long product = 1;
         for (long size : sizes) {
@@ -263,8 +265,8 @@ public final class Checks {
     }
 
     /**
-     * The exception for an illegal argument: {@code argument: actual; expected}. Each part is cut after {@value #LONGEST}
-     * characters, since a part may hold a name or a shape from a file.
+     * Returns the exception for an illegal argument: {@code argument: actual; expected}. Each part is truncated after {@value #LONGEST}
+     * characters, since a part may contain a name or a shape from a file.
      */
     public static IllegalArgumentException fail(String argument, String actual, String expected) {
         return new IllegalArgumentException(cut(argument) + ": " + cut(actual) + "; " + cut(expected));

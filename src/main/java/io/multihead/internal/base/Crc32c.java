@@ -5,7 +5,7 @@ import java.util.zip.CRC32C;
 
 /** CRC-32C of memory (RFC 3720, appendix B.4). For one thread. */
 public final class Crc32c {
-    /** Bytes that are copied at a time: segments of heap arrays of other types than byte have no ByteBuffer. */
+    /** The number of bytes that are copied at a time: segments of heap arrays of other types than byte have no ByteBuffer. */
     private static final int CHUNK = 1 << 16;
 
     private final CRC32C crc = new CRC32C();

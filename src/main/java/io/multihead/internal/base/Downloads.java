@@ -8,12 +8,15 @@ import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Files that a download left in place of the wanted ones. Their first bytes tell, so that no parser has to name a fault of its own. */
+/**
+ * Detects files that a download left instead of the requested ones. Their first bytes identify them, so that parsers need no special errors
+ * for them.
+ */
 public final class Downloads {
-    /** Ends the message about a file that is shorter than its header says. */
+    /** Ends the message about a file that is shorter than its header states. */
     public static final String CUT = "; the file is incomplete, as after an interrupted download";
 
-    /** Bytes at the start of a file that are enough to tell. */
+    /** The number of bytes at the start of a file that suffice for the detection. */
     static final int HEAD = 512;
 
     /** Bytes of a file that {@link #requireBinary} reads. */
@@ -25,18 +28,18 @@ public final class Downloads {
 
     private Downloads() {}
 
-    /** Fails if a file that should be binary begins with text, such as the message of a server in place of the file. */
+    /** Fails if a file that should be binary begins with text, such as the message of a server. */
     public static void requireBinary(MemorySegment file, String expected) {
         byte[] head = file.asSlice(0, Math.min(file.byteSize(), TEXT)).toArray(ValueLayout.JAVA_BYTE);
         String bytes = new String(head, StandardCharsets.ISO_8859_1);
         if (head.length > 0 && bytes.chars().allMatch(Downloads::isPrintable)) {
-            String start =
-                    new String(head, StandardCharsets.UTF_8).replace("\ufffd", ""); // the last character may be cut
+            String start = new String(head, StandardCharsets.UTF_8)
+                    .replace("\ufffd", ""); // the last character may be truncated
             throw Checks.fail("file", "begins with the text \"" + start.strip() + "\"", "expected " + expected);
         }
     }
 
-    /** Returns whether a byte is one of text in UTF-8: a character of ASCII, or a byte of one that has several. */
+    /** Returns whether a byte may occur in UTF-8 text: an ASCII character, or a byte of a longer character. */
     private static boolean isPrintable(int c) {
         return c >= ' ' && c < 0x7f
                 || c == '\n'
@@ -46,7 +49,7 @@ public final class Downloads {
                 || c >= 0xc2 && c < 0xf5;
     }
 
-    /** Fails if a file begins as a pointer of Git LFS or as a web page, neither of which is a file of a model. */
+    /** Fails if a file begins like a pointer of Git LFS or like a web page, neither of which is a file of a model. */
     static void requireFile(Path file, byte[] head) {
         String start = new String(head, StandardCharsets.UTF_8);
         if (start.startsWith(POINTER)) {

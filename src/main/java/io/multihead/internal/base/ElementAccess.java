@@ -3,8 +3,8 @@ package io.multihead.internal.base;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Opens the elements of a tensor, by their positions in its memory, to the library's own loops and to nobody else: the class Tensor leaves
- * here, when it is initialized, how to reach them.
+ * Gives the library's own loops, and no other code, access to the elements of a tensor by their positions in its memory: the class Tensor
+ * registers the access here when it is initialized.
  */
 public final class ElementAccess {
     private static volatile @Nullable Inside inside;
@@ -25,7 +25,7 @@ public final class ElementAccess {
         inside = newInside;
     }
 
-    /** Returns how a tensor's elements are reached. */
+    /** Returns the access to a tensor's elements. */
     public static Inside inside() {
         return Checks.notNull(inside, "inside");
     }

@@ -18,23 +18,23 @@ import java.util.Arrays;
 
 /** Whole files as memory. */
 public final class FileMemory {
-    /** Bytes that are read at a time. */
+    /** The number of bytes that are read at a time. */
     private static final int PIECE = 1 << 20;
 
-    /** Bytes of memory for a file of which nothing has been read. */
+    /** The first memory for a file, before anything has been read. */
     private static final long FIRST = 16 * PIECE;
 
-    /** How many times the bytes that were read the next memory may be. */
+    /** The largest ratio of the next memory to the number of bytes that were read. */
     private static final long GROWTH = 16;
 
-    /** A cache line, where mapped files begin too. */
+    /** A cache line, at which mapped files also begin. */
     private static final long ALIGNMENT = 64;
 
     private FileMemory() {}
 
     /**
-     * Returns a file as read-only memory that lives as long as the arena: mapped where it is of the default file system; others, such as
-     * those of archives, cannot be mapped and are read into native memory of the arena.
+     * Returns a file as read-only memory that lives as long as the arena: mapped if the file is on the default file system; files of other
+     * file systems, such as archives, cannot be mapped and are read into native memory of the arena.
      */
     public static MemorySegment of(Path file, Arena arena) throws IOException {
         return named(file, () -> {
@@ -59,7 +59,7 @@ public final class FileMemory {
         });
     }
 
-    /** Returns the first bytes of a file, at most as many as are asked for. */
+    /** Returns the first bytes of a file, at most the requested number. */
     public static byte[] head(Path file, int bytes) throws IOException {
         return named(file, () -> {
             try (InputStream in = Files.newInputStream(file)) {
@@ -76,7 +76,7 @@ public final class FileMemory {
         return memory;
     }
 
-    /** Reads a file, with its name and its place in errors that the system leaves without. */
+    /** Reads a file, and adds its name and its place to errors of the system that lack them. */
     private static <T> T named(Path file, Checks.Reading<T, IOException> reading) throws IOException {
         Checks.notFolder(file);
         try {
@@ -91,7 +91,7 @@ public final class FileMemory {
     }
 
     /**
-     * Takes pages of a mapped file out of this process's memory, after they were copied: they are read again where they are asked for.
+     * Releases pages of a mapped file from this process's memory after they were copied: they are read again if they are accessed.
      * Other memory stays.
      */
     public static void release(MemorySegment memory, long offset, long bytes) {
@@ -101,8 +101,8 @@ public final class FileMemory {
     }
 
     /**
-     * Reads the rest of a file of which {@code head} has been read. The size is the archive's claim: no more memory than {@link #GROWTH}
-     * times the present memory is taken for it.
+     * Reads the rest of a file after {@code head}, which has been read. The size is a claim of the archive: at most {@link #GROWTH} times
+     * the present memory is allocated for it.
      */
     static MemorySegment read(InputStream in, long size, MemorySegment head, Arena arena) throws IOException {
         long length = Math.min(size, Math.max(FIRST, GROWTH * head.byteSize()));

@@ -11,15 +11,15 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A strict JSON reader (RFC 8259): whatever the grammar does not allow, names that repeat, unpaired surrogates and deeper nesting
- * than expected are an {@link IllegalArgumentException} that says where.
+ * A strict JSON reader (RFC 8259): input outside the grammar, repeated names, unpaired surrogates and deeper nesting than expected cause an
+ * {@link IllegalArgumentException} with the position.
  *
  * <p>Objects are maps in the order of the text, arrays are lists, integers are {@link Long}, other numbers {@link Double}.
  */
 public final class Json {
     private static final int DEEPEST_HEADER = 3;
     private static final int DEEPEST = 64;
-    /** So many digits always fit a long. */
+    /** Numbers with this number of digits always fit a long. */
     private static final int LONG_DIGITS = 18;
 
     private static final char REPLACEMENT = '\ufffd';
@@ -27,7 +27,7 @@ public final class Json {
     private final String source;
     private final String text;
     private final boolean header;
-    /** Whether numbers that are no long keep all their digits. */
+    /** Whether numbers that are not a long keep all their digits. */
     private final boolean exact;
 
     private int at;
@@ -40,8 +40,8 @@ public final class Json {
     }
 
     /**
-     * Reads a safetensors header: an object of objects, arrays of integers, strings and non-negative integers, no deeper than
-     * such a header needs.
+     * Reads a safetensors header: an object of objects, arrays of integers, strings and non-negative integers, not deeper than such a
+     * header needs.
      */
     public static Map<String, @Nullable Object> header(byte[] utf8) {
         return read("header", utf8, true);
@@ -68,7 +68,7 @@ public final class Json {
         return result;
     }
 
-    /** Reads a value of any kind, in which numbers that are no {@link Long} are {@link BigDecimal}. */
+    /** Reads a value of any kind, in which numbers other than {@link Long} are {@link BigDecimal}. */
     public static @Nullable Object exact(String source, byte[] utf8) {
         Json json = new Json(source, decode(source, utf8), false, true);
         json.space();
@@ -78,8 +78,8 @@ public final class Json {
     }
 
     private static String decode(String source, byte[] utf8) {
-        // much faster before it is compiled; malformed bytes become the
-        // replacement character, which a text may have too
+        // much faster before it is compiled; malformed bytes become the replacement character, which a text may also
+        // contain
         String text = new String(utf8, StandardCharsets.UTF_8);
         if (text.indexOf(REPLACEMENT) < 0) {
             return text;
@@ -249,7 +249,7 @@ public final class Json {
         }
     }
 
-    /** Returns a string: most are a part of the text as it is, and one with escapes is put together. */
+    /** Returns a string: most strings are an unchanged part of the text, and a string with escapes is assembled. */
     private String string() {
         expect('"');
         for (int end = at; end < text.length(); end++) {

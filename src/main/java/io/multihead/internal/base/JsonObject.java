@@ -46,7 +46,7 @@ public final class JsonObject {
         return members.get(member);
     }
 
-    /** Returns a string, or null where there is none. */
+    /** Returns a string, or null if there is none. */
     public @Nullable String find(String member) {
         Object value = members.get(member);
         if (value != null && !(value instanceof String)) {
@@ -156,7 +156,7 @@ public final class JsonObject {
         }
     }
 
-    /** Fails unless the member {@code type} is this one. */
+    /** Fails unless the member {@code type} has this value. */
     public void requireType(String type) {
         if (!text("type").equals(type)) {
             throw fail("type", type);
@@ -165,7 +165,7 @@ public final class JsonObject {
 
     /**
      * Returns the parts of a member that is one part, or of type {@code Sequence} with parts and sequences in its array {@code parts}; none
-     * where it is absent.
+     * if it is absent.
      */
     public List<JsonObject> parts(String member, String parts) {
         List<JsonObject> list = new ArrayList<>();

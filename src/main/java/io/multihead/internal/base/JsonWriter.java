@@ -18,7 +18,7 @@ public final class JsonWriter {
     }
 
     /**
-     * Returns an object as JSON, its members in the order of the map.
+     * Returns an object as JSON, with its members in the order of the map.
      *
      * @param source its name in messages
      * @throws IllegalArgumentException if a text has an unpaired surrogate, which UTF-8 cannot hold
@@ -30,9 +30,9 @@ public final class JsonWriter {
     }
 
     /**
-     * Writes an object into a file, which appears whole or not at all.
+     * Writes an object to a file, which appears completely or not at all.
      *
-     * @throws IllegalArgumentException as of the text; nothing has been written then
+     * @throws IllegalArgumentException as for the text; nothing is written
      */
     public static void write(Path file, Map<String, ?> object) throws IOException {
         byte[] bytes = write(file.toString(), object).getBytes(StandardCharsets.UTF_8);

@@ -4,8 +4,8 @@ import java.lang.System.Logger.Level;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Warnings, each logged once per JVM in one line to {@link System.Logger} {@code io.multihead}, of conditions that make everything
- * slow: results are right, so that only a profiler would find them otherwise.
+ * Warnings about conditions that make all calls slow, each logged once per JVM in one line to {@link System.Logger} {@code io.multihead}.
+ * Results are correct, so otherwise only a profiler would reveal the condition.
  */
 public enum PerformanceWarnings {
     /** Vectors of less than 8 floats. */
@@ -24,7 +24,7 @@ public enum PerformanceWarnings {
     private static final AtomicBoolean REPORTED = new AtomicBoolean();
     private static final int PRODUCTS = 50;
     private static final int TRIALS = 5;
-    /** In hardware 50 take less than a microsecond, interpreted too; without, close to a millisecond. */
+    /** In hardware, 50 take less than a microsecond, even interpreted; without hardware, close to a millisecond. */
     private static final long MOST_NANOS = 20_000;
 
     private final String message;
@@ -34,7 +34,7 @@ public enum PerformanceWarnings {
         this.message = message;
     }
 
-    /** Warns of slow properties of this JVM; examines it once. */
+    /** Warns about slow properties of this JVM, which it examines once. */
     public static void report(int lanes) {
         if (!REPORTED.compareAndSet(false, true)) {
             return;

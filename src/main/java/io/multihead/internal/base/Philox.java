@@ -2,7 +2,7 @@ package io.multihead.internal.base;
 
 /**
  * The counter-based generator Philox4x32 with ten rounds (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3").
- * Its numbers depend on seed and counter alone, so backward draws the numbers of forward again instead of storing them.
+ * Its numbers depend only on seed and counter, so backward draws the numbers of forward again instead of storing them.
  */
 public final class Philox {
     private static final int ROUNDS = 10;

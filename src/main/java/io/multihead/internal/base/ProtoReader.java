@@ -13,7 +13,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The wire format of protocol buffers, read as a stream. Nothing is allocated because a length says so: arrays grow with the bytes
+ * The wire format of protocol buffers, read as a stream. No length in the file causes an allocation: arrays grow with the bytes
  * that arrive, so a file with false lengths costs no more memory than it has bytes.
  *
  * @see <a href="https://protobuf.dev/programming-guides/encoding">the format</a>
@@ -37,9 +37,9 @@ public final class ProtoReader {
             ByteBuffer.allocate(BUFFER).order(ByteOrder.LITTLE_ENDIAN).limit(0);
 
     private final MemorySegment bytes = MemorySegment.ofArray(buffer.array());
-    /** Bytes that went through the buffer before those in it. */
+    /** The number of bytes that went through the buffer before the present ones. */
     private long before;
-    /** Where the message that is read ends. */
+    /** The end of the current message. */
     private long end = Long.MAX_VALUE;
 
     private int wireType;
@@ -64,7 +64,7 @@ public final class ProtoReader {
         return field;
     }
 
-    /** Begins the message that this field holds, and returns the argument of {@link #leave}. */
+    /** Begins the message in this field, and returns the argument of {@link #leave}. */
     public long enter() throws IOException {
         long outer = end;
         long length = length();
@@ -104,7 +104,7 @@ public final class ProtoReader {
         return new String(bytes, StandardCharsets.UTF_8);
     }
 
-    /** Returns the integers of a repeated field, packed or not, after those before. */
+    /** Appends the integers of a repeated field, packed or not, to earlier ones, and returns them. */
     public long[] integers(long[] earlier) throws IOException {
         if (wireType == VARINT) {
             return append(earlier, varint());
@@ -128,8 +128,8 @@ public final class ProtoReader {
     }
 
     /**
-     * Returns the little-endian floats of a field of bytes: in native memory of an arena where there are arenas and the stream says
-     * that all bytes are there, else in an array that grows with the bytes that arrive.
+     * Returns the little-endian floats of a field of bytes: in native memory of an arena if there are arenas and the stream reports all
+     * bytes as available, otherwise in an array that grows with the bytes that arrive.
      */
     public MemorySegment floats(@Nullable Supplier<Arena> arenas) throws IOException {
         long length = length();
@@ -210,7 +210,7 @@ public final class ProtoReader {
     private long length() throws IOException {
         require(BYTES);
         long length = varint();
-        // one that ended at 2^63 - 1 would seem to be the outermost message, which ends where the stream does
+        // a message that ends at 2^63 - 1 would look like the outermost message, which ends with the stream
         if (length < 0 || length > end - position() || length == Long.MAX_VALUE - position()) {
             throw fail("a field of " + Long.toUnsignedString(length) + " bytes", "expected a field within its message");
         }
@@ -242,7 +242,7 @@ public final class ProtoReader {
         return buffer.get();
     }
 
-    /** Makes bytes ready, or returns false where the stream ends before. */
+    /** Makes bytes available, or returns false if the stream ends before. */
     private boolean fill(int bytes) throws IOException {
         if (buffer.remaining() >= bytes) {
             return true;
@@ -268,7 +268,7 @@ public final class ProtoReader {
         return fail("ends too early", "expected more bytes");
     }
 
-    /** Returns the exception for the value here. */
+    /** Returns the exception for the value at this position. */
     public IllegalArgumentException fail(String actual, String expected) {
         return Checks.fail(source, "at byte " + position() + ": " + actual, expected);
     }

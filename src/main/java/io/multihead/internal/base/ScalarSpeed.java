@@ -1,11 +1,14 @@
 package io.multihead.internal.base;
 
-/** The time of an operation on scalars on this machine, by a loop that the JVM has compiled. */
+/** The time of a scalar operation on this machine, measured with a loop that the JVM has compiled. */
 final class ScalarSpeed {
-    /** Operations that are timed at once: some microseconds, so that the thread is seldom interrupted meanwhile. */
+    /** The number of operations that are timed together: a few microseconds, so that the thread is seldom interrupted. */
     private static final int OPERATIONS = 2000;
 
-    /** Loops before the first that is timed: enough for the JVM to begin to compile it. An interpreted one takes ten times as long. */
+    /**
+     * The number of loops before the first timed one: enough for the JVM to begin to compile the loop. An interpreted loop takes ten times
+     * as long.
+     */
     private static final int UNTIMED_LOOPS = 50;
 
     private static final int TIMED_LOOPS = 20;
@@ -17,8 +20,8 @@ final class ScalarSpeed {
     private ScalarSpeed() {}
 
     /**
-     * Returns the least time of a multiplication and an addition that depend on those before, of all measurements so far; 0 the first time,
-     * when the loop may not be compiled yet.
+     * Returns the smallest time of a multiplication and an addition that depend on the previous ones, of all measurements so far; 0 for the
+     * first call, when the loop may not be compiled yet.
      */
     static double nanos() {
         if (!isWarm) {

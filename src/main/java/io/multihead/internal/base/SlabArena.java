@@ -8,12 +8,12 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A shared arena for the weights of a model, whose memory the system has back as soon as it is closed. Allocations of up to 32 MiB may
- * stay with glibc's {@code malloc} after they are freed (its {@code M_MMAP_THRESHOLD} grows up to that size), so that a model which is
- * loaded again and again leaves its own size behind. This arena divides slabs of more than that into small allocations. Thread-safe.
+ * A shared arena for the weights of a model, whose memory returns to the system when it is closed. Allocations of up to 32 MiB may stay
+ * with glibc's {@code malloc} after they are freed (its {@code M_MMAP_THRESHOLD} grows up to that size), so a model that is loaded
+ * repeatedly would leave memory of its own size behind. This arena divides larger slabs into small allocations. Thread-safe.
  *
- * <p>Memory is written with zeros when it is allocated, which takes as long as packing weights into it. So a thread that has nothing else to do
- * may allocate slabs ahead ({@link #prepare}).
+ * <p>Memory is zeroed when it is allocated, which takes as long as packing weights into it. Therefore an idle thread may allocate slabs in
+ * advance ({@link #prepare}).
  */
 public final class SlabArena implements Arena {
     /** More than the largest block that glibc keeps. */
@@ -25,7 +25,7 @@ public final class SlabArena implements Arena {
     private final List<Slab> slabs = new ArrayList<>();
     private long expected;
 
-    /** Memory that is allocated from its begin. */
+    /** Memory that is allocated from its beginning. */
     private static final class Slab {
         private final MemorySegment memory;
         private long used;
@@ -34,7 +34,7 @@ public final class SlabArena implements Arena {
             this.memory = memory;
         }
 
-        /** Returns the next bytes, or null where there are not as many. */
+        /** Returns the next bytes, or null if there are not enough. */
         @Nullable
         MemorySegment take(long bytes, long alignment) {
             long at = Math.ceilDiv(memory.address() + used, alignment) * alignment - memory.address();
@@ -46,16 +46,16 @@ public final class SlabArena implements Arena {
         }
     }
 
-    /** Says that about so many bytes more, or less if negative, will be allocated: no slab is larger. */
+    /** Announces that about this number of bytes, or less if negative, will be allocated in addition: no slab is larger. */
     public synchronized void expect(long bytes) {
         expected = Math.max(0, expected + bytes);
     }
 
     /**
-     * Allocates slabs ahead of those who will ask for their memory.
+     * Allocates slabs in advance for later allocations.
      *
-     * @param bytes at most so many, of those that are expected
-     * @param isEnough asked before each slab
+     * @param bytes the largest number of expected bytes to allocate
+     * @param isEnough queried before each slab
      */
     public void prepare(long bytes, BooleanSupplier isEnough) {
         long left = bytes;
@@ -81,7 +81,7 @@ public final class SlabArena implements Arena {
                 return part;
             }
         }
-        // the last slab takes in a rest that is too small for one of its own
+        // the last slab includes a rest that is too small for a separate slab
         long next = bytes + expected < SLAB + LEAST ? bytes + expected : SLAB;
         if (bytes >= LEAST || next < LEAST) {
             return arena.allocate(bytes, alignment);

@@ -1,9 +1,9 @@
 package io.multihead.internal.base;
 
 /**
- * The exceptions for faults of any tensor, so that each fault has one wording: {@code name: actual; expected}. The
- * checks are those of {@code internal.call.TensorChecks}, and of {@code tensor} itself, which lies above this package and below
- * that one; so tensors and shapes come here as objects with a {@code toString}.
+ * The exceptions for faults of any tensor, so that each fault has one wording. {@code name: actual; expected}. The checks are in {@code
+ * internal.call.TensorChecks}, and in {@code tensor} itself, which is above this package and below that one; therefore tensors and shapes
+ * are passed as objects with a {@code toString}.
  */
 public final class TensorFaults {
     private TensorFaults() {}
@@ -13,7 +13,7 @@ public final class TensorFaults {
         return Checks.fail(argument, "shape " + actual, "expected " + expected);
     }
 
-    /** Returns the exception for integer elements where floating ones are needed. */
+    /** Returns the exception for integer elements if floating-point elements are needed. */
     public static IllegalArgumentException notFloating(String argument, Object tensor) {
         return Checks.fail(argument, tensor.toString(), "expected a floating element type");
     }
@@ -23,7 +23,7 @@ public final class TensorFaults {
         return Checks.fail(argument, "read-only memory", "expected memory that can be written");
     }
 
-    /** Returns the exception for an output of which several elements share storage, as after broadcasting. */
+    /** Returns the exception for an output in which several elements share storage, as after broadcasting. */
     public static IllegalArgumentException sharedStorage(String argument, Object tensor) {
         return Checks.fail(argument, tensor.toString(), "expected every element to have its own storage");
     }

@@ -36,12 +36,12 @@ public final class TokenPositions {
         return (int) (batch * batchStride + token);
     }
 
-    /** Returns whether each sequence has positions of its own. */
+    /** Returns whether each sequence has separate positions. */
     public boolean isPerBatch() {
         return batchStride != 0;
     }
 
-    /** Returns the elements from one stream to the next: 0 where all streams share their positions. */
+    /** Returns the elements from one stream to the next: 0 if all streams share their positions. */
     public int streamStride() {
         return streamStride;
     }

@@ -10,7 +10,7 @@ import java.util.Set;
 public final class VectorApiCheck {
     private static final String VECTOR_MODULE = "jdk.incubator.vector";
 
-    /** Overrides the preferred vector width, in bits, so that tests cover machines they do not run on. */
+    /** Overrides the preferred vector width, in bits, so that tests cover machines other than the one that runs them. */
     public static final String LANES = "io.multihead.lanes";
 
     private static final Set<String> WIDTHS = Set.of("128", "256", "512");
@@ -18,9 +18,9 @@ public final class VectorApiCheck {
     private VectorApiCheck() {}
 
     /**
-     * Fails with one clear sentence when the JVM was started without the Vector API, or with a vector width that it lacks.
+     * Fails with one clear sentence if the JVM was started without the Vector API, or with a vector width that it lacks.
      *
-     * @throws IllegalStateException if the module is absent, or the property {@link #LANES} is none of 128, 256 and 512
+     * @throws IllegalStateException if the module is absent, or the property {@link #LANES} is not one of 128, 256 and 512
      */
     public static void requireVectorModule() {
         if (ModuleLayer.boot().findModule(VECTOR_MODULE).isEmpty()) {

@@ -10,8 +10,8 @@ import io.multihead.internal.exec.Workspace;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call that is running: an object which the calling thread's workspace keeps from call to call, so that a warm call allocates
- * nothing. Opened, bound to the caller's tensors, run and closed in one try statement:
+ * A running call: an object that the calling thread's workspace keeps from call to call, so that a warm call allocates nothing. It is
+ * opened, bound to the caller's tensors, run and closed in one try statement:
  *
  * <pre>{@code
  * try (GemmCall call = Operation.open(cpu, KEY)) {
@@ -28,7 +28,7 @@ public abstract class Operation implements AutoCloseable {
     protected Operation() {}
 
     /**
-     * Returns the calling thread's operation of this kind, open. A call within the call, from a task of it, has another one.
+     * Returns the calling thread's operation of this kind, open. A call within the call, made from one of its tasks, has another operation.
      *
      * @throws IllegalStateException if the Compute is closed
      */
@@ -59,7 +59,7 @@ public abstract class Operation implements AutoCloseable {
         Checks.notNull(execution, "execution").run(body, tasks, scratch());
     }
 
-    /** Returns how many threads work on this call. */
+    /** Returns the number of threads that work on this call. */
     protected final int parallelism() {
         return Checks.notNull(execution, "execution").parallelism();
     }

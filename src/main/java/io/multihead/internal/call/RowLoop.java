@@ -5,11 +5,10 @@ import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.Workspace;
 
 /**
- * A parallel loop over rows that do not depend on each other; a task is a range of them. A loop that is reused allocates nothing. For one
- * caller at a time.
+ * A parallel loop over independent rows; a task is a range of them. A loop that is reused allocates nothing. Not thread-safe.
  */
 public abstract class RowLoop implements LoopBody {
-    /** Elements below which a task is not worth another thread: a few microseconds of element-wise work. */
+    /** The number of elements below which a task is not worth another thread: a few microseconds of element-wise work. */
     private static final long LEAST = 1 << 13;
 
     private long rows;
@@ -24,7 +23,7 @@ public abstract class RowLoop implements LoopBody {
          * Computes one row.
          *
          * @param row from 0
-         * @param scratch the memory of the thread that computes it
+         * @param scratch the memory of the thread that computes the rows
          */
         void run(long row, Workspace scratch);
     }
@@ -45,7 +44,7 @@ public abstract class RowLoop implements LoopBody {
         run(cpu, newRows, LEAST);
     }
 
-    /** Does the same for short rows, of which a task has several. */
+    /** Does the same for short rows; a task has several of them. */
     protected final void run(Compute cpu, long newRows, long elementsPerRow) {
         rows = newRows;
         long least = LEAST / Math.max(1, elementsPerRow);
@@ -53,7 +52,7 @@ public abstract class RowLoop implements LoopBody {
         SingleCall.run(cpu, this, Math.ceilDiv(newRows, rowsPerTask));
     }
 
-    /** Runs all rows as a call that is open, of whose workspace this loop is a part. */
+    /** Runs all rows as an open call, to whose workspace this loop belongs. */
     protected final void run(SingleCall running, Compute cpu, long newRows) {
         rows = newRows;
         rowsPerTask = rowsPerTask(newRows, cpu.parallelism());

@@ -5,7 +5,7 @@ import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.ScratchKey;
 import io.multihead.internal.exec.Workspace;
 
-/** An operation without state of its own, for calls whose loop body is an object of its own. */
+/** An operation without its own state, for calls whose loop body is a separate object. */
 public final class SingleCall extends Operation {
     private static final ScratchKey<SingleCall> KEY = ScratchKey.of(SingleCall::new);
 

@@ -5,8 +5,8 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Opens the array behind the states of a model's buffers to the library's own packages and to nobody else: the class Buffers leaves here,
- * when it is initialized, how to reach it.
+ * Gives the library's own packages, and no other code, access to the array behind the states of a model's buffers: the class Buffers
+ * registers the access here when it is initialized.
  */
 public final class StateAccess {
     private static volatile @Nullable Function<Object, float[]> inside;
@@ -18,7 +18,7 @@ public final class StateAccess {
         inside = newInside;
     }
 
-    /** Returns the states of the last call, whose rows are those of the tensor that Buffers returns. */
+    /** Returns the states of the last call, in the rows of the tensor that Buffers returns. */
     public static float[] array(Object buffers) {
         return Checks.notNull(inside, "inside").apply(buffers);
     }

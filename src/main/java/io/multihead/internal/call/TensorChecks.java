@@ -13,7 +13,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Checks the tensors of a call before anything is written; {@link TensorFaults} has the messages. The static methods check one
- * property and allocate nothing. An instance checks the tensors of one call in turn, and each written one against those before it.
+ * property and allocate nothing. An instance checks the tensors of one call one after another, and compares each written tensor with the
+ * tensors before it.
  */
 public final class TensorChecks {
     private final Execution execution;
@@ -26,13 +27,13 @@ public final class TensorChecks {
         execution = Operation.execution(cpu);
     }
 
-    /** Checks a tensor that the call reads; nothing written later may overlap it. */
+    /** Checks a tensor that the call reads; no tensor that is written later may overlap it. */
     public TensorChecks reads(String name, Tensor tensor, Shape expected) {
         requireFloating(tensor, name);
         return readsAny(name, tensor, expected);
     }
 
-    /** Checks a tensor of any element type that the call reads; nothing written later may overlap it. */
+    /** Checks a tensor of any element type that the call reads; no tensor that is written later may overlap it. */
     public TensorChecks readsAny(String name, Tensor tensor, Shape expected) {
         requireShape(tensor, name, expected);
         execution.requireAccess(tensor, name);
@@ -40,13 +41,13 @@ public final class TensorChecks {
         return this;
     }
 
-    /** Checks parameters that the call reads, of whatever shape the layer was made with. */
+    /** Checks parameters that the call reads, with the shapes with which the layer was made. */
     public TensorChecks reads(Map<String, Tensor> parameters) {
         parameters.forEach((name, tensor) -> reads(name, tensor, tensor.shape()));
         return this;
     }
 
-    /** Checks tensors of any element type that the call reads beside its inputs and parameters. */
+    /** Checks tensors of any element type that the call reads in addition to its inputs and parameters. */
     public TensorChecks readsBuffers(List<Tensor> buffers) {
         for (int i = 0; i < buffers.size(); i++) {
             readsAny("buffer " + i, buffers.get(i), buffers.get(i).shape());
@@ -64,7 +65,7 @@ public final class TensorChecks {
         return this;
     }
 
-    /** Checks the gradients that backward adds to: those of parameters that have one, each of its parameter's shape. */
+    /** Checks the gradients to which backward adds: the gradients of parameters that have one, each of its parameter's shape. */
     public TensorChecks writesGradients(Map<String, Tensor> parameters, Map<String, Tensor> gradients) {
         Checks.notNull(gradients, "gradients");
         parameters.forEach((name, parameter) -> {
@@ -82,7 +83,7 @@ public final class TensorChecks {
         }
     }
 
-    /** Fails unless the tensor's elements are floating. */
+    /** Fails unless the tensor's elements are floating-point. */
     public static void requireFloating(Tensor tensor, String argument) {
         if (!Checks.notNull(tensor, argument).dtype().isFloating()) {
             throw TensorFaults.notFloating(argument, tensor);
@@ -94,7 +95,10 @@ public final class TensorChecks {
         Operation.execution(cpu).requireAccess(tensor, argument);
     }
 
-    /** Fails unless all threads may use the tensor's memory, its elements are floating, can be written, and have their own storage. */
+    /**
+     * Fails unless all threads may use the tensor's memory, its elements are floating-point and can be written, and each has its own
+     * storage.
+     */
     public static void requireWritable(Compute cpu, Tensor tensor, String argument) {
         requireFloating(tensor, argument);
         requireAccess(cpu, tensor, argument);
@@ -118,7 +122,7 @@ public final class TensorChecks {
         }
     }
 
-    /** Returns a parameter that must be there, with this shape. */
+    /** Returns a parameter that must exist, with this shape. */
     public static Tensor requireParameter(@Nullable Tensor tensor, String name, Shape expected) {
         if (tensor == null) {
             throw Checks.fail(name, "missing", "expected a tensor of shape " + expected);

@@ -1,4 +1,7 @@
-/** How the packages above {@code compute} run a call: take scratch memory, run parallel loops, check tensors. Not part of the API. */
+/**
+ * The methods with which the packages above {@code compute} run a call: take scratch memory, run parallel loops, check tensors. Not part of
+ * the API.
+ */
 @NullMarked
 package io.multihead.internal.call;
 

@@ -7,13 +7,13 @@ import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
-/** All that a worker reads or writes in one call. Shared by the threads, which do not change it. */
+/** The tensors and settings that the workers of one call read and write. Threads share it and do not change it. */
 final class BackwardArguments {
     final AttentionProblem problem = new AttentionProblem();
     final BoundMask mask = new BoundMask();
-    /** Tensors that forward read and wrote: query, output, log-sum-exp, perhaps weights. */
+    /** Tensors that forward read and wrote: query, output, log-sum-exp, and optionally weights. */
     final QueryTensors saved = new QueryTensors();
-    /** The gradients of output, log-sum-exp and weights, which are read, and of the query, which is written. */
+    /** The gradients of output, log-sum-exp and weights, which are read, and the gradient of the query, which is written. */
     final QueryTensors gradients = new QueryTensors();
 
     private @Nullable Tensor key;

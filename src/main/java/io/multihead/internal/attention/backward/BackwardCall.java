@@ -14,8 +14,8 @@ import jdk.jfr.FlightRecorder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One call of backward. Bound to checked arguments, it builds the schedule and runs its tasks, then those of the bias, then a task
- * for each head's sink.
+ * One call of backward. Bound to checked arguments, it builds the schedule and runs its tasks, then the tasks of the bias, then a task for
+ * each head's sink.
  */
 public final class BackwardCall extends Operation implements LoopBody {
     private static final ScratchKey<BackwardWorker> WORKER = ScratchKey.ofWorker(BackwardWorker::new);
@@ -37,7 +37,7 @@ public final class BackwardCall extends Operation implements LoopBody {
     /** Creates a call that is bound before each use. */
     public BackwardCall() {}
 
-    /** Sets checked tensors of keys and values and where their gradients go, after query and sizes of queries are bound. */
+    /** Sets the checked tensors of keys and values and the tensors of their gradients, after the query and its sizes are bound. */
     public void bind(
             Tensor query,
             Tensor key,
@@ -51,7 +51,7 @@ public final class BackwardCall extends Operation implements LoopBody {
         biasGradient = newBiasGradient;
     }
 
-    /** Sets where the gradient of the sinks goes, or null. */
+    /** Sets the tensor of the gradient of the sinks, or null. */
     public void bindSinks(@Nullable Tensor newSinksGradient) {
         sinksGradient = newSinksGradient;
     }
@@ -66,17 +66,17 @@ public final class BackwardCall extends Operation implements LoopBody {
         return arguments.mask;
     }
 
-    /** Returns the tensors that forward read and wrote, to be bound: query, output, log-sum-exp, perhaps weights. */
+    /** Returns the tensors that forward read and wrote, to be bound: query, output, log-sum-exp, and optionally weights. */
     public QueryTensors saved() {
         return arguments.saved;
     }
 
-    /** Returns the gradients of output, log-sum-exp and weights and where that of the query goes, to be bound. */
+    /** Returns the gradients of output, log-sum-exp and weights and the tensor of the query's gradient, to be bound. */
     public QueryTensors gradients() {
         return arguments.gradients;
     }
 
-    /** Runs everything, and records it if a flight recording asks for that. */
+    /** Runs the call, and records it if a flight recording is enabled. */
     public void run() {
         AttentionEvent event = FlightRecorder.isInitialized() ? AttentionEvent.start(true) : null;
         long tasks = runTasks();

@@ -7,10 +7,10 @@ import java.util.Arrays;
 /**
  * The division of one call into tasks, as a table with a line per task. Built once per call; {@link #toString} prints it.
  *
- * <p>A pair of a key block and a query block contributes to dK and dV of its keys and to dQ of its queries. Every element of
- * dK, dV and dQ belongs to one task, which adds the blocks in ascending order, so no result depends on the division: a whole
- * head group as one task forms each pair once (five matrix multiplications); when there are too few head groups for the threads,
- * tasks of key blocks and tasks of query blocks form each pair twice (seven).
+ * <p>A pair of a key block and a query block contributes to dK and dV of its keys and to dQ of its queries. Every element of dK, dV and dQ
+ * belongs to one task, which adds the blocks in ascending order, so no result depends on the division. With a whole head group as one task,
+ * each pair is computed once (five matrix multiplications). If there are too few head groups for the threads, tasks of key blocks and tasks
+ * of query blocks compute each pair twice (seven).
  */
 final class BackwardSchedule {
     /** The kinds of tasks. */
@@ -33,7 +33,7 @@ final class BackwardSchedule {
     private int[] table = new int[0];
     private int tasks;
 
-    /** Builds the table for the gradients that are wanted. */
+    /** Builds the table for the requested gradients. */
     void build(AttentionProblem problem, boolean ofKeys, boolean ofQueries, int threads) {
         tasks = 0;
         long groups = problem.sequences() * problem.keyValueHeads();
@@ -45,7 +45,7 @@ final class BackwardSchedule {
         }
     }
 
-    /** Returns whether forming pairs twice in small tasks ends sooner than forming them once in tasks that leave threads idle. */
+    /** Returns whether computing pairs twice in small tasks ends sooner than computing them once in tasks that leave threads idle. */
     private static boolean splits(long groups, int threads) {
         return groups > 0
                 && Math.ceilDiv(groups, (long) threads) * threads * AttentionBlocking.MULTIPLICATIONS_ONCE

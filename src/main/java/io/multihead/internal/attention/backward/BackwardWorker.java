@@ -20,9 +20,9 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One thread's backward: {@code dV += P^T dO}, {@code dK += dS^T Q}, {@code dQ^T += K^T dS^T} over pairs of blocks (Dao 2023,
- * algorithm 2), each in one chain: chains of 64, as in forward, cost 7 % here and change the error in units by less than runs
- * differ. Under a soft-cap dX takes the place of dS.
+ * One thread's backward: {@code dV += P^T dO}, {@code dK += dS^T Q}, {@code dQ^T += K^T dS^T} over pairs of blocks (Dao 2023, algorithm 2),
+ * each in one chain: chains of 64, as in forward, cost 7 % here and change the error in units by less than the difference between runs.
+ * Under a soft-cap, dX replaces dS.
  */
 final class BackwardWorker {
     private static final int DS_PANEL = AttentionBlocking.BACKWARD_KEYS * PANEL;
@@ -40,7 +40,7 @@ final class BackwardWorker {
     /** The panels that are multiplied next. */
     private final Panels right = new Panels();
 
-    /** Blocks of the group's query rows, kept while key blocks pass. */
+    /** Blocks of the group's query rows, kept while the loop runs over key blocks. */
     private PackedQueries[] blocks;
     /** dK and dV of one key block: rows of sums, each followed by its compensation terms. */
     private float[] keySum = new float[0];
@@ -73,7 +73,7 @@ final class BackwardWorker {
         tile.release();
     }
 
-    /** Computes all gradients of one head group: key blocks outside, so that dQ of all query blocks is held. */
+    /** Computes all gradients of one head group, with key blocks in the outer loop, so that dQ of all query blocks is in memory. */
     void group(BackwardArguments call) {
         long queryBlocks = BackwardSchedule.queryBlocks(call.problem);
         for (long b = 0; b < queryBlocks; b++) {
@@ -87,7 +87,7 @@ final class BackwardWorker {
         }
     }
 
-    /** Computes dK and dV of one key block, and adds to dQ of the query blocks if asked for. */
+    /** Computes dK and dV of one key block, and adds to dQ of the query blocks if requested. */
     void keyBlock(BackwardArguments call, long block, boolean intoQueries) {
         AttentionProblem problem = call.problem;
         keys.pack(call, staging.packer(), group, block);
@@ -126,8 +126,8 @@ final class BackwardWorker {
     }
 
     /**
-     * Computes the gradient of a head's sink, {@code sum P_sink (0 - D)} over batch and queries in f64: the sink has no value, so
-     * that its dP is 0.
+     * Computes the gradient of a head's sink, {@code sum P_sink (0 - D)} over batch and queries in f64: the sink has no value, so its dP is
+     * 0.
      */
     void sink(BackwardArguments call, long head, Tensor to, Packer packer) {
         AttentionProblem problem = call.problem;
@@ -192,8 +192,7 @@ final class BackwardWorker {
             low = Math.min(low, tile.column());
             high = Math.max(high, tile.end());
         }
-        // a block has two tiles: those that are seen follow each other, so that
-        // every row of the panels has been written
+        // a block has two tiles: the tiles that are seen are consecutive, so every row of the panels has been written
         if (intoQueries && from < to) {
             product.left(keys.transposedKeys, from)
                     .right(right.set(dSPanels, low / PANEL * DS_PANEL + from * PANEL, DS_PANEL))
@@ -207,7 +206,7 @@ final class BackwardWorker {
         }
     }
 
-    /** Stores dX of the tile as panels, zeros in the columns that see none of its keys. */
+    /** Stores dX of the tile as panels, with zeros in the columns that see none of its keys. */
     private void storePanels(int first, int columns) {
         int column = tile.column();
         int end = tile.end();

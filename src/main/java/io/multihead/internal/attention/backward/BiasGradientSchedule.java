@@ -6,8 +6,8 @@ import io.multihead.internal.layout.Positions;
 import io.multihead.tensor.Tensor;
 
 /**
- * The division of the gradient of a bias into tasks: along its own axes, while the axes along which the bias is broadcast are
- * summed inside a task in ascending order.
+ * The division of the gradient of a bias into tasks along the bias's own axes; the axes along which the bias is broadcast are summed inside
+ * a task in ascending order.
  */
 final class BiasGradientSchedule {
     private static final int AXES = 4;
@@ -26,7 +26,7 @@ final class BiasGradientSchedule {
         }
     }
 
-    /** One task: the scores it sums, and the size of its own part of the bias. */
+    /** One task: the scores that it sums, and the size of its own part of the bias. */
     record Part(Range batch, Range head, Range query, Range key, int rows, int columns) {
         int size() {
             return rows * columns;

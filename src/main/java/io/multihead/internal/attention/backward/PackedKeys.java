@@ -20,7 +20,7 @@ final class PackedKeys {
     float[] keys = new float[0];
     /** {@code [chunk of valueDim][key][ROW]}. */
     float[] values = new float[0];
-    /** K^T, {@code [headDim][key]}, non-finite elements zeroed: such a key has NaN in every dS of the rows that see it. */
+    /** K^T, {@code [headDim][key]}, with non-finite elements zeroed: the rows that see such a key have NaN in every dS of it. */
     float[] transposedKeys = new float[0];
 
     long firstKey;

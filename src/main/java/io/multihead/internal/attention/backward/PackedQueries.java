@@ -20,11 +20,11 @@ import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 
 /**
- * Up to 256 query rows of one group: Q and dO in panels both ways, and per row log-sum-exp, {@code D = rowsum(dO o O)}, its
- * position and the range of the keys it sees. Also the sum of dQ. Belongs to one thread.
+ * Up to 256 query rows of one group: Q and dO in panels in both layouts, and for each row log-sum-exp, {@code D = rowsum(dO o O)}, its
+ * position and the range of keys that it sees. Also the sum of dQ. Belongs to one thread.
  *
- * <p>Non-finite elements would contaminate keys that their row does not see, since {@code 0 * NaN} is NaN. They are zeroed in the
- * panels that the sums dK and dV read; those of dO are kept apart, to be added to exactly the keys that their row sees.
+ * <p>Non-finite elements would contaminate keys that their row does not see, since {@code 0 * NaN} is NaN. They are zeroed in the panels
+ * that the sums dK and dV read; non-finite elements of dO are kept separately, and added to exactly the keys that their row sees.
  */
 final class PackedQueries {
     private static final int MAX_ROWS = AttentionBlocking.BACKWARD_QUERIES;
@@ -50,16 +50,16 @@ final class PackedQueries {
     /** dQ^T: {@code [headDim][SUM_ROW]}. */
     float[] queryGradient = new float[0];
 
-    /** Per row: log-sum-exp in f32; 256 floats further its rounding error; another 256 further D. */
+    /** Per row: log-sum-exp in f32; the rounding error follows 256 floats later, and D another 256 later. */
     final float[] statistics = new float[3 * MAX_ROWS];
 
-    /** Per row: the end of the keys it sees, counted from key 0. */
+    /** For each row, the end of the keys that it sees, counted from key 0. */
     final long[] ends = new long[MAX_ROWS];
-    /** Per row: the first key that a window lets it see. */
+    /** For each row, the first key that a window lets it see. */
     final long[] firsts = new long[MAX_ROWS];
-    /** Per row: the position of its query among the keys. */
+    /** For each row, the position of its query among the keys. */
     final long[] positions = new long[MAX_ROWS];
-    /** The rows of dO that have non-finite elements, and those elements, zeros between them. */
+    /** The rows of dO that have non-finite elements, and these elements, with zeros between them. */
     final int[] nonFiniteRows = new int[MAX_ROWS];
 
     float[] nonFiniteValues = new float[0];
@@ -70,7 +70,7 @@ final class PackedQueries {
     private long tag = NOTHING;
     private long tagRow = NOTHING;
 
-    /** The keys that every row sees: from the greatest first to the smallest end. */
+    /** The keys that every row sees: from the largest first key to the smallest end. */
     private static final class CommonKeys {
         private long first;
         private long end;
@@ -80,7 +80,7 @@ final class PackedQueries {
         this.memory = memory;
     }
 
-    /** Packs {@code newCount} rows of a group from {@code row} on, unless they still are packed. */
+    /** Packs {@code newCount} rows of a group from {@code row} on, unless they are already packed. */
     void pack(BackwardArguments call, Staging staging, HeadGroup group, long row, int newCount) {
         long newTag = group.tag();
         if (tag == newTag && tagRow == row && count == newCount) {
@@ -104,7 +104,7 @@ final class PackedQueries {
         Arrays.fill(queryGradient, 0, size, 0f);
     }
 
-    /** Returns whether no row's keys end before or at this one. */
+    /** Returns whether no row's keys end before or at this key. */
     boolean allSeeUpTo(long key) {
         return common.end > key;
     }
@@ -114,12 +114,12 @@ final class PackedQueries {
         return common.first <= key;
     }
 
-    /** Returns D of a row: the mean of its weights' gradients, less the gradient of log-sum-exp. */
+    /** Returns D of a row: the mean of its weights' gradients, minus the gradient of log-sum-exp. */
     float mean(int row) {
         return statistics[MEAN + row];
     }
 
-    /** Returns log-sum-exp of a row, to about f64's accuracy. */
+    /** Returns log-sum-exp of a row, with about the accuracy of f64. */
     double logSumExp(int row) {
         return (double) statistics[row] + statistics[MAX_ROWS + row];
     }
@@ -184,7 +184,7 @@ final class PackedQueries {
         }
     }
 
-    /** Returns the index of a row with non-finite elements, a new one unless an earlier chunk of the row had some. */
+    /** Returns the index of a row with non-finite elements, a new index unless an earlier chunk of the row had such elements. */
     private int nonFiniteRow(int row, int valueDim) {
         for (int i = 0; i < nonFiniteCount; i++) {
             if (nonFiniteRows[i] == row) {
@@ -231,7 +231,9 @@ final class PackedQueries {
         statistics[MAX_ROWS + r] = Double.isInfinite(logSumExp) ? 0f : (float) (logSumExp - statistics[r]);
     }
 
-    /** Returns {@code sum_j W_ij dW_ij} of one row over the keys with a weight: dW of the others, hidden ones too, may be anything. */
+    /**
+     * Returns {@code sum_j W_ij dW_ij} of one row over the keys with a weight: dW of the other keys, including hidden keys, is arbitrary.
+     */
     private static float weightsMean(Tensor weights, Tensor gradient, Staging staging, HeadGroup group, long row) {
         Packer packer = staging.packer();
         long keys = group.problem().keys();

@@ -37,15 +37,15 @@ final class ScoreGradientTile {
     private final float[] sThenP;
     /** {@code [key][ROW]}: dP after {@link #compute}, then dS, then dX. */
     private final float[] dPThenDS;
-    /** Biases that are added to scores, then the gradient of the weights: {@code [key][ROW]}. */
+    /** Biases that are added to scores, and later the gradient of the weights: {@code [key][ROW]}. */
     private final float[] transposed;
 
     private final SeenColumns columns = new SeenColumns();
-    /** Per query how far the tile's first key is from it, or each key where that is far, and the slope of its head. */
+    /** For each query, the distance of the tile's first key, or of each key if the distance is large, and the slope of its head. */
     private final float[] distances = new float[AttentionBlocking.BACKWARD_QUERIES];
 
     private final float[] slopes = new float[AttentionBlocking.BACKWARD_QUERIES];
-    /** Per query the first key it sees, then the end of these keys, counted from the tile's first. */
+    /** For each query, the first key that it sees, then the end of these keys, counted from the first key of the tile. */
     private final float[] limits = new float[AttentionBlocking.BACKWARD_QUERIES];
     /** Rounding errors of the exponents of a row, followed by an unused output of Exp.shifted. */
     private final float[] exponentErrors = new float[ROW + PANEL];
@@ -74,9 +74,9 @@ final class ScoreGradientTile {
     }
 
     /**
-     * Computes S and dP, masked, of the keys {@code first} on of a block and the columns that see any of them.
+     * Computes S and dP, masked, of the keys of a block from {@code first} on and the columns that see any of them.
      *
-     * @return whether there are any; without, nothing was computed
+     * @return whether there are such columns; otherwise nothing was computed
      */
     boolean compute(
             BackwardArguments call, Packer packer, HeadGroup group, PackedQueries queries, PackedKeys keys, int first) {
@@ -167,7 +167,7 @@ final class ScoreGradientTile {
         return query >= column && query < end() && sThenP[key * ROW + query] != Float.NEGATIVE_INFINITY;
     }
 
-    /** Drops every reference to memory of others. */
+    /** Drops every reference to memory of other owners. */
     void release() {
         product.release();
         right.clear();
@@ -212,9 +212,9 @@ final class ScoreGradientTile {
     }
 
     /**
-     * Computes how far a key is from each query, rounded to f32.
+     * Computes the distance of a key from each query, rounded to f32.
      *
-     * @return whether the distance of a key of this tile may be one that f32 does not have
+     * @return whether the distance of a key of this tile may not be representable in f32
      */
     private boolean measure(PackedQueries queries, int key) {
         long most = 0;
@@ -252,12 +252,12 @@ final class ScoreGradientTile {
         }
     }
 
-    /** Returns the first key that a query sees, counted from the tile's first. */
+    /** Returns the first key that a query sees, counted from the first key of the tile. */
     private int firstOf(PackedQueries queries, int query) {
         return (int) Math.max(0, Math.min(count, queries.firsts[query] - firstKey));
     }
 
-    /** Returns the end of the keys that a query sees, counted from the tile's first. */
+    /** Returns the end of the keys that a query sees, counted from the first key of the tile. */
     private int endOf(PackedQueries queries, int query) {
         return (int) Math.max(0, Math.min(count, queries.ends[query] - firstKey));
     }

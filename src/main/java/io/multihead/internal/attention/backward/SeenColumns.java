@@ -8,16 +8,16 @@ import io.multihead.internal.attention.mask.BoundMask;
 import io.multihead.internal.kernel.Lanes;
 
 /**
- * The columns of a tile, whole panels of query rows, from the first to the last row that sees any of the tile's keys. What is outside
- * would add zeros alone. Belongs to one thread.
+ * The columns of a tile, whole panels of query rows, from the first to the last row that sees any of the tile's keys. Columns outside would
+ * add only zeros. Belongs to one thread.
  */
 final class SeenColumns {
     private int first;
     private int end;
 
     /**
-     * Finds the columns that see any of {@code keys} keys from {@code firstKey} on. Tensors of the mask that hide single keys are
-     * not looked at.
+     * Finds the columns that see any of {@code keys} keys from {@code firstKey} on. Tensors of the mask that hide single keys are not
+     * examined.
      *
      * @return whether there are any
      */

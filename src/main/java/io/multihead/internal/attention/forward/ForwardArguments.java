@@ -24,22 +24,22 @@ final class ForwardArguments {
         return Checks.notNull(source, "source");
     }
 
-    /** Sets the tensor that receives the states of the splits in place of an output; null for none. */
+    /** Sets the tensor that receives the states of the splits instead of an output; null for none. */
     void bindStates(@Nullable Tensor newStates) {
         states = newStates;
     }
 
-    /** Returns whether the states of the splits are wanted, and not their merged result. */
+    /** Returns whether the states of the splits are requested instead of their merged result. */
     boolean savesStates() {
         return states != null;
     }
 
-    /** Returns {@code [batch, queryHeads, queries, splits, size]}, as {@link SplitStates} says. */
+    /** Returns {@code [batch, queryHeads, queries, splits, size]}, as {@link SplitStates} defines it. */
     Tensor states() {
         return Checks.notNull(states, "states");
     }
 
-    /** Returns whether all scores of a task are held at once, because the caller wants weights or scores. */
+    /** Returns whether all scores of a task are held together, because the caller requests weights or scores. */
     boolean materializes() {
         return tensors.weights() != null || tensors.scores() != null;
     }

@@ -18,9 +18,9 @@ import jdk.jfr.FlightRecorder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One call of forward. Bound to checked arguments, it builds the schedule and runs its tasks; when keys are split, the states of
- * the splits are merged in a second round, unless the caller wants the states themselves. Not final, so that the API can add what
- * a call keeps of the caller's.
+ * One call of forward. Bound to checked arguments, it builds the schedule and runs its tasks; if keys are split, the states of the splits
+ * are merged in a second round, unless the caller requests the states themselves. Not final, so that the API can add references to the
+ * caller's objects.
  */
 public class ForwardCall extends Operation implements LoopBody {
     private static final ScratchKey<ForwardWorker> WORKER = ScratchKey.ofWorker(ForwardWorker::new);
@@ -60,7 +60,7 @@ public class ForwardCall extends Operation implements LoopBody {
         to.bind(to.query(), output, logSumExp, weights);
     }
 
-    /** Sets the tensor that receives the states of the splits, in place of outputs. */
+    /** Sets the tensor that receives the states of the splits, instead of outputs. */
     public void bindStates(Tensor states) {
         arguments.bindStates(states);
     }
@@ -85,7 +85,7 @@ public class ForwardCall extends Operation implements LoopBody {
         return arguments.tensors;
     }
 
-    /** Returns where keys and values are stored. */
+    /** Returns the storage of keys and values. */
     public KeyValueSource source() {
         return arguments.source();
     }
@@ -132,7 +132,7 @@ public class ForwardCall extends Operation implements LoopBody {
         }
     }
 
-    /** Returns one strip per thread: threads that took tasks in order would each pack the keys of every head group. */
+    /** Returns one strip per thread: if threads took tasks in order, each would pack the keys of every head group. */
     @Override
     public int strips() {
         return Math.min(parallelism(), schedule.tasks());

@@ -9,9 +9,9 @@ import io.multihead.internal.kernel.Lanes;
 import java.util.Arrays;
 
 /**
- * The division of one call into tasks, as a table with a line per task: some query rows of one sequence and one group of query heads, all
- * their keys or one split of them. A task has at most {@link AttentionBlocking#TASK_ROWS} rows, or {@link
- * AttentionBlocking#TASK_ROWS_REPACKED} where a thread cannot keep packed keys from task to task. Built once per call; results do not
+ * The division of one call into tasks, as a table with a line per task: some query rows of one sequence and one group of query heads, with
+ * all their keys or one split of them. A task has at most {@link AttentionBlocking#TASK_ROWS} rows, or {@link
+ * AttentionBlocking#TASK_ROWS_REPACKED} if a thread cannot keep packed keys from task to task. Built once per call; results do not
  * depend on it. {@link #toString} prints it.
  */
 final class ForwardSchedule {
@@ -21,7 +21,7 @@ final class ForwardSchedule {
     private static final int KEY_VALUE_HEAD = 1;
     /** Column of the table: number of query rows. */
     private static final int ROWS = 2;
-    /** Column of the table: index of the split among those of the task's rows. */
+    /** Column of the table: index of the split among the splits of the task's rows. */
     private static final int SPLIT = 3;
     /** Column of the table: number of splits of the task's rows. */
     private static final int SPLITS = 4;
@@ -38,7 +38,7 @@ final class ForwardSchedule {
     private long longest;
     private long mostRows;
 
-    /** Builds the table. Where the caller wants the states of splits, each split is a task whatever that costs. */
+    /** Builds the table. If the caller requests the states of splits, each split is a task, whatever it costs. */
     void build(ForwardArguments call, int threads) {
         measure(call.problem, call.source());
         int maxRows = maxRows(call);
@@ -70,7 +70,7 @@ final class ForwardSchedule {
         keepsPacked = longest <= AttentionBlocking.PACKED_FLOATS && longest * widths <= AttentionBlocking.PACKED_FLOATS;
     }
 
-    /** Returns whether there are so few tasks, each of one tile at most, that splitting the keys may pay. */
+    /** Returns whether there are so few tasks, each of at most one tile, that splitting the keys may save time. */
     private boolean leavesThreadsIdle(int threads) {
         return threads > 1
                 && tasks > 0
@@ -78,7 +78,7 @@ final class ForwardSchedule {
                 && mostRows <= AttentionBlocking.QUERY_TILE;
     }
 
-    /** Returns whether the queries of a sequence see several splits, and the states of those of all sequences fit one array. */
+    /** Returns whether the queries of a sequence see several splits, and the states of the splits of all sequences fit one array. */
     private boolean canSplit(ForwardArguments call) {
         AttentionProblem problem = call.problem;
         boolean several = false;
@@ -97,8 +97,8 @@ final class ForwardSchedule {
     }
 
     /**
-     * Tasks of one head group follow each other, so that a thread finds its keys still packed; later rows first, since under a
-     * causal mask they cost most and see every key that the others see.
+     * Tasks of one head group follow each other, so that a thread finds its keys still packed. Later rows come first, since under a causal
+     * mask they cost most and see every key that the others see.
      */
     private void fill(ForwardArguments call, int maxRows, int threads) {
         AttentionProblem problem = call.problem;
@@ -140,7 +140,7 @@ final class ForwardSchedule {
         return (int) Math.min(Math.max(size, 1), maxRows);
     }
 
-    /** Adds a task for each split of the range; {@link #reserve} has made sure that their number is an int. */
+    /** Adds a task for each split of the range; {@link #reserve} has checked that their number is an int. */
     private void addSplits(int sequence, int keyValueHead, long firstRow, int rows) {
         for (int s = 0; s < range.count(); s++) {
             int line = tasks * COLUMNS;
@@ -155,7 +155,7 @@ final class ForwardSchedule {
         }
     }
 
-    /** Makes room for the tasks; lines that are filled in already are kept. */
+    /** Makes room for the tasks; existing lines are kept. */
     private void reserve(int wanted) {
         if (firstRows.length < wanted) {
             int length = Math.max(wanted, Math.min(2 * tasks, Integer.MAX_VALUE / COLUMNS));
@@ -184,7 +184,7 @@ final class ForwardSchedule {
         return longest;
     }
 
-    /** Returns the most query rows of a head group, which is the most of a task when keys are split. */
+    /** Returns the largest number of query rows of a head group, which is the largest number of a task's rows if keys are split. */
     long mostRows() {
         return mostRows;
     }
@@ -205,7 +205,7 @@ final class ForwardSchedule {
         return table[task * COLUMNS + ROWS];
     }
 
-    /** Returns the index of the task's split among those of its rows. */
+    /** Returns the index of the task's split among the splits of its rows. */
     int split(int task) {
         return table[task * COLUMNS + SPLIT];
     }
@@ -215,7 +215,7 @@ final class ForwardSchedule {
         return firstSplits[task] + split(task);
     }
 
-    /** Returns the number of splits that the task's rows have. */
+    /** Returns the number of splits of the task's rows. */
     int splits(int task) {
         return table[task * COLUMNS + SPLITS];
     }

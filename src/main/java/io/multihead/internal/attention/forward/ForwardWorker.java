@@ -9,10 +9,11 @@ import io.multihead.internal.layout.Packer;
 import io.multihead.internal.layout.Scratch;
 
 /**
- * One thread's forward: the loop of FlashAttention (Dao et al. 2022, algorithm 1; Dao 2023) over the key blocks of a task's query rows.
+ * The forward computation of one thread: the loop of FlashAttention (Dao et al. 2022, algorithm 1; Dao 2023) over the key blocks of a
+ * task's query rows.
  *
- * <p>Key blocks and splits are aligned at key 0 and a row's arithmetic never looks at other rows, so results do not depend on
- * tiles, tasks, threads or batch mates.
+ * <p>Key blocks and splits are aligned at key 0, and the arithmetic of a row does not depend on other rows, so results do not depend on
+ * tiles, tasks, threads or the rest of the batch.
  */
 final class ForwardWorker {
     private final QueryTile queries;
@@ -37,7 +38,7 @@ final class ForwardWorker {
     /**
      * Begins a task: {@code rows} query rows of a head group from {@code firstRow} on.
      *
-     * @param tasksPerThread how many tasks a thread has; rows of at most as many heads are read at once
+     * @param tasksPerThread the number of tasks of a thread, which is the largest number of heads whose rows are read together
      */
     void bind(
             ForwardArguments call,
@@ -81,7 +82,7 @@ final class ForwardWorker {
         }
     }
 
-    /** The loop of FlashAttention over one split of the keys; the scores of a tile are overwritten by those of the next. */
+    /** The loop of FlashAttention over one split of the keys; the scores of the next tile overwrite the scores of a tile. */
     private void attendSplit(ForwardArguments call, Packer packer, long split, OnlineSoftmax softmax) {
         scores.reserveTile();
         long end = Math.min(visible.end(), (split + 1) * AttentionBlocking.KEY_SPLIT);

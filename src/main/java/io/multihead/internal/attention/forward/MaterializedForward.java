@@ -18,7 +18,7 @@ import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 
 /**
- * Forward for callers who ask for weights or scores: all scores of a task first, then the softmax over whole rows, by the same steps as
+ * Forward for callers that request weights or scores: all scores of a task first, then the softmax over whole rows, with the same steps as
  * the tiled path. Belongs to one thread.
  */
 final class MaterializedForward {
@@ -28,7 +28,7 @@ final class MaterializedForward {
     private final ScoreTile tile;
     private final UnmaskedScores unmasked;
     private final float[] staging;
-    /** Per row of a tile whether its softmax is NaN, as one of its scores is NaN or plus infinity. */
+    /** For each row of a tile, whether its softmax is NaN because one of its scores is NaN or plus infinity. */
     private final boolean[] isUndefined = new boolean[AttentionBlocking.QUERY_TILE];
 
     /** Takes the parts of the worker that it belongs to. */
@@ -41,7 +41,7 @@ final class MaterializedForward {
         unmasked = new UnmaskedScores(queries, blocks, tile, staging);
     }
 
-    /** Fails if the scores of a task, which are held in one array, do not fit one. */
+    /** Fails if the scores of a task, which are held in one array, do not fit in it. */
     static void requireScoresFit(ForwardSchedule schedule, KeyValueSource source, String argument) {
         for (int task = 0; task < schedule.tasks(); task++) {
             long keys = source.keys(schedule.sequence(task));
@@ -56,19 +56,21 @@ final class MaterializedForward {
 
     /**
      * Returns the size, in floats, of the buffer for all scores of a task. The micro-kernel for int8 panels always stores four rows. For a
-     * single query the other three go where the next blocks' scores will be stored, and after the last block into padding.
+     * single query, the other three rows go to the place of the next blocks' scores, and after the last block into padding.
      */
     private static long scoreFloats(long keys, int rows) {
         int padding = rows == 1 ? (MicroKernel.MR_SMALL - 1) * ROW : 0;
         return Math.ceilDiv(keys, (long) AttentionBlocking.KEY_BLOCK) * blockFloats(rows) + padding;
     }
 
-    /** Returns the floats of one key block's scores: whole micro-tiles, but a single row's are stored one after another. */
+    /**
+     * Returns the floats of one key block's scores: whole micro-tiles, except that the scores of a single row are stored one after another.
+     */
     private static int blockFloats(int rows) {
         return (rows == 1 ? 1 : Lanes.roundUp(rows, Lanes.ROW_STEP)) * ROW;
     }
 
-    /** Computes all scores, then the weights and the output; writes scores before the softmax where they are wanted. */
+    /** Computes all scores, then the weights and the output; writes scores before the softmax if they are requested. */
     void attend(ForwardArguments call, Packer packer, OnlineSoftmax softmax) {
         unmasked.write(call, packer);
         multiplyKeys(call, packer, softmax);
@@ -99,7 +101,7 @@ final class MaterializedForward {
         }
     }
 
-    /** Sets NaN for every key that a row without softmax sees, as long as those that the mask hides are known by their scores. */
+    /** Sets NaN for every key that a row without softmax sees, while the scores still show the keys that the mask hides. */
     private void spreadNaN(ForwardArguments call) {
         for (int first = 0; first < queries.rows(); first += AttentionBlocking.QUERY_TILE) {
             int rows = queries.tileRows(first);
@@ -144,7 +146,7 @@ final class MaterializedForward {
                 int keys = blockKeys(call, firstKey);
                 for (int r = 0; r < queries.tileRows(first); r++) {
                     if (held > 0) {
-                        // the softmax reads the scores after this, and may scale them itself
+                        // the softmax reads the scores after this step, and may scale them itself
                         System.arraycopy(tile.scores(), scoresOf(first, firstKey) + r * ROW, staging, 0, held);
                         RowOps.scale(staging, 0, Lanes.roundUp(held, PANEL), scale);
                     }
@@ -155,7 +157,7 @@ final class MaterializedForward {
         }
     }
 
-    /** Writes {@code P / l}, and 0 for keys that a row does not see, those beyond its sequence included. */
+    /** Writes {@code P / l}, and 0 for keys that a row does not see, including keys beyond its sequence. */
     void writeWeights(ForwardArguments call, Packer packer, OutputWriter writer) {
         Tensor weights = call.tensors.weights();
         Tensor scores = call.tensors.scores(Stage.WEIGHTS);
@@ -174,7 +176,7 @@ final class MaterializedForward {
                     if (own > 0) {
                         normalize(call.mask, from, at, Lanes.roundUp(own, PANEL), divisor);
                     }
-                    // of a row without softmax, P is NaN for the keys before and after its own as well
+                    // in a row without softmax, P is NaN also for the keys before and after its own
                     Arrays.fill(from, at, at + visible.firstOf(row, firstKey, own), 0f);
                     Arrays.fill(from, at + own, at + keys, 0f);
                     if (weights != null) {
@@ -188,7 +190,7 @@ final class MaterializedForward {
         }
     }
 
-    /** Divides a row's weights; those of a row without softmax are NaN already, or 0 for keys that the mask hides. */
+    /** Divides a row's weights; in a row without softmax they are already NaN, or 0 for keys that the mask hides. */
     private static void normalize(BoundMask mask, float[] weights, int at, int length, float divisor) {
         if (!Float.isNaN(divisor) || !mask.hidesSingleKeys()) {
             RowOps.divide(weights, at, length, divisor);
@@ -201,7 +203,7 @@ final class MaterializedForward {
         return multiplied ? tileKeys(call, firstRow, queries.tileRows(firstRow), firstKey) : 0;
     }
 
-    /** Returns the columns of a block in tensors of weights and scores, those beyond the sequence included. */
+    /** Returns the columns of a block in tensors of weights and scores, including columns beyond the sequence. */
     private static int blockKeys(ForwardArguments call, long firstKey) {
         return (int) Math.min(AttentionBlocking.KEY_BLOCK, call.problem.keys() - firstKey);
     }
@@ -214,7 +216,7 @@ final class MaterializedForward {
         return visible.keysOf(row, rows, queries, call.mask, firstKey, keysOf(firstKey));
     }
 
-    /** Returns where the scores of a tile and a key block start. */
+    /** Returns the index of the first score of a tile and a key block. */
     private int scoresOf(int row, long firstKey) {
         return (int) (firstKey / AttentionBlocking.KEY_BLOCK) * blockFloats(queries.rows()) + row * ROW;
     }

@@ -17,8 +17,8 @@ import java.util.Arrays;
  * Running softmax state of a block of query rows (Milakov and Gimelshein 2018; Dao et al. 2022, algorithm 1): per row the maximum
  * m, the denominator l as 32 partial sums, and the unnormalized output O with its compensation term. Belongs to one thread.
  *
- * <p>States of different keys merge: {@code m = max(m1, m2)}, {@code l = l1 e^(m1 - m) + l2 e^(m2 - m)}, and O likewise. A row
- * that has seen no key leaves the bits of the other state alone.
+ * <p>States of different keys merge: {@code m = max(m1, m2)}, {@code l = l1 e^(m1 - m) + l2 e^(m2 - m)}, and O likewise. A row that has
+ * seen no key does not change the bits of the other state.
  */
 final class OnlineSoftmax {
     private final Scratch memory;
@@ -35,7 +35,7 @@ final class OnlineSoftmax {
     private int stride;
 
     private float scale;
-    /** Whether vectors are fast: asked in {@link #reset}, not for each row, which took 6 % of attention of 16 tokens. */
+    /** Whether vectors are fast: queried in {@link #reset}, because a query for each row took 6 % of attention of 16 tokens. */
     private boolean isCompiled;
 
     OnlineSoftmax(Scratch memory) {
@@ -67,7 +67,7 @@ final class OnlineSoftmax {
         int padded = Lanes.roundUp(keys, COUNT);
         for (int r = 0; r < count; r++) {
             float before = maximum[tile + r];
-            // no branch that depends on the row: a wrong guess would wait for its whole reduction, 2 % of attention
+            // no branch that depends on the row: a misprediction would wait for its whole reduction, 2 % of attention
             float after = Math.max(before, RowOps.max(isCompiled, scores, at + r * ROW, padded));
             // a row that has seen no key has nothing to rescale
             rescale[r] = before == Float.NEGATIVE_INFINITY ? 0f : before - after;
@@ -76,7 +76,7 @@ final class OnlineSoftmax {
         Exp.shifted(isCompiled, rescale, 0, Lanes.roundUp(count, COUNT), scale, 0f, unused, 0, 0f);
     }
 
-    /** Sets {@code e^(m - m') = 1}: for callers who have raised the maximum over all keys before. */
+    /** Sets {@code e^(m - m') = 1}, for callers that have already raised the maximum over all keys. */
     void keepMaximum() {
         Arrays.fill(rescale, 1f);
     }
@@ -100,7 +100,7 @@ final class OnlineSoftmax {
         }
     }
 
-    /** Returns O: row {@code r} starts at {@link #at}, its compensation terms are {@link #compensation} floats further. */
+    /** Returns O: row {@code r} starts at {@link #at}, and its compensation terms are {@link #compensation} floats later. */
     float[] output() {
         return output;
     }
@@ -118,7 +118,7 @@ final class OnlineSoftmax {
         return width;
     }
 
-    /** Returns the floats from an element to its compensation term: those of a row follow its elements. */
+    /** Returns the floats from an element to its compensation term: the compensation terms of a row follow its elements. */
     int compensation() {
         return width;
     }
@@ -132,8 +132,8 @@ final class OnlineSoftmax {
             factors[row] = maximum[row] == both ? 0f : maximum[row] - both;
             factors[padded + row] = other.maximum[row] == both ? 0f : other.maximum[row] - both;
         }
-        // one call: C2 may compile all of this method as one, and with two it
-        // reached its limit of nodes and boxed vectors
+        // one call: C2 may compile this whole method as one unit; with two additions it reached its limit of nodes and
+        // boxed vectors
         Exp.shifted(factors, 0, 2 * padded, scale, 0f, unused, 0, 0f);
         for (int row = 0; row < rows; row++) {
             if (other.hasSeen(row)) {
@@ -142,7 +142,7 @@ final class OnlineSoftmax {
         }
     }
 
-    /** Returns whether the row has seen a key; a sum that is NaN came from one, even if no maximum did. */
+    /** Returns whether the row has seen a key; a sum that is NaN is the result of a key, even if no maximum is. */
     private boolean hasSeen(int row) {
         return maximum[row] != Float.NEGATIVE_INFINITY || sums[row * PANEL] != 0f || hasSum(row);
     }
@@ -189,7 +189,8 @@ final class OnlineSoftmax {
 
     /**
      * Computes {@code O / l}; a row that saw no key becomes 0. The compensation terms are added first, so that blocks which add nothing to
-     * a row leave its bits alone. A sink adds its exponential to l. Once per {@link #reset}: it stores l in place of its first partial sum.
+     * a row do not change its bits. A sink adds its exponential to l. To be called once per {@link #reset}, since it stores l in its first
+     * partial sum.
      *
      * @param sink the score of a key without value, minus infinity for none
      * @return the divisor, 0 for a row that saw no key

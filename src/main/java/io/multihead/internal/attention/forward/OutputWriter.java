@@ -48,7 +48,7 @@ final class OutputWriter {
         }
     }
 
-    /** Returns the divisor of a row's weights, 0 for a row that saw no key; after {@link #write}. */
+    /** Returns the divisor of a row's weights, 0 for a row that saw no key; to be called after {@link #write}. */
     float divisor(int row) {
         return divisors[row];
     }

@@ -15,14 +15,14 @@ import io.multihead.internal.layout.Packer;
 import io.multihead.internal.layout.Scratch;
 import io.multihead.tensor.Tensor;
 
-/** The query rows of one task: which they are, and Q packed as a left operand. Belongs to one thread. */
+/** The query rows of one task: their indices, and Q packed as a left operand. Belongs to one thread. */
 final class QueryTile {
     private final HeadGroup group = new HeadGroup();
     private final HeadRows packed;
     private long firstRow;
     private int rows;
     private int paddedRows;
-    /** The most heads whose rows are read at once. */
+    /** The largest number of heads whose rows are read together. */
     private int mostHeads;
 
     QueryTile(Scratch memory) {
@@ -32,7 +32,7 @@ final class QueryTile {
     /**
      * Sets the rows: {@code newRows} of a head group from {@code newFirstRow} on.
      *
-     * @param newMostHeads the most heads whose rows are worth reading at once: the tasks of this thread
+     * @param newMostHeads the largest number of heads whose rows are worth reading together: the tasks of this thread
      */
     void bind(
             AttentionProblem problem, int sequence, int keyValueHead, long newFirstRow, int newRows, int newMostHeads) {
@@ -46,7 +46,9 @@ final class QueryTile {
         group.release();
     }
 
-    /** Packs the queries in chunks of headDim, {@link #chunk} floats apart, unless they were read with those of another head. */
+    /**
+     * Packs the queries in chunks of headDim, {@link #chunk} floats apart, unless they were read together with the queries of another head.
+     */
     void load(Tensor query, Packer packer) {
         int headDim = group.problem().headDim();
         if (packed.moveTo(group.tag(), headDim)) {
@@ -58,7 +60,7 @@ final class QueryTile {
         packed.hold(group.tag(), heads > 1 ? heads : 0);
     }
 
-    /** Reads {@code width} elements of each row: those of one head, or of several that are one chunk together. */
+    /** Reads {@code width} elements of each row: the elements of one head, or of several heads that are one chunk together. */
     private void read(Tensor query, Packer packer, int width) {
         float factor = group.problem().scores().queryFactor();
         paddedRows = Lanes.roundUp(rows, ROW_STEP) + ROW_STEP;
@@ -89,7 +91,7 @@ final class QueryTile {
         return row * ROW + packed.column();
     }
 
-    /** Returns how many floats the next 256 elements of a packed query are further. */
+    /** Returns the distance, in floats, to the next 256 elements of a packed query. */
     int chunk() {
         return paddedRows * ROW;
     }

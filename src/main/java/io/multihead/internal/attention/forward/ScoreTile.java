@@ -18,8 +18,8 @@ import io.multihead.internal.layout.Scratch;
 import java.util.Arrays;
 
 /**
- * Scores of tiles, {@code S = Q K^T} masked, which the softmax turns into P in place; and {@code O = O + P V}. Holds one tile and
- * one key block, or all of a task when the weights are wanted. Belongs to one thread.
+ * Scores of tiles, {@code S = Q K^T} masked, which the softmax turns into P in place; and {@code O = O + P V}. It holds one tile and one
+ * key block, or all scores of a task if weights are requested. Belongs to one thread.
  */
 final class ScoreTile {
     private static final int TILE_FLOATS = AttentionBlocking.QUERY_TILE * ROW;
@@ -60,7 +60,7 @@ final class ScoreTile {
         block.multiplyKeys(product, queries.packed(), queries.packedAt(tile), queries.chunk(), count, keys, scores, at);
     }
 
-    /** Computes {@code S = Q K^T}, masked; already scaled if something else is done to it, or else by the exponential. */
+    /** Computes {@code S = Q K^T}, masked; already scaled if another transform follows, and otherwise scaled by the exponential. */
     void multiplyKeys(
             ForwardArguments call, Packer packer, KeyValueBlock block, int tile, long firstKey, int keys, int at) {
         multiplyUnmasked(block, tile, keys, at);
@@ -113,11 +113,12 @@ final class ScoreTile {
         }
     }
 
-    /** Computes {@code M o P} apart from P, which the caller may have asked for as weights. */
+    /** Computes {@code M o P} separately from P, which the caller may have requested as weights. */
     private void drop(ScoreRule rule, int tile, long firstKey, int keys, int at) {
         dropped = memory.atLeast(dropped, TILE_FLOATS);
         for (int r = 0; r < queries.tileRows(tile); r++) {
-            // up to whole panels: weights beyond the keys are 0, and some panels are multiplied a few rows beyond them
+            // up to whole panels: weights beyond the keys are 0, and some panels are multiplied up to a few rows beyond
+            // them
             System.arraycopy(scores, at + r * ROW, dropped, r * ROW, Lanes.roundUp(keys, PANEL));
             long counter = queries.dropoutCounter(tile + r);
             Philox.drop(dropped, r * ROW, keys, firstKey, counter, rule.dropoutSeed(), rule.dropoutRate(), words);

@@ -164,7 +164,7 @@ public final class SoftmaxCall extends Operation implements LoopBody {
         Arrays.fill(row, visible, padded, Float.NEGATIVE_INFINITY);
     }
 
-    /** Normalizes exponentials. In a masked row without softmax, they are NaN or hidden: these stay 0 or minus infinity. */
+    /** Normalizes exponentials. In a masked row without softmax, scores are NaN or hidden; hidden scores become 0 or minus infinity. */
     private void finish(float[] row, float[] shifted, int padded, float shift, float total) {
         boolean spreads = masked && Float.isNaN(total);
         if (logarithm) {

@@ -5,11 +5,11 @@ import io.multihead.internal.layout.Packer;
 import io.multihead.internal.layout.Scratch;
 
 /**
- * Merges the states of splits in order, and writes the results of a task's rows. No other code does, so that results have the same bits
- * whether the states were computed one after the other, by tasks of their own, or on other machines. Belongs to one thread.
+ * Merges the states of splits in order, and writes the results of a task's rows. This is the only code that merges splits, so that results
+ * have the same bits whether the states were computed one after the other, in separate tasks, or on other machines. Belongs to one thread.
  */
 final class SplitFold {
-    /** State over the first split and all that were merged into it. */
+    /** The state over the first split and all splits that were merged into it. */
     private final OnlineSoftmax total;
     /** State over one split. */
     private final OnlineSoftmax part;
@@ -25,12 +25,12 @@ final class SplitFold {
         writer = new OutputWriter(memory, queries);
     }
 
-    /** Returns the state over all splits so far, with no key seen: the first split may be computed in it. */
+    /** Returns the state over all splits so far, in which no key was seen: the first split may be computed in it. */
     OnlineSoftmax begin(AttentionProblem problem) {
         return reset(total, problem);
     }
 
-    /** Returns a state with no key seen, for one split. */
+    /** Returns a state in which no key was seen, for one split. */
     OnlineSoftmax next(AttentionProblem problem) {
         return reset(part, problem);
     }

@@ -13,22 +13,23 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 
 /**
- * Reads and writes states of splits that the caller keeps: tensors {@code [batch, queryHeads, queries, splits, size]} in f32. A row is what
- * {@link OnlineSoftmax#save} saves, and the numbers that merging needs besides, so that a state describes itself: the scale of the
- * exponent, the sink of the head, the number of the split among all of the sequence, and how many keys it has. Belongs to one thread.
+ * Reads and writes states of splits that the caller keeps: tensors {@code [batch, queryHeads, queries, splits, size]} in f32. A row
+ * contains the state that {@link OnlineSoftmax#save} saves, and the values that merging needs in addition, so that a state describes
+ * itself: the scale of the exponent, the sink of the head, the number of the split among all splits of the sequence, and its number of
+ * keys. Belongs to one thread.
  */
 public final class SplitStates {
-    /** Splits from here on have numbers that f32 does not hold exactly. */
+    /** From this number on, f32 does not hold all numbers of splits exactly. */
     private static final long MAX_SPLITS = 1L << 24;
 
-    /** The most keys of a sequence whose splits are states. */
+    /** The largest number of keys of a sequence whose splits are states. */
     public static final long MAX_KEYS = MAX_SPLITS * AttentionBlocking.KEY_SPLIT;
 
     /** Offset from the end of the state: scale of the exponent. */
     private static final int SCALE = 0;
     /** Offset from the end of the state: sink of the head. */
     private static final int SINK = 1;
-    /** Offset from the end of the state: number of the split. */
+    /** The number of values after the state. */
     private static final int SPLIT = 2;
     /** Offset from the end of the state: keys of the split. */
     private static final int KEYS = 3;
@@ -78,7 +79,7 @@ public final class SplitStates {
         return number(states, batch, head, split, SPLIT);
     }
 
-    /** Returns how many keys of its sequence the split has, visible or not. */
+    /** Returns the number of keys of its sequence in the split, visible or not. */
     public static float keys(Tensor states, long batch, long head, long split) {
         return number(states, batch, head, split, KEYS);
     }

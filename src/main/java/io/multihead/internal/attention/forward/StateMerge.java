@@ -15,16 +15,16 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Merges two states, each the output and log-sum-exp over some keys, into one over all of them (Milakov and Gimelshein 2018): each output
- * counts with the share that its keys have of all weights. Products and their sum are computed in {@code double} and rounded once.
+ * Merges two states, each the output and log-sum-exp over some keys, into one state over all of them (Milakov and Gimelshein 2018): each
+ * output is weighted by the share of its keys in all weights. Products and their sum are computed in {@code double} and rounded once.
  *
- * <p>A state that saw no key is left out, whatever its output holds. One that saw a key is not, however small its share: NaN and
- * infinity have no share, and a row that sees them has them.
+ * <p>A state that saw no key is omitted, whatever its output contains. A state that saw a key is never omitted, however small its share is:
+ * NaN and infinity affect every row that sees them, even with a share of 0.
  *
  * <p>A task is up to 64 queries of one head.
  */
 public final class StateMerge extends Operation implements LoopBody {
-    /** The merge that each thread keeps. */
+    /** The merge object that each thread keeps. */
     public static final ScratchKey<StateMerge> CALL = ScratchKey.of(StateMerge::new);
 
     private static final FloatsKey ROW = new FloatsKey();
@@ -43,8 +43,8 @@ public final class StateMerge extends Operation implements LoopBody {
      *
      * @param output {@code [batch, heads, queries, valueDim]}
      * @param logSumExp {@code [batch, heads, queries]}; minus infinity where no key was seen
-     * @param weights {@code [batch, heads, queries, keys]} over the keys of this state, which become those over all keys, in
-     *     place; null for none
+     * @param weights {@code [batch, heads, queries, keys]} over the keys of this state, which are changed in place to weights over all
+     *     keys; null for none
      */
     public void bindLeft(Tensor output, Tensor logSumExp, @Nullable Tensor weights) {
         left.bind(null, output, logSumExp, weights);
@@ -106,7 +106,7 @@ public final class StateMerge extends Operation implements LoopBody {
         Positions.set(logSumExp, sum, Positions.of(logSumExp, batch, head, query));
     }
 
-    /** Leaves the sum of both outputs, each times its share, in a row. */
+    /** Stores the sum of both outputs, each times its share, in a row. */
     private void mix(
             Workspace scratch, long batch, long head, long query, double leftShare, double rightShare, float[] row) {
         int padded = padded((int) merged.output().dim(3));
@@ -115,8 +115,8 @@ public final class StateMerge extends Operation implements LoopBody {
         float[] other = scratch.floats(OTHER, padded);
         read(scratch, left.output(), batch, head, query, row);
         read(scratch, right.output(), batch, head, query, other);
-        // a share that underflowed is the least of doubles, for which infinity
-        // stays infinity and no finite value is felt
+        // a share that underflowed becomes the smallest double, with which infinity stays infinity and finite values
+        // have no effect
         WideRows.mix(row, Math.max(leftShare, Double.MIN_VALUE), other, Math.max(rightShare, Double.MIN_VALUE), padded);
     }
 

@@ -17,8 +17,8 @@ import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 
 /**
- * Scores before the mask, for callers who want them. They are computed apart from those that the softmax reads, which lack the
- * tiles that the mask hides; elements of both have the same bits. Belongs to one thread.
+ * Scores before the mask, for callers that request them. They are computed separately from the scores that the softmax reads, which lack
+ * the tiles that the mask hides; elements of both have the same bits. Belongs to one thread.
  */
 final class UnmaskedScores {
     private final QueryTile queries;
@@ -34,7 +34,7 @@ final class UnmaskedScores {
         this.staging = staging;
     }
 
-    /** Writes the scores of all rows if a stage before the mask is wanted; minus infinity for keys that are not stored. */
+    /** Writes the scores of all rows if a stage before the mask is requested; minus infinity for keys that are not stored. */
     void write(ForwardArguments call, Packer packer) {
         Tensor capped = call.tensors.scores(Stage.CAPPED);
         Tensor to = capped != null ? capped : call.tensors.scores(Stage.SCALED);
@@ -64,7 +64,7 @@ final class UnmaskedScores {
         }
     }
 
-    /** Scales a row, caps it if wanted, and fills in scores that are not stored. */
+    /** Scales a row, caps it if requested, and fills in scores that are not stored. */
     private void finishRow(ScoreRule rule, boolean caps, int at, int from, int end, int columns) {
         float[] scores = tile.scores();
         int padded = Lanes.roundUp(end, PANEL);

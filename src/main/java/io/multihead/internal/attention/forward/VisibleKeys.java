@@ -6,8 +6,8 @@ import io.multihead.internal.attention.mask.BlockSparseMask;
 import io.multihead.internal.attention.mask.BoundMask;
 
 /**
- * The range of keys that each query row of a task may attend to, by causality, windows, key lengths and the keys that the
- * storage still has. Tensors of the mask may hide more. Belongs to one thread.
+ * The range of keys that each query row of a task may attend to, from causality, windows, key lengths and the keys that the storage still
+ * has. Tensors of the mask may hide more. Belongs to one thread.
  */
 final class VisibleKeys {
     private long[] firsts = new long[0];

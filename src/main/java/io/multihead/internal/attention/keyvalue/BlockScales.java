@@ -5,8 +5,8 @@ import io.multihead.internal.layout.Panels;
 import io.multihead.internal.layout.Scratch;
 
 /**
- * The scales of a block's i8 keys, 256 for each block of 32 elements or for all, and behind them those of its values: copied, since kernels
- * read single scales, and so from an array. Belongs to one thread.
+ * The scales of a block's i8 keys, 256 for each block of 32 elements or for the whole key, followed by the scales of its values. They are
+ * copied to an array, since kernels read single scales. Belongs to one thread.
  */
 final class BlockScales {
     private final Scratch memory;
@@ -17,7 +17,7 @@ final class BlockScales {
         this.memory = memory;
     }
 
-    /** Copies the scales of a span, whose first key is number {@code key} of the block. */
+    /** Copies the scales of a span, whose first key has index {@code key} in the block. */
     void load(KeyValueSpan span, int key, int keys) {
         ofKey = span.keyScales();
         scales = memory.atLeast(scales, (ofKey + 1) * Int8Panels.SCALES_APART);
@@ -27,7 +27,7 @@ final class BlockScales {
         }
     }
 
-    /** Returns the scales, those of keys first. */
+    /** Returns the scales, with the scales of keys first. */
     float[] values() {
         return scales;
     }

@@ -6,8 +6,8 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Lets packages of the library make objects of the API's opaque types of their own memory, as the JDK's SharedSecrets do: a
- * {@code KeyValueView} of a source, and {@code PackedSequences} that share an array. This package is below the API, whose classes
+ * Lets packages of the library create objects of the API's opaque types from their own memory, like the JDK's SharedSecrets: a {@code
+ * KeyValueView} of a source, and {@code PackedSequences} that share an array. This package is below the API, whose classes
  * register their private constructors here when they are initialized.
  */
 public final class KeyValueAccess {
@@ -26,7 +26,7 @@ public final class KeyValueAccess {
         sequences = constructor;
     }
 
-    /** Returns a view of the source; the type is the one that registers here. */
+    /** Returns a view of the source; its type is the class that registers here. */
     public static <V> V view(KeyValueSource source, Class<V> type) {
         if (views == null) {
             initialize(type);
@@ -34,7 +34,7 @@ public final class KeyValueAccess {
         return type.cast(Checks.notNull(views, "views").apply(source));
     }
 
-    /** Returns packed sequences that share checked offsets, which may change between calls; the type is the one that registers here. */
+    /** Returns packed sequences that share checked offsets, which may change between calls; the type is the class that registers here. */
     public static <V> V sequences(long[] offsets, Class<V> type) {
         if (sequences == null) {
             initialize(type);

@@ -21,26 +21,26 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Up to 256 keys and values of one head as right operands: keys as {@code [chunk of headDim][panel of keys][d][32 keys]}, values
- * as {@code [panel of valueDim][key][32]}. Belongs to one thread.
+ * Up to 256 keys and values of one head as right operands: keys as {@code [chunk of headDim][panel of keys][d][32 keys]}, values as {@code
+ * [panel of valueDim][key][32]}. Belongs to one thread.
  *
- * <p>Rows of tensors are packed. Spans that are panels already are read in place: f32 by any number of query rows, narrower elements by a
- * few, which widen them in registers. For many rows narrow spans are widened, in the order in which they are stored, and kept.
+ * <p>Rows of tensors are packed. Spans that are already panels are read in place: f32 for any number of query rows, narrower elements for a
+ * few rows, which widen them in registers. For many rows, narrow spans are widened, in the order in which they are stored, and kept.
  */
 public final class KeyValueBlock {
     private static final int MAX_SPANS = AttentionBlocking.KEY_BLOCK / KeyValueSpan.MIN_PANEL_KEYS;
 
     private final Scratch memory;
     private final KeyValueSpan[] spans = new KeyValueSpan[MAX_SPANS];
-    /** The panels that are multiplied next, unless they are {@link #valueRuns}. */
+    /** The panels that are multiplied next, unless these are {@link #valueRuns}. */
     private final Panels right = new Panels();
 
     private final SegmentedPanels valueRuns = new SegmentedPanels();
     private final PackedPanels packedKeys = new PackedPanels();
     private final PackedPanels packedValues = new PackedPanels();
-    /** Moved out of {@link #packedValues} and valid as long as these, also while a task reads the block in place. */
+    /** Moved out of {@link #packedValues} and valid as long as these panels, also while a task reads the block in place. */
     private final NonFiniteValues nonFinite;
-    /** Rows of this head and the next ones, where these are beside it. */
+    /** Rows of this head and the next heads, if they are adjacent in memory. */
     private final HeadRows keyRows;
 
     private final HeadRows valueRows;
@@ -72,7 +72,7 @@ public final class KeyValueBlock {
         }
     }
 
-    /** Sets the head whose keys {@link #locate} names. */
+    /** Sets the head whose keys {@link #locate} finds. */
     void bind(KeyValueSource newSource, int newSequence, int newHead, long newTag, int newHeadDim, int newValueDim) {
         headDim = newHeadDim;
         valueDim = newValueDim;
@@ -83,10 +83,10 @@ public final class KeyValueBlock {
     }
 
     /**
-     * Finds out where the keys are stored.
+     * Determines where the keys are stored.
      *
-     * @param rows how many query rows will read them: a few widen narrow panels in registers
-     * @param newMostHeads the most heads whose rows may be read at once, this one included
+     * @param rows the number of query rows that will read them: if there are few, they widen narrow panels in registers
+     * @param newMostHeads the largest number of heads whose rows may be read together, including this one
      */
     void locate(long newFirstKey, int newCount, int rows, int newMostHeads) {
         mostHeads = newMostHeads;
@@ -130,7 +130,7 @@ public final class KeyValueBlock {
         }
     }
 
-    /** Packs or widens the keys, unless they are read in place or still are packed. */
+    /** Packs or widens the keys, unless they are read in place or are still packed. */
     public void packKeys(Packer packer, float[] staging) {
         if (inPlace || packedKeys.holds(tag, firstKey, count)) {
             return;
@@ -154,7 +154,7 @@ public final class KeyValueBlock {
         packedKeys.packed(tag, firstKey, count);
     }
 
-    /** Packs or widens the values, unless they are read in place or still are packed. */
+    /** Packs or widens the values, unless they are read in place or are still packed. */
     public void packValues(Packer packer, float[] staging) {
         if (inPlace || packedValues.holds(tag, firstKey, count)) {
             return;
@@ -180,9 +180,9 @@ public final class KeyValueBlock {
     }
 
     /**
-     * Reads all rows of the sequence, of this head and of those beside it, unless they were read with those of another head.
+     * Reads all rows of the sequence, of this head and of the heads beside it, unless they were read with the rows of another head.
      *
-     * @return false where no head is beside this one, or the keys are more than a block
+     * @return false if no head is adjacent to this one, or the keys are more than a block
      */
     private boolean readHeads(HeadRows rows, KeyValueSpan.Side side, Packer packer, int dim) {
         if (rows.moveTo(tag, dim)) {
@@ -222,7 +222,7 @@ public final class KeyValueBlock {
         panels.widen(from, depth, Panels.UNSCALED, 0, to, at);
     }
 
-    /** Widens values into panels of all keys, one run of 64 keys with all its dims after another: one stream from memory. */
+    /** Widens values into panels of all keys, one run of 64 keys with all its dims after another, so that memory is read as one stream. */
     private void widenValues(PanelMemory to) {
         int width = Lanes.roundUp(valueDim, PANEL);
         for (int key = 0; key < count; key += AttentionBlocking.VALUE_CHAIN) {
@@ -236,7 +236,7 @@ public final class KeyValueBlock {
     /**
      * Computes {@code S = Q K^T} for the block's first {@code keys} keys.
      *
-     * @param q0 index of the first query; each further chunk of 256 of its elements is {@code chunk} floats further
+     * @param q0 index of the first query; each further chunk of 256 of its elements is {@code chunk} floats later
      */
     public void multiplyKeys(
             MacroKernel product, float[] queries, int q0, int chunk, int rows, int keys, float[] scores, int at) {
@@ -275,7 +275,7 @@ public final class KeyValueBlock {
     /**
      * Computes {@code O = O + P V} for the block's first {@code keys} values, compensated.
      *
-     * @param product its left operand is P
+     * @param product multiplies, with P as its left operand
      * @param compensation distance from an element of O to its compensation term, in floats
      */
     public void multiplyValues(
@@ -289,12 +289,12 @@ public final class KeyValueBlock {
                 .addCompensated(rows, valueDim, keys, AttentionBlocking.VALUE_CHAIN, compensation);
     }
 
-    /** Returns whether V has non-finite elements that {@link #multiplyValues} leaves out. */
+    /** Returns whether V has non-finite elements that {@link #multiplyValues} omits. */
     public boolean leavesOutNonFinite() {
         return !inPlace && nonFinite.any();
     }
 
-    /** Returns the elements that are left out. */
+    /** Returns the omitted elements. */
     public NonFiniteValues nonFinite() {
         return nonFinite;
     }

@@ -4,8 +4,8 @@ import io.multihead.compute.Compute;
 import io.multihead.tensor.Tensor;
 
 /**
- * A storage of the keys and values of a batch of sequences: tensors, packed sequences, pages, or a cache. Read by several
- * threads at once while attention runs; must not change then.
+ * A storage of the keys and values of a batch of sequences: tensors, packed sequences, pages, or a cache. Several threads read it at the
+ * same time while attention runs; it must not change during that time.
  */
 public interface KeyValueSource {
     int sequences();
@@ -18,10 +18,10 @@ public interface KeyValueSource {
 
     int valueDim();
 
-    /** Returns the number of keys of a sequence, those before {@link #firstKey} included: the position of its next token. */
+    /** Returns the number of keys of a sequence, including the keys before {@link #firstKey}: the position of its next token. */
     long keys(int sequence);
 
-    /** Returns the size of the key axis of masks and weights: the most {@link #keys} of a sequence, or more. */
+    /** Returns the size of the key axis of masks and weights: the largest {@link #keys} of a sequence, or more. */
     default long maxKeys() {
         long most = 0;
         for (int sequence = 0; sequence < sequences(); sequence++) {
@@ -30,18 +30,18 @@ public interface KeyValueSource {
         return most;
     }
 
-    /** Returns the first key that still exists: 0 unless older keys were given up. */
+    /** Returns the first key that still exists: 0 unless older keys were dropped. */
     default long firstKey(int sequence) {
         return 0;
     }
 
-    /** Returns how many keys of all sequences come before the ones stored here and are stored elsewhere: whole splits. */
+    /** Returns the number of keys of all sequences that precede the stored keys and are stored elsewhere: whole splits. */
     default long start() {
         return 0;
     }
 
     /**
-     * Locates a key and its value, and those stored next to them.
+     * Locates a key and its value, and the keys and values that are stored next to them.
      *
      * @param key a multiple of {@link KeyValueSpan#MIN_PANEL_KEYS}, or the first key after a span that was located before
      * @param span receives the location

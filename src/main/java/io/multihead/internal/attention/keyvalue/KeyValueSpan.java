@@ -7,24 +7,25 @@ import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where some consecutive keys and values of one head are stored: as rows of tensors, which attention packs, or as panels, which
- * it reads in place. Filled by {@link KeyValueSource#locate}; one object per thread, reused.
+ * The location of some consecutive keys and values of one head: rows of tensors, which attention packs, or panels, which it reads in place.
+ * {@link KeyValueSource#locate} fills it; there is one object per thread, which is reused.
  *
- * <p>Panels, for a span of n keys, n a multiple of {@link #MIN_PANEL_KEYS} that divides 256, all elements in one native memory:
+ * <p>Panels, for a span of n keys, where n is a multiple of {@link #MIN_PANEL_KEYS} that divides 256, with all elements in one native
+ * memory:
  *
  * <ul>
  *   <li>keys {@code [headDim / 256][n / 32][256][32]}: element d of key j at {@code (d / 256)(256 n) + (j / 32)(32 c) + 32 (d %
  *       256) + j % 32}, where c is 256, or the rest of headDim in the last chunk
  *   <li>values {@code [n / 64][ceil(valueDim / 32)][64][32]}, zeros beyond valueDim
- *   <li>for BF16 and F16, two elements in a word: where a row of 32 elements begins at element e, the word {@code e / 2 + l} holds
- *       element l of the row in its high half and element {@code l + 16} in its low half
- *   <li>for I8, four rows of a panel beside each other: row k of a panel's column l is byte {@code 128 (k / 4) + 4 l + k % 4} of
- *       the panel, whose rows c are rounded up to a multiple of four; and an f32 scale per key, or per 32 elements of a key, and one
- *       per value, by which their elements are to be multiplied, finite also for keys that do not exist yet
+ *   <li>for BF16 and F16, two elements in a word: if a row of 32 elements begins at element e, the word {@code e / 2 + l} holds element l
+ *       of the row in its high half and element {@code l + 16} in its low half
+ *   <li>for I8, four interleaved rows of a panel: row k of a panel's column l is byte {@code 128 (k / 4) + 4 l + k % 4} of the panel, whose
+ *       rows c are rounded up to a multiple of four; and an f32 scale per key, or per 32 elements of a key, and one per value, which
+ *       multiply their elements and are finite also for keys that do not exist yet
  * </ul>
  */
 public final class KeyValueSpan {
-    /** The fewest keys of a span of panels: one chain of P V. */
+    /** The smallest number of keys of a span of panels: one chain of P V. */
     public static final int MIN_PANEL_KEYS = AttentionBlocking.VALUE_CHAIN;
 
     private final Side key = new Side();
@@ -50,7 +51,7 @@ public final class KeyValueSpan {
         /** Index of the first element of the panels. */
         int panel;
 
-        /** Heads, the located one included, whose rows follow each other in memory. */
+        /** The number of heads, including the located one, whose rows follow each other in memory. */
         int heads;
 
         private void setRows(Tensor newTensor, long newPosition, long newRowStride, long newColumnStride) {
@@ -68,7 +69,7 @@ public final class KeyValueSpan {
 
     KeyValueSpan() {}
 
-    /** Sets the number of keys up to the next gap, the located one included; at least 1. */
+    /** Sets the number of keys up to the next gap, including the located key; at least 1. */
     public KeyValueSpan keys(long count) {
         keys = count;
         return this;
@@ -88,7 +89,7 @@ public final class KeyValueSpan {
         return this;
     }
 
-    /** Sets how many heads follow each other in memory, after the rows; the located one is the first of them. */
+    /** Sets how many heads follow each other in memory, after the rows; the located head is the first of them. */
     KeyValueSpan adjacentHeads(int ofKeys, int ofValues) {
         key.heads = ofKeys;
         value.heads = ofValues;
@@ -99,8 +100,8 @@ public final class KeyValueSpan {
      * Sets keys and values to panels.
      *
      * @param memory the panels, in any format
-     * @param keyAt index of the span's first key element, counted in elements, of which a word of BF16 or F16 holds two
-     * @param valueAt index of the span's first value element, likewise
+     * @param keyAt index of the span's first key element, in elements; a word of BF16 or F16 holds two elements
+     * @param valueAt index of the span's first value element, also in elements
      * @param allFinite whether no value is infinite or NaN, and no key of F16
      */
     public KeyValueSpan panels(PanelMemory memory, int keyAt, int valueAt, boolean allFinite) {
@@ -112,11 +113,11 @@ public final class KeyValueSpan {
     }
 
     /**
-     * Sets where the scales of I8 panels are in the same memory: one per key of the span, or one per key for each block of its elements
-     * after another, followed by one per value.
+     * Sets the location of the scales of I8 panels in the same memory: one per key of the span, or one per key for each block of its
+     * elements, block after block, followed by one per value.
      *
-     * @param at index of the first one, counted in floats
-     * @param ofKey 1, or how many blocks of 32 elements a key has
+     * @param at index of the first scale, in floats
+     * @param ofKey 1, or the number of blocks of 32 elements of a key
      */
     public KeyValueSpan scales(int at, int ofKey) {
         scales = at;

@@ -8,7 +8,7 @@ import io.multihead.internal.layout.Scratch;
 
 /**
  * The elements of V of one block that are infinite or NaN. They would contaminate rows that do not see their key, since {@code 0 * NaN} is
- * NaN; so they are zeroed in the panels and added separately to exactly the rows that see it. Belongs to one thread.
+ * NaN. Therefore they are zeroed in the panels and added separately to exactly the rows that see their key. Belongs to one thread.
  */
 public final class NonFiniteValues {
     private final Scratch memory;
@@ -26,7 +26,7 @@ public final class NonFiniteValues {
     }
 
     /**
-     * Moves non-finite elements out of panels {@code [width / 32][rows][32]}, which hold zeros in their places then.
+     * Moves non-finite elements out of panels {@code [width / 32][rows][32]}, in which zeros replace them.
      *
      * @param rows values in the panels
      * @param width elements of a value, rounded up to whole panels
@@ -65,7 +65,7 @@ public final class NonFiniteValues {
     }
 
     /**
-     * Adds them to an output row, for every key whose score is not minus infinity.
+     * Adds the elements to an output row, for every key whose score is not minus infinity.
      *
      * @param at the score of the block's first key
      * @param visible number of scores

@@ -20,7 +20,10 @@ public final class PackedBlocks {
     private int rows;
     private int mostHeads;
     private boolean keepsAll;
-    /** The first block that the sequence still has. Blocks are counted from here, so their number does not grow as the sequence slides. */
+    /**
+     * The first block that the sequence still has. Blocks are counted from this block, so their number does not grow as the sequence
+     * slides.
+     */
     private long firstBlock;
 
     /** Creates an empty cache. */
@@ -32,8 +35,8 @@ public final class PackedBlocks {
     /**
      * Sets the head group of the next task.
      *
-     * @param newRows how many query rows will read each block
-     * @param newKeepsAll whether all blocks are kept, or each takes the place of the one before
+     * @param newRows the number of query rows that will read each block
+     * @param newKeepsAll whether all blocks are kept; otherwise each replaces the previous one
      * @param newMostHeads the most heads whose rows are worth reading at once: the tasks of this thread
      */
     public void bind(KeyValueSource newSource, HeadGroup group, int newRows, boolean newKeepsAll, int newMostHeads) {
@@ -49,7 +52,7 @@ public final class PackedBlocks {
         firstBlock = newSource.firstKey(sequence) / AttentionBlocking.KEY_BLOCK;
     }
 
-    /** Returns a block, located, and packed as far as an earlier task has packed it. */
+    /** Returns a located block, packed as far as an earlier task has packed it. */
     public KeyValueBlock block(long firstKey, int count) {
         KeyValueBlock block = blocks[0];
         if (keepsAll) {

@@ -3,7 +3,7 @@ package io.multihead.internal.attention.keyvalue;
 import io.multihead.internal.layout.PanelMemory;
 import io.multihead.internal.layout.Scratch;
 
-/** The packed keys, or the packed values, of one block, and whose they are. Belongs to one thread. */
+/** The packed keys, or the packed values, of one block, and the head group to which they belong. Belongs to one thread. */
 final class PackedPanels {
     private static final long NOTHING = -1;
 
@@ -17,7 +17,7 @@ final class PackedPanels {
         return tag == wantedTag && firstKey == wantedFirstKey && count >= wantedCount;
     }
 
-    /** Returns F32 memory that holds nothing valid until {@link #packed} is called. */
+    /** Returns F32 memory whose contents are not valid until {@link #packed} is called. */
     PanelMemory reserve(Scratch memory, int size) {
         tag = NOTHING;
         panels = memory.atLeast(panels, size);

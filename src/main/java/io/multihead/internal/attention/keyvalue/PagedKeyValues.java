@@ -8,7 +8,7 @@ import io.multihead.tensor.Tensor;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** One sequence whose keys and values are stored in pages of the caller's. */
+/** One sequence whose keys and values are stored in pages of the caller. */
 public final class PagedKeyValues implements KeyValueSource {
     private final Tensor[] keyPages;
     private final Tensor[] valuePages;
@@ -20,7 +20,7 @@ public final class PagedKeyValues implements KeyValueSource {
      *
      * @param keys one {@code [keyValueHeads, pageTokens, headDim]} per page
      * @param values one {@code [keyValueHeads, pageTokens, valueDim]} per page
-     * @param tokens how many tokens the pages hold
+     * @param tokens the number of tokens in the pages
      */
     public PagedKeyValues(List<Tensor> keys, List<Tensor> values, long tokens) {
         keyPages = Checks.notNull(keys, "keys").toArray(Tensor[]::new);

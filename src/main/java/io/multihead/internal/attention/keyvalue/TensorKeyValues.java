@@ -9,17 +9,17 @@ import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Keys and values in two tensors: one sequence per batch, with all keys or a number of its own, or sequences packed one after
- * another in one batch.
+ * Keys and values in two tensors: one sequence per batch, with all keys or a separate number of keys, or sequences packed one after another
+ * in one batch.
  */
 public final class TensorKeyValues implements KeyValueSource {
     private static final long[] NONE = {};
 
     private @Nullable Tensor key;
     private @Nullable Tensor value;
-    /** Where packed sequences start; empty when every batch is one. */
+    /** The first tokens of packed sequences; empty if every batch is one sequence. */
     private final long[] offsets;
-    /** Keys of each sequence; empty when every batch, or every packed sequence, has all keys. */
+    /** The keys of each sequence; empty if every batch, or every packed sequence, has all keys. */
     private final long[] lengths;
 
     /** Creates a source that is bound before each use. */

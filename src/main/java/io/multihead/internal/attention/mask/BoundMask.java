@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * strides. Reused from call to call; read-only while the call runs.
  */
 public final class BoundMask {
-    /** A side of a window from here on hides nothing; sums of a few numbers up to it do not overflow. */
+    /** From this size on, a side of a window hides nothing; sums of a few numbers up to it do not overflow. */
     private static final long UNBOUNDED = MaskPart.MAX_OFFSET;
 
     private final long[] sizes = new long[Broadcast.AXES];
@@ -27,13 +27,13 @@ public final class BoundMask {
     private int tensorCount;
     private long[][] lengths = new long[1][];
     private int lengthsCount;
-    /** Positions of the sequences' first queries; null when queries are aligned bottom-right. */
+    /** The positions of the sequences' first queries; null if queries are aligned bottom-right. */
     private long @Nullable [] offsets;
 
     private boolean bias;
     private boolean topLeft;
     private final BlockSparseMask blocks = new BlockSparseMask();
-    /** Keys before and after its own that a query may attend to. */
+    /** The number of keys before and after its own that a query may attend to. */
     private long left;
 
     private long right;
@@ -45,8 +45,8 @@ public final class BoundMask {
      * Resolves a mask.
      *
      * @param parts of the mask
-     * @param queries number of queries, or -1 when sequences differ
-     * @param keys number of keys, the most that a sequence may have
+     * @param queries number of queries, or -1 if sequences differ
+     * @param keys number of keys, the largest number that a sequence may have
      * @throws IllegalArgumentException if a tensor does not broadcast or the lengths do not fit
      */
     public void bind(List<MaskPart> parts, long batch, long heads, long queries, long keys) {
@@ -93,7 +93,7 @@ public final class BoundMask {
         offsets = perBatch;
     }
 
-    /** Fails if queries would be at two positions. */
+    /** Fails if parts of the mask set two different positions of queries. */
     private void requireAlignment() {
         for (int i = 0; topLeft && offsets != null && i < offsets.length; i++) {
             if (offsets[i] != 0) {
@@ -105,7 +105,7 @@ public final class BoundMask {
         }
     }
 
-    /** Returns how many of a sequence's keys exist: where key lengths are given, the sequence ends there. */
+    /** Returns the number of existing keys of a sequence: if there are key lengths, the sequence ends there. */
     public long end(long batch, long keys) {
         long end = keys;
         for (int i = 0; i < lengthsCount; i++) {
@@ -120,7 +120,7 @@ public final class BoundMask {
     }
 
     /**
-     * Returns the end of the keys that a query may attend to, but for keys that tensors hide.
+     * Returns the end of the keys that a query may attend to, except for keys that tensors hide.
      *
      * @param offset from {@link #offset}
      * @param end from {@link #end}
@@ -150,12 +150,12 @@ public final class BoundMask {
         return tensorCount > 0;
     }
 
-    /** Returns whether tensors or blocks apply to single scores, and so may hide keys within the range that a query sees. */
+    /** Returns whether tensors or blocks apply to single scores, and may therefore hide keys within the range that a query sees. */
     public boolean hidesSingleKeys() {
         return hasTensors() || blocks.hides();
     }
 
-    /** Returns whether something is added to scores, which must then be scaled before. */
+    /** Returns whether something is added to scores, which must then be scaled first. */
     public boolean hasBias() {
         return bias;
     }
@@ -183,7 +183,7 @@ public final class BoundMask {
     /**
      * Applies the tensors to a row of scores.
      *
-     * @param at where the row starts in {@code scores}
+     * @param at index of the first score of the row in {@code scores}
      * @param staging a buffer for the same number of floats, rounded up to whole panels
      * @param index of the first score
      * @param keys how many scores
@@ -235,7 +235,7 @@ public final class BoundMask {
         tensorCount++;
     }
 
-    /** Fails if a sequence has fewer keys than its length says; {@link #bind} knows only those of the longest. */
+    /** Fails if a sequence has fewer keys than its length states; {@link #bind} knows only the keys of the longest sequence. */
     public void requireLengths(int sequence, long keys) {
         for (int i = 0; i < lengthsCount; i++) {
             long length = lengths[i][lengths[i].length == 1 ? 0 : sequence];

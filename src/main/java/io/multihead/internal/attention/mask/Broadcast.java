@@ -10,7 +10,7 @@ final class Broadcast {
 
     private Broadcast() {}
 
-    /** Writes the strides with which a tensor broadcasts to four axes; a size of -1 takes only tensors of size 1 there. */
+    /** Writes the strides with which a tensor broadcasts to four axes; for a size of -1, the tensor must have size 1. */
     static void strides(Tensor tensor, long[] sizes, String axes, long[] strides, int at) {
         int missing = AXES - tensor.rank();
         for (int axis = 0; axis < AXES; axis++) {
@@ -27,7 +27,7 @@ final class Broadcast {
         }
     }
 
-    /** Returns how to reshape a mask that has one part per batch but no axis for heads; empty for other shapes. */
+    /** Returns the shape to which a mask with one part per batch but no axis for heads must be reshaped; empty for other shapes. */
     private static String perBatchHint(Tensor tensor, long[] sizes) {
         int rank = tensor.rank();
         boolean perBatch = (rank == 2 || rank == 3) && tensor.dim(0) == sizes[0] && fits(tensor.dim(-1), sizes[3]);

@@ -4,7 +4,7 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 
-/** One part of a mask: its tensor, which is the caller's and shared, or its numbers, which never change after construction. */
+/** One part of a mask: its tensor, which belongs to the caller and is shared, or its numbers, which never change after construction. */
 public sealed interface MaskPart {
     /** The largest offset of queries in either direction; sums of a few such numbers do not overflow. */
     long MAX_OFFSET = 1L << 60;
@@ -38,7 +38,7 @@ public sealed interface MaskPart {
     /** Hides the keys more than {@code left} before, or {@code right} after, the query's position. */
     record Window(long left, long right) implements MaskPart {}
 
-    /** Says how many keys exist: one number per batch, or one for all. */
+    /** Sets the number of existing keys: one number per batch, or one for all. */
     @SuppressWarnings("ArrayRecordComponent") // not part of the API and never compared by content
     record KeyLengths(long[] perBatch) implements MaskPart {}
 
@@ -58,7 +58,7 @@ public sealed interface MaskPart {
                 : 1;
     }
 
-    /** Returns this part with a copy of the tensor that holds some of the heads. */
+    /** Returns this part with a copy of the tensor that contains some of the heads. */
     default MaskPart selectHeads(Arena arena, int... heads) {
         return switch (this) {
             case Keep(Tensor tensor) -> new Keep(selectHeads(tensor, arena, heads));
@@ -94,7 +94,7 @@ public sealed interface MaskPart {
                 };
     }
 
-    /** Returns for how many sequences there are numbers or slices of a tensor: 1 if all have the same. */
+    /** Returns the number of sequences for which there are numbers or slices of a tensor: 1 if all have the same. */
     default long sequences() {
         return isSharedByBatch()
                 ? 1
@@ -106,7 +106,7 @@ public sealed interface MaskPart {
                 };
     }
 
-    /** Returns whether all sequences of a batch have this part. */
+    /** Returns whether this part is the same for all sequences of a batch. */
     default boolean isSharedByBatch() {
         return switch (this) {
             case TensorPart part -> part.tensor().rank() < 4 || part.tensor().dim(0) == 1;

@@ -11,8 +11,8 @@ import io.multihead.internal.kernel.ScoreOps;
 import io.multihead.internal.layout.Packer;
 
 /**
- * Transforms a row of scores between Q K^T and the softmax: scale, soft-cap, linear bias, tensors and blocks of the mask,
- * modifier, in this order. The range of visible keys is applied elsewhere. Belongs to one thread.
+ * Transforms a row of scores between Q K^T and the softmax: scale, soft-cap, linear bias, tensors and blocks of the mask, modifier, in this
+ * order. The range of visible keys is applied elsewhere. Belongs to one thread.
  */
 public final class ScoreTransform {
     private final float[] staging = new float[AttentionBlocking.KEY_BLOCK];
@@ -20,7 +20,7 @@ public final class ScoreTransform {
 
     public ScoreTransform() {}
 
-    /** Returns whether there is anything to do. */
+    /** Returns whether there is any transform. */
     public static boolean isNeeded(ScoreRule rule, BoundMask mask) {
         return rule.scalesFirst() || mask.hidesSingleKeys();
     }
@@ -59,7 +59,7 @@ public final class ScoreTransform {
         }
     }
 
-    /** Calls the modifier for every score that the mask leaves. */
+    /** Calls the modifier for every score that the mask does not hide. */
     private void modify(ScoreFunction modifier, float[] scores, int at, int from, int to) {
         for (int i = from; i < to; i++) {
             float score = scores[at + i];

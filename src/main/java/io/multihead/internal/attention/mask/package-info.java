@@ -1,4 +1,4 @@
-/** Masks resolved against the sizes of one call, and all that is done to a row of scores before the softmax. */
+/** Masks resolved against the sizes of one call, and all transforms of a row of scores before the softmax. */
 @NullMarked
 package io.multihead.internal.attention.mask;
 

@@ -35,8 +35,8 @@ import java.util.stream.Stream;
  * @param heads attention heads of a block
  * @param inner elements between the two products of a feed-forward layer
  * @param vocabulary rows of the table of words
- * @param firstPosition the row of the first token's position: 0 for BERT; RoBERTa's rows begin with those of padding
- * @param positions rows from there on: the most tokens of one sequence
+ * @param firstPosition the row of the first token's position: 0 for BERT; RoBERTa's rows begin with the rows of padding
+ * @param positions rows from there on: the largest number of tokens of one sequence
  * @param types rows of the table of token types
  * @param epsilon added to variances
  */
@@ -51,15 +51,15 @@ public record BertConfig(
         int types,
         double epsilon)
         implements EncoderConfig {
-    /** Defaults of transformers for sizes that {@code config.json} leaves out: those of BERT base. */
+    /** Defaults of transformers for sizes that {@code config.json} omits: the sizes of BERT base. */
     private static final BertConfig DEFAULT = new BertConfig(768, 12, 12, 3072, 30522, 512, 2, 1e-12);
 
     private static final String BERT = "bert";
-    /** Rows of words where {@code config.json} of a type does not say. */
+    /** Rows of words if {@code config.json} of a type omits them. */
     private static final Map<String, Integer> VOCABULARIES =
             Map.of(BERT, DEFAULT.vocabulary, "roberta", 50265, "xlm-roberta", DEFAULT.vocabulary);
 
-    /** The names that this family has as {@code model_type}. */
+    /** The values of {@code model_type} of this family. */
     public static final List<String> TYPES = List.of(BERT, "roberta", "xlm-roberta");
 
     public static final String WORDS = "embeddings.word_embeddings";
@@ -67,7 +67,7 @@ public record BertConfig(
     public static final String TOKEN_TYPES = "embeddings.token_type_embeddings";
     private static final String EMBEDDING_NORM = "embeddings.LayerNorm";
 
-    /** Where a checkpoint has the whole encoder. */
+    /** The prefixes of the whole encoder in a checkpoint. */
     private static final List<String> PREFIXES = List.of("", "bert.", "roberta.", "model.");
 
     private static final List<String> PARTS = List.of("embeddings.", "encoder.", "pooler.");
@@ -95,14 +95,17 @@ public record BertConfig(
                 new Named("max_position_embeddings", positions), dims, new Named("intermediate_size", inner), 1);
     }
 
-    /** Reads {@code config.json}, with the defaults of transformers; whatever would change the numbers and is not implemented is an error that names it. */
+    /**
+     * Reads {@code config.json}, with the defaults of transformers; a setting that would change results and is not implemented is an error
+     * that names it.
+     */
     public static BertConfig of(JsonObject config) {
         String type = config.text("model_type");
         Integer vocabulary = VOCABULARIES.get(type);
         if (vocabulary == null) {
             throw config.fail("model_type", "bert, roberta or xlm-roberta");
         }
-        // the padding's own row, those before it, and then a row for each token (transformers'
+        // the padding's own row and the rows before it, and then a row for each token (transformers'
         // create_position_ids_from_input_ids)
         int first = type.equals(BERT) ? 0 : 1 + config.integer("pad_token_id", 0, MOST, 1);
         config.require("hidden_act", "gelu");
@@ -127,7 +130,7 @@ public record BertConfig(
                 config.has("layer_norm_eps") ? config.number("layer_norm_eps") : DEFAULT.epsilon);
     }
 
-    /** The sizes of a model of BERT itself. */
+    /** The sizes of a BERT model. */
     public BertConfig(
             int dim, int layers, int heads, int inner, int vocabulary, int positions, int types, double epsilon) {
         this(dim, layers, heads, inner, vocabulary, 0, positions, types, epsilon);

@@ -8,16 +8,16 @@ import io.multihead.tensor.Tensor;
 import java.util.Map;
 
 /**
- * The configuration of an encoder: its sizes, and how its family makes a model of weights. A family is one implementation, which has its members
- * of {@code config.json} and the names of its weights. Immutable.
+ * The configuration of an encoder: its sizes, and the method by which its family makes a model from weights. A family is one
+ * implementation, which defines its members of {@code config.json} and the names of its weights. Immutable.
  */
 public interface EncoderConfig {
-    /** Tokens of a batch: enough for the products, and few enough that its activations stay in the cache. */
+    /** The number of tokens of a batch: enough for the products, and few enough to keep its activations in the cache. */
     int BATCH_TOKENS = 512;
 
     /**
-     * Returns whether a token's state is a row of a table, whatever its sequence has beside it: then texts have no tokens around them and may
-     * be divided anywhere, and their vectors are means.
+     * Returns whether a token's state is a row of a table, independent of its sequence: then texts have no tokens around them and may be
+     * divided anywhere, and their vectors are means.
      */
     default boolean isStatic() {
         return false;
@@ -35,23 +35,23 @@ public interface EncoderConfig {
     /** Returns the rows of the table of words. */
     int vocabulary();
 
-    /** Returns the most tokens of one sequence. */
+    /** Returns the largest number of tokens of one sequence. */
     int positions();
 
-    /** Returns how many types tokens may have: 1 where there is no table of types. */
+    /** Returns the number of types that tokens may have: 1 if there is no table of types. */
     default int types() {
         return 1;
     }
 
-    /** Returns how many types tell two texts apart: 1 where nothing but the tokens between them does. */
+    /** Returns the number of types that distinguish two texts: 1 if only the tokens between them do. */
     default int pairTypes() {
         return 1;
     }
 
-    /** Returns the names of a checkpoint's weights, with a head that classifies sequences or without. */
+    /** Returns the names of a checkpoint's weights, with or without a head that classifies sequences. */
     EncoderNames names(boolean classifies);
 
-    /** Takes the encoder's weights and returns the model, whose states are vectors of tokens as they are. */
+    /** Takes the encoder's weights and returns the model, whose states are the unchanged vectors of tokens. */
     Transformer model(Weights weights);
 
     /** Takes the weights of the head that gives each sequence a number for each label. */

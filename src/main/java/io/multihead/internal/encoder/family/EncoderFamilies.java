@@ -17,7 +17,7 @@ public final class EncoderFamilies {
 
     private EncoderFamilies() {}
 
-    /** Reads {@code config.json}; whatever would change the numbers and is not implemented is an error that names it. */
+    /** Reads {@code config.json}; a setting that would change results and is not implemented is an error that names it. */
     public static EncoderConfig configure(JsonObject config) {
         Function<JsonObject, EncoderConfig> family = ALL.get(config.text("model_type"));
         if (family == null) {
@@ -26,7 +26,7 @@ public final class EncoderFamilies {
         return family.apply(config);
     }
 
-    /** Returns whether {@code config.json} names a class of transformers whose name ends so. */
+    /** Returns whether {@code config.json} names a class of transformers with this suffix. */
     public static boolean isArchitecture(JsonObject config, String end) {
         return config.has("architectures")
                 && config.array("architectures").stream()

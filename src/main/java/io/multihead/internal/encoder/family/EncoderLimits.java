@@ -2,14 +2,14 @@ package io.multihead.internal.encoder.family;
 
 import io.multihead.internal.base.Checks;
 
-/** Conditions on the sizes of all encoders, in the words of their families. */
+/** Conditions on the sizes of all encoders, with the names that their families use. */
 public final class EncoderLimits {
     /** The largest size that a file may state. */
     static final int MOST = 1 << 24;
     /** {@code [CLS]}, one token and {@code [SEP]}. */
     static final int LEAST_POSITIONS = 3;
 
-    /** Elements that padding may add to a row. */
+    /** The number of elements that padding may add to a row. */
     private static final long PADDING = 31;
 
     private EncoderLimits() {}
@@ -22,7 +22,7 @@ public final class EncoderLimits {
         }
     }
 
-    /** Fails unless a model's elements are those of whole heads. */
+    /** Fails unless a model's elements are a whole number of heads. */
     static void requireHeads(Named dim, int heads) {
         if (dim.size % heads != 0) {
             throw Checks.fail(dim.name, String.valueOf(dim.size), "expected a multiple of " + heads + " heads");
@@ -41,8 +41,8 @@ public final class EncoderLimits {
     }
 
     /**
-     * Fails unless the rows of a batch are in one array: {@code copies} times the inner elements, or query, key, value and output, all of which
-     * are padded.
+     * Fails unless the rows of a batch fit in one array: {@code copies} times the inner elements, or query, key, value and output, all of
+     * which are padded.
      */
     static void requireBatch(Named positions, Named dim, Named inner, int copies) {
         long wide = Math.max(4 * (dim.size + PADDING), copies * (inner.size + PADDING));

@@ -19,8 +19,8 @@ import java.util.Set;
 import java.util.stream.IntStream;
 
 /**
- * The settings of an encoder in llama.cpp's GGUF, whose keys begin with the architecture's name; those that are missing have llama.cpp's values.
- * Whatever would change the numbers and is not implemented is an error that names the key.
+ * The settings of an encoder in llama.cpp's GGUF, whose keys begin with the architecture's name; missing settings have llama.cpp's values.
+ * A setting that would change results and is not implemented is an error that names the key.
  */
 public final class GgufEncoderSettings {
     private static final String ARCHITECTURE = "general.architecture";
@@ -43,12 +43,12 @@ public final class GgufEncoderSettings {
     private static final String POOLING = "pooling_type";
     private static final String LABELS = "classifier.output_labels";
 
-    /** llama.cpp's base of a rotation where a file has none. */
+    /** llama.cpp's rotation base for files without one. */
     private static final double DEFAULT_THETA = 10_000;
-    /** llama.cpp's number of layers from one that is global to the next. */
+    /** llama.cpp's distance between global layers. */
     private static final int DEFAULT_PATTERN = 3;
 
-    /** Keys that are read, or that tensors say as well. */
+    /** Keys that are read, or that tensors also state. */
     private static final Set<String> KNOWN = Set.of(
             DIM,
             INNER,
@@ -67,7 +67,7 @@ public final class GgufEncoderSettings {
     private static final Set<String> ROTARY = Set.of(ROPE_DIMS, THETA, SCALING, FACTOR);
     private static final Set<String> LOCAL = Set.of(WINDOW, PATTERN, LOCAL_THETA, ACTIVATION);
 
-    /** Settings and the value that changes nothing. */
+    /** Settings and the value without an effect. */
     private static final Map<String, Object> NEUTRAL = Map.ofEntries(
             Map.entry("attention.causal", false),
             Map.entry("attention.clamp_kqv", 0),
@@ -138,7 +138,7 @@ public final class GgufEncoderSettings {
                 new Named(key(DIM), sizes.dim()),
                 new Named(key(INNER), sizes.inner()),
                 1);
-        // RoBERTa's rows before that of the first token are not in the file
+        // RoBERTa's rows before the row of the first token are not in the file
         return new BertConfig(
                 sizes.dim(),
                 sizes.layers(),
@@ -222,7 +222,7 @@ public final class GgufEncoderSettings {
         return (int) types;
     }
 
-    /** Returns the decimal number whose nearest float the file has. */
+    /** Returns the decimal number whose nearest float the file contains. */
     private double epsilon() {
         double stored = file.real(key(EPSILON));
         if (!(stored >= 0 && stored < Double.POSITIVE_INFINITY)) {
@@ -240,7 +240,7 @@ public final class GgufEncoderSettings {
         return theta;
     }
 
-    /** Returns how tokens become one vector. */
+    /** Returns the function from token states to one vector. */
     public Pooling pooling() {
         OptionalLong type = file.findInteger(key(POOLING));
         if (type.isEmpty()) {
@@ -255,7 +255,7 @@ public final class GgufEncoderSettings {
         return pooling;
     }
 
-    /** Returns how many labels the head of a cross-encoder has: one where the file names none. */
+    /** Returns the number of labels of a cross-encoder's head: one if the file names none. */
     public int labels() {
         OptionalLong type = file.findInteger(key(POOLING));
         if (type.isPresent() && type.getAsLong() != RANK) {

@@ -14,8 +14,8 @@ import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 
 /**
- * The head of a masked language model (Devlin et al. 2019): a linear layer, GELU, layer normalization, and a linear layer with an output for each
- * token of the vocabulary, whose weights are the table of words unless the model says otherwise. Immutable and thread-safe.
+ * The head of a masked language model (Devlin et al. 2019): a linear layer, GELU, layer normalization, and a linear layer with an output
+ * for each token of the vocabulary, whose weights are the table of words unless the model states otherwise. Immutable and thread-safe.
  */
 public final class MaskedHead {
     private static final String BERT = "cls.predictions.";
@@ -50,7 +50,7 @@ public final class MaskedHead {
         this.weights = weights;
     }
 
-    /** Takes the head's weights, and packs them; other weights are the encoder's or ignored. */
+    /** Takes the head's weights, and packs them; other weights belong to the encoder or are ignored. */
     public static MaskedHead take(Loading loading, SafetensorsFolder files, BertConfig config, boolean isTied) {
         String prefix = config.isRoberta() ? ROBERTA : BERT;
         String words = files.names().stream()
@@ -71,7 +71,7 @@ public final class MaskedHead {
         return take(weights, config, isTied);
     }
 
-    /** Takes the head's weights by its own names. */
+    /** Takes the head's weights under its own names. */
     public static MaskedHead take(Weights weights, BertConfig config, boolean isTied) {
         int dim = config.dim();
         String transform = config.isRoberta() ? "" : "transform.";
@@ -91,7 +91,7 @@ public final class MaskedHead {
         return head;
     }
 
-    /** Fails unless a weight that files may have under a second name is the same there. */
+    /** Fails unless a weight that files may store under a second name is the same there. */
     private static void requireSame(Weights weights, String second, String first) {
         if (!second.equals(first) && weights.has(second)) {
             weights.requireSame(second, first);

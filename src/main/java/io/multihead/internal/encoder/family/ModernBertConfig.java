@@ -28,18 +28,18 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * ModernBERT (Warner et al. 2024): word embeddings, normalized; then blocks of self-attention and a feed-forward layer with a gate of GELU, both
- * of normalized states, the first block's attention of the embeddings as they are; then a normalization. Queries and keys are rotated. Most layers
- * are local: a token sees those near it alone, and the rotation's base is another.
+ * ModernBERT (Warner et al. 2024): word embeddings, normalized; then blocks of self-attention and a feed-forward layer with a GELU gate,
+ * both on normalized states, except that the first block's attention reads the embeddings directly; then a normalization. Queries and keys
+ * are rotated. Most layers are local: a token sees only tokens near it, and the rotation has another base.
  *
  * @param sizes of the model
  * @param epsilon added to variances
  * @param local for each layer, whether it is local
- * @param reach how many tokens a token sees on each side in a local layer
+ * @param reach the number of tokens on each side that a token sees in a local layer
  * @param globalTheta base of the rotation in other layers
  * @param localTheta base of the rotation in local layers
- * @param biases which layers have biases
- * @param classifiesMean whether the head reads the mean of a sequence's states, and not the first
+ * @param biases the layers with biases
+ * @param classifiesMean whether the head reads the mean of a sequence's states instead of the first state
  */
 public record ModernBertConfig(
         Sizes sizes,
@@ -64,10 +64,10 @@ public record ModernBertConfig(
     private static final String HEAD = "head.";
     private static final String CLASSIFIER = "classifier.";
 
-    /** Those of ModernBERT base, which transformers takes where a file does not say. */
+    /** The sizes of ModernBERT base, which transformers uses if a file omits them. */
     private static final Sizes DEFAULT = new Sizes(768, 22, 12, 1152, 50368, 8192);
 
-    /** Which layers have biases; none in the models of the paper, but for that of the head's last layer. */
+    /** The layers with biases; none in the models of the paper, except the last layer of the head. */
     public record Biases(boolean attention, boolean norm, boolean feedForward, boolean head) {
         private static Biases of(JsonObject config) {
             return new Biases(
@@ -116,7 +116,9 @@ public record ModernBertConfig(
                 pooling.equals("mean"));
     }
 
-    /** Returns whether each layer is local: as the list of newer files says, else each but the first of so many. */
+    /**
+     * Returns whether each layer is local: newer files list it, and in older files every n-th layer is global, beginning with the first.
+     */
     private static List<Boolean> local(JsonObject config, int layers) {
         if (!config.has(LAYER_TYPES)) {
             int every = config.integer(EVERY, 1, MOST, 3);
@@ -150,7 +152,7 @@ public record ModernBertConfig(
         return rope;
     }
 
-    /** Returns a rotation's base, which newer files have by the type of layer. */
+    /** Returns a rotation's base, which newer files store by type of layer. */
     private static double theta(
             @Nullable JsonObject ropes, String type, JsonObject config, String older, double otherwise) {
         JsonObject rope = ropes != null && ropes.has(type) ? rope(ropes.object(type)) : null;

@@ -24,13 +24,14 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Nomic's BERT (Nussbaum et al. 2024), by the names of the code beside its weights: the sum of word and type embeddings, normalized; then
- * blocks of self-attention with rotated queries and keys and a feed-forward layer with a gate, each added to its input and normalized afterwards.
+ * Nomic's BERT (Nussbaum et al. 2024), with the names of the code that was published with its weights: the sum of word and type embeddings,
+ * normalized; then blocks of self-attention with rotated queries and keys and a feed-forward layer with a gate, each added to its input and
+ * normalized afterwards.
  *
  * @param sizes of the model
  * @param types rows of the table of token types
  * @param epsilon added to variances
- * @param rope base of the rotation, and whether neighbors are a pair
+ * @param rope base of the rotation, and whether neighbors form a pair
  * @param gate the function of the gate
  * @param biases which layers have biases
  */
@@ -47,7 +48,7 @@ public record NomicBertConfig(Sizes sizes, int types, double epsilon, Rotation r
 
     private static final Map<String, Activation> GATES = Map.of("swiglu", Activation.SILU, "geglu", Activation.GELU);
 
-    /** Settings that the code allows and the published models do not use, with these models' values. */
+    /** Settings that the code allows and the published models do not use, with the values of these models. */
     private static final Map<String, Object> FIXED = Map.of(
             "prenorm", false,
             "parallel_block", false,
@@ -58,7 +59,7 @@ public record NomicBertConfig(Sizes sizes, int types, double epsilon, Rotation r
             "is_decoder", false,
             "add_cross_attention", false);
 
-    /** Members that must be absent: scaled rotations, grouped heads, experts, and weights that are no numbers. */
+    /** Members that must be absent: scaled rotations, grouped heads, experts, and weights that are not floating-point. */
     private static final List<String> ABSENT = List.of(
             "rotary_scaling_factor",
             "rotary_emb_scale_base",
@@ -88,7 +89,7 @@ public record NomicBertConfig(Sizes sizes, int types, double epsilon, Rotation r
         }
     }
 
-    /** Which layers have biases beside norms. */
+    /** The layers with biases, apart from norms. */
     public record Biases(boolean attention, boolean up, boolean down) {
         private static Biases of(JsonObject config) {
             return new Biases(
@@ -115,7 +116,7 @@ public record NomicBertConfig(Sizes sizes, int types, double epsilon, Rotation r
         return Math.ceilDiv(size, multiple) * multiple;
     }
 
-    /** Reads {@code config.json}, with the defaults of the code beside the weights. */
+    /** Reads {@code config.json}, with the defaults of the published code. */
     static NomicBertConfig of(JsonObject config) {
         FIXED.forEach(config::require);
         ABSENT.forEach(member -> config.require(member, null));

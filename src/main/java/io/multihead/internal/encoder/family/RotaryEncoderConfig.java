@@ -6,7 +6,10 @@ import io.multihead.internal.encoder.family.EncoderLimits.Named;
 public interface RotaryEncoderConfig extends EncoderConfig {
     /** The sizes of a model. */
     record Sizes(int dim, int layers, int heads, int inner, int vocabulary, int positions) {
-        /** Returns these, or fails, by the family's names of sizes, unless heads can be rotated in pairs and rows of a batch are in one array. */
+        /**
+         * Returns this configuration, or fails with the family's names of sizes unless heads can be rotated in pairs and the rows of a
+         * batch fit in one array.
+         */
         Sizes checked(String dimName, String innerName, String positionsName) {
             Named dims = new Named(dimName, dim);
             EncoderLimits.requirePairs(dims, heads);

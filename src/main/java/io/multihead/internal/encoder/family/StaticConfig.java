@@ -13,15 +13,15 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Static embeddings: the vector of a token is its row of a table, whatever stands beside it. A model of no blocks, whose states are these
- * rows. Immutable.
+ * Static embeddings: the vector of a token is its row of a table, independent of other tokens. It is a model without blocks, whose states
+ * are these rows. Immutable.
  *
  * @param dim elements of a row
  * @param vocabulary rows of the table
- * @param leavesUnknownOut whether unknown tokens do not count, as in {@code encode} of model2vec's {@code StaticModel}
+ * @param leavesUnknownOut whether unknown tokens are omitted, as in {@code encode} of model2vec's {@code StaticModel}
  */
 public record StaticConfig(int dim, int vocabulary, boolean leavesUnknownOut) implements EncoderConfig {
-    /** The table's name in files of packed weights, where {@code .weight} follows it as in those of sentence-transformers. */
+    /** The table's name in files of packed weights, followed by {@code .weight} as in files of sentence-transformers. */
     public static final String TABLE = "embedding";
 
     /** The {@code model_type} of static embeddings in packed files; no {@code config.json} has it. */
@@ -29,7 +29,7 @@ public record StaticConfig(int dim, int vocabulary, boolean leavesUnknownOut) im
 
     private static final String UNKNOWN = "leaves_unknown_out";
 
-    /** More than any model has: the rows of a batch are 256 MB at most then. */
+    /** More than any model has; it limits the rows of a batch to 256 MB. */
     private static final int MOST_DIM = 1 << 16;
 
     public StaticConfig {

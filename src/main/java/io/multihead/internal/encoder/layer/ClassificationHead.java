@@ -6,9 +6,9 @@ import io.multihead.model.PackedLinear;
 import io.multihead.model.TokenBatch;
 
 /**
- * The head of a cross-encoder on each sequence's states (Devlin et al. 2019, section 3): a linear layer of the first token's state, or of the mean,
- * a function of the layer's output, and a linear layer with an output for each label. The first is a product of all sequences of a batch; the rest
- * is in double.
+ * The head of a cross-encoder on each sequence's states (Devlin et al. 2019, section 3): a linear layer on the first token's state, or on
+ * the mean, a function of the layer's output, and a linear layer with an output for each label. The first layer is a product of all
+ * sequences of a batch; the other steps are in double.
  */
 public final class ClassificationHead {
     private final PackedLinear dense;
@@ -30,12 +30,12 @@ public final class ClassificationHead {
         this.bias = bias;
     }
 
-    /** Returns a head of first tokens, with tanh between its layers. */
+    /** Returns a head on first tokens, with tanh between its layers. */
     public static ClassificationHead tanh(PackedLinear dense, float[] weight, float[] bias) {
         return new ClassificationHead(dense, false, ClassificationHead::tanh, weight, bias);
     }
 
-    /** Returns a head of first tokens or of means, with a layer normalization between its layers. */
+    /** Returns a head on first tokens or on means, with a layer normalization between its layers. */
     public static ClassificationHead normalized(
             PackedLinear dense, boolean ofMean, LayerNorm norm, float[] weight, float[] bias) {
         return new ClassificationHead(dense, ofMean, norm::apply, weight, bias);
@@ -73,7 +73,7 @@ public final class ClassificationHead {
         return dense;
     }
 
-    /** Returns whether the first layer reads the mean of a sequence's states, and not the first. */
+    /** Returns whether the first layer reads the mean of a sequence's states instead of the first state. */
     public boolean ofMean() {
         return ofMean;
     }
@@ -104,7 +104,7 @@ public final class ClassificationHead {
         }
     }
 
-    /** Writes the number of each label for one row of the first layer's output; {@code buffer} is as long as the row. */
+    /** Writes a number for each label from one row of the first layer's output; {@code buffer} is as long as the row. */
     public void logits(float[] rows, int at, double[] buffer, double[] to, int toAt) {
         between.apply(rows, at, buffer);
         for (int label = 0; label < bias.length; label++) {

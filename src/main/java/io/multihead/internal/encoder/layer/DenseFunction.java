@@ -7,7 +7,7 @@ import java.util.Optional;
 import java.util.function.DoubleUnaryOperator;
 import org.jspecify.annotations.Nullable;
 
-/** Activation functions of dense layers of sentence-transformers, by the names of PyTorch's classes. */
+/** Activation functions of sentence-transformers' dense layers, by the names of PyTorch's classes. */
 public enum DenseFunction {
     IDENTITY("linear.Identity", Activation.NONE, null),
     TANH("activation.Tanh", Activation.NONE, StrictMath::tanh),
@@ -20,7 +20,7 @@ public enum DenseFunction {
     private static final String PACKAGE = "torch.nn.";
 
     private final String name;
-    /** The function that the product applies as it writes its result. */
+    /** The function that the product applies when it writes its result. */
     final Activation fused;
     /** A function of each element afterwards, with the same bits on all processors; null for none. */
     private final @Nullable DoubleUnaryOperator after;
@@ -36,7 +36,7 @@ public enum DenseFunction {
         return 1 / (1 + StrictMath.exp(-x));
     }
 
-    /** Returns the function that a class of PyTorch computes, under the name of its file or of the package that exports it. */
+    /** Returns the function of a PyTorch class, whose name includes its file or the package that exports it. */
     public static Optional<DenseFunction> of(String type) {
         return Arrays.stream(values())
                 .filter(function -> type.equals(function.type())
@@ -53,7 +53,7 @@ public enum DenseFunction {
         return Arrays.stream(values()).map(DenseFunction::type).toList();
     }
 
-    /** Does the rest of the function, which the product left. */
+    /** Computes the rest of the function, which the product did not apply. */
     void apply(float[] values, int length) {
         if (after != null) {
             for (int i = 0; i < length; i++) {

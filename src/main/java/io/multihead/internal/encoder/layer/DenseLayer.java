@@ -11,10 +11,10 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A Dense module of sentence-transformers after pooling: a linear layer, a function of every element, and, where the module says so, its
- * input added, which another linear layer without bias brings to the length of the output.
+ * A Dense module of sentence-transformers after pooling: a linear layer, a function of every element, and optionally the input as an
+ * addend, which another linear layer without bias projects to the length of the output.
  *
- * @param linear the layer, with the part of the function that its product does
+ * @param linear the layer, with the part of the function that its product applies
  * @param function of every element
  * @param addsInput whether the input is added
  * @param residual the projection of the input to the output's length; null where they are equal or nothing is added
@@ -55,7 +55,7 @@ public record DenseLayer(
                     json.flag(ADDS_INPUT, false));
         }
 
-        /** A function that is not PyTorch's is code of the folder: sentence-transformers runs it, or takes tanh with a warning. */
+        /** A function that is not PyTorch's is code of the folder: sentence-transformers runs it, or uses tanh with a warning. */
         private static DenseFunction function(JsonObject json) {
             if (!json.names().contains(FUNCTION)) {
                 return DenseFunction.TANH;
@@ -75,7 +75,7 @@ public record DenseLayer(
         }
     }
 
-    /** Takes the weights of a module; names in front of them say which. */
+    /** Takes the weights of a module; a prefix of their names identifies the module. */
     static DenseLayer take(Config config, Weights weights, String prefix) {
         PackedLinear linear = weights.linear(prefix + LINEAR, config.outputs, config.inputs, config.hasBias);
         boolean hasResidual = config.addsInput && config.inputs != config.outputs;
@@ -91,7 +91,7 @@ public record DenseLayer(
         return new Config(linear.inputs(), linear.outputs(), linear.bias() != null, function, addsInput);
     }
 
-    /** Computes the rows of one layer from those of the one before it. */
+    /** Computes the rows of one layer from the rows of the previous one. */
     void forward(Compute cpu, RowViews from, RowViews to, int rows) {
         Tensor x = from.get(rows);
         Tensor y = to.get(rows);

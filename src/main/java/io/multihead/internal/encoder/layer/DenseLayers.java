@@ -16,7 +16,7 @@ import java.util.Map;
  * The Dense modules between pooling and normalization, in their order. Immutable and thread-safe.
  *
  * @param inputs elements of a pooled vector
- * @param layers each of which reads the result of the one before
+ * @param layers the layers, each of which reads the result of the previous one
  * @param weights of the layers
  */
 public record DenseLayers(int inputs, List<DenseLayer> layers, List<Given> weights) {
@@ -83,7 +83,7 @@ public record DenseLayers(int inputs, List<DenseLayer> layers, List<Given> weigh
         return layers.isEmpty() ? inputs : layers.getLast().linear().outputs();
     }
 
-    /** Returns the bytes of weights that are mapped, or of those that are not. */
+    /** Returns the bytes of weights that are mapped, or of weights that are not mapped. */
     public long bytes(boolean mapped) {
         return weights.stream().mapToLong(each -> each.bytes(mapped)).sum();
     }

@@ -17,7 +17,7 @@ public final class DenseRun {
         }
     }
 
-    /** Returns where pooled vectors are to be written one after another, at most {@code count} of them. */
+    /** Returns the array to which at most {@code count} pooled vectors are written one after another. */
     public float[] input(int count) {
         rows[0].reserve(count);
         return rows[0].array();
