@@ -63,7 +63,7 @@ public final class Softmax {
 
     /**
      * Computes the gradient of the scores, {@code ds_j = scale p_j (dp_j - sum_k p_k dp_k)}, from the softmax p that {@link #forward}
-     * wrote. An element whose softmax is 0, for example that of a masked score, has gradient 0 and is not added to any sum, whatever its
+     * wrote. An element whose softmax is 0, for example of a masked score, has gradient 0 and is not added to any sum, whatever its
      * {@code dp} is. The gradient of a bias is this gradient divided by the scale, summed over the axes along which it is broadcast.
      *
      * @param cpu threads and scratch

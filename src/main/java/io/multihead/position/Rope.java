@@ -28,8 +28,8 @@ import org.jspecify.annotations.Nullable;
  * <p>The output may be the input itself, or another view of exactly the same elements; it may not overlap it otherwise.
  *
  * <p>Immutable and thread-safe; same bits for any number of threads, layout and vector width. The cosines and sines of used positions are
- * kept, up to 64 MiB (131,072 positions of 128 rotated dims, half as many with interleaved pairs); those of further positions are computed
- * at every call. Tables are copied. A call whose positions were used before allocates nothing; for further positions, sines of large angles
+ * kept, up to 64 MiB (131,072 positions of 128 rotated dims, half as many with interleaved pairs); further positions are computed at every
+ * call. Tables are copied. A call whose positions were used before allocates nothing; for further positions, sines of large angles
  * allocate some objects (1 KB per row at position 600,000 with 32 dims).
  */
 public final class Rope {

@@ -3,13 +3,13 @@ package io.multihead.internal.exec;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Refuses calls of other threads on an object for one caller at a time: while a call runs, and results of a call that was another
- * thread's. It costs a compare-and-set a call.
+ * Refuses calls of other threads on an object for one caller at a time, while a call runs, and refuses access to results of another
+ * thread's call. It costs a compare-and-set a call.
  */
 public final class CallGuard {
     private final String object;
     private final AtomicBoolean running = new AtomicBoolean();
-    /** The thread whose results the object has, by its id, which no later thread of a JVM has; 0 before the first call. */
+    /** The thread to which the results in the object belong, by its id, which no later thread of a JVM has; 0 before the first call. */
     private volatile long owner;
 
     /**
@@ -33,7 +33,7 @@ public final class CallGuard {
         running.set(false);
     }
 
-    /** Says that the running call overwrites the results of the call before. */
+    /** Records that the running call overwrites the results of the previous call. */
     public void own() {
         owner = Thread.currentThread().threadId();
     }
@@ -45,14 +45,14 @@ public final class CallGuard {
         }
     }
 
-    /** Refuses operations outside of a call that belong into one. */
+    /** Refuses operations outside a call that are only allowed within one. */
     public void requireCall() {
         if (!running.get()) {
             throw new IllegalStateException(object + ": in no call; expected a running call");
         }
     }
 
-    /** Refuses results of another thread's call; the first call has none. */
+    /** Refuses results of another thread's call; before the first call there are none. */
     public void requireOwn() {
         long of = owner;
         if (of != 0 && of != Thread.currentThread().threadId()) {

@@ -5,8 +5,8 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Opens a Compute to the library's own packages and to nobody else, as the JDK's SharedSecrets do: this package is below
- * {@code io.multihead.compute} and is not exported, and the class Compute leaves here, when it is initialized, how to look into it.
+ * Gives the library's own packages, and no other code, access to a Compute, like the JDK's SharedSecrets: this package is below {@code
+ * io.multihead.compute} and is not exported, and the class Compute registers the access here when it is initialized.
  */
 public final class ComputeAccess {
     private static volatile @Nullable Function<Object, Execution> inside;

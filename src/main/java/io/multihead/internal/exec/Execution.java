@@ -14,7 +14,7 @@ public final class Execution implements AutoCloseable {
     private final int parallelism;
     private final @Nullable WorkerPool pool;
     private final @Nullable Executor executor;
-    /** Never started: stands for "some other thread" when a segment is asked who may use it. */
+    /** Never started: represents "some other thread" when a segment is queried for accessibility. */
     private final Thread probe = new Thread(() -> {}, "multihead-access-probe");
 
     private final FloatArrayPool arrays = new FloatArrayPool();
@@ -40,7 +40,7 @@ public final class Execution implements AutoCloseable {
         return pool != null && pool.isWorker(Thread.currentThread());
     }
 
-    /** Computes on the calling thread and {@code threads - 1} daemon threads of its own, until closed. */
+    /** Computes on the calling thread and {@code threads - 1} separate daemon threads, until closed. */
     public static Execution threads(int threads) {
         return new Execution(threads, threads == 1 ? null : new WorkerPool(threads - 1), null, Workspace::new);
     }
@@ -50,12 +50,12 @@ public final class Execution implements AutoCloseable {
         return on(executor, parallelism, Workspace::new);
     }
 
-    /** Does the same with workspaces that are made otherwise. */
+    /** Does the same with another factory of workspaces. */
     static Execution on(Executor executor, int parallelism, Supplier<Workspace> workspaceMaker) {
         return new Execution(parallelism, null, parallelism == 1 ? null : executor, workspaceMaker);
     }
 
-    /** Returns how many threads work on one call, the caller included. */
+    /** Returns the number of threads that work on one call, including the caller. */
     public int parallelism() {
         return parallelism;
     }
@@ -68,10 +68,10 @@ public final class Execution implements AutoCloseable {
     }
 
     /**
-     * Begins a call of several kernels: until the returned object is closed, this thread's calls succeed even if {@link #close} is
-     * called meanwhile. Calls nest.
+     * Begins a call of several kernels: until the returned object is closed, this thread's calls succeed even if {@link #close} is called
+     * during that time. Calls nest.
      *
-     * @throws IllegalStateException if this is closed and the thread is not within a call that began before
+     * @throws IllegalStateException if this is closed and the thread is not within a call that began before the close
      */
     public Running begin() {
         workspaces.enter();
@@ -81,7 +81,7 @@ public final class Execution implements AutoCloseable {
     /**
      * Begins a call and takes a workspace for the calling thread.
      *
-     * @throws IllegalStateException if this is closed and the thread is not within a call that began before
+     * @throws IllegalStateException if this is closed and the thread is not within a call that began before the close
      */
     public Workspace take() {
         workspaces.enter();
@@ -98,15 +98,15 @@ public final class Execution implements AutoCloseable {
         }
     }
 
-    /** Ends the call and keeps its workspace for the next one; on the thread that took it. */
+    /** Ends the call and keeps its workspace for the next one; to be called on the thread that took it. */
     public void giveBack(Workspace workspace) {
         workspaces.giveBack(workspace);
         workspaces.leave();
     }
 
     /**
-     * Returns an array for intermediate results, at least of the length and with arbitrary contents; to be given back with
-     * {@link #giveBack(float[])}, or left to the garbage collector.
+     * Returns an array for intermediate results, at least as long as requested and with arbitrary contents; to be returned with {@link
+     * #giveBack(float[])}, or left to the garbage collector.
      */
     public float[] takeFloats(int length) {
         return arrays.take(length);
@@ -121,15 +121,15 @@ public final class Execution implements AutoCloseable {
      * Runs all tasks and returns when they are done.
      *
      * @param scratch the calling thread's workspace
-     * @throws RuntimeException the first exception that a task threw, of whatever type, with those of other threads suppressed in
-     *     it; remaining tasks have not run
+     * @throws RuntimeException the first exception that a task threw, of any type, with exceptions of other threads suppressed in it;
+     *     remaining tasks have not run
      */
     public void run(LoopBody body, long tasks, Workspace scratch) {
         if (pool != null && tasks > 1 && pool.tryRun(body, tasks, scratch)) {
             return;
         }
         if (executor != null && tasks > 1) {
-            // a loop of its own: helpers may come after the call has returned
+            // a separate loop: helpers may arrive after the call has returned
             new ParallelFor(parallelism).run(body, tasks, scratch, this::submit);
             return;
         }
@@ -150,7 +150,7 @@ public final class Execution implements AutoCloseable {
         }
     }
 
-    /** Runs on a thread of the caller's executor, perhaps long after the loop has ended. */
+    /** Runs on a thread of the caller's executor, possibly long after the loop has ended. */
     private void help(ParallelFor loop) {
         if (loop.isOpen()) {
             workspaces.join();
@@ -179,7 +179,7 @@ public final class Execution implements AutoCloseable {
                 + ": memory of an arena confined to another thread; expected an arena that this thread may use");
     }
 
-    /** Fails if this execution's threads could not use memory, of 0 bytes too, as {@link #requireAccess(Tensor, String)} does. */
+    /** Fails if this execution's threads could not use memory, even of 0 bytes, as {@link #requireAccess(Tensor, String)} does. */
     public void requireAccess(MemorySegment memory, String argument) {
         requireOpen(memory, argument);
         if (parallelism > 1 && !memory.isAccessibleBy(probe)) {
@@ -190,7 +190,7 @@ public final class Execution implements AutoCloseable {
         }
     }
 
-    /** Fails if the thread that calls could not use memory. */
+    /** Fails if the calling thread could not use memory. */
     public static void requireOpen(MemorySegment memory, String argument) {
         if (!memory.scope().isAlive()) {
             throw new IllegalStateException(argument + ": memory of a closed arena; expected an open arena");
@@ -200,11 +200,10 @@ public final class Execution implements AutoCloseable {
         }
     }
 
-    /** Fails if this execution's threads could not use memory that an arena gives, as the other methods do. */
+    /** Fails if this execution's threads could not use memory that an arena allocates, as the other methods do. */
     public void requireAccess(Arena arena, String argument) {
         MemorySegment.Scope scope = arena.scope();
-        // of an arena that another thread confines or that is closed, no memory is
-        // to be had; the scope tells which it is
+        // an arena that is closed or confined to another thread allocates no memory; the scope tells the two apart
         if (!scope.isAlive()) {
             throw new IllegalStateException(argument + ": closed; expected an open arena");
         }
@@ -231,7 +230,7 @@ public final class Execution implements AutoCloseable {
         }
     }
 
-    /** Ends the threads and releases scratch memory; calls that began before finish. Does nothing the second time. */
+    /** Ends the threads and releases scratch memory; calls that began before it complete. Does nothing the second time. */
     @Override
     public void close() {
         workspaces.close();

@@ -5,8 +5,8 @@ import java.util.Deque;
 import java.util.Iterator;
 
 /**
- * Arrays kept for the next call, at most 64 MiB of them. A new array of some megabytes is zeroed and comes with cold memory: 2 % of
- * a layer's time, 4 % of a training step's. Thread-safe.
+ * Arrays kept for the next call, at most 64 MiB of them. A new array of some megabytes is zeroed, and its memory is not in the caches: 2 %
+ * of a layer's time, 4 % of a training step's. Thread-safe.
  */
 final class FloatArrayPool {
     private static final long CAPACITY = 1L << 24;
@@ -19,7 +19,7 @@ final class FloatArrayPool {
 
     FloatArrayPool() {}
 
-    /** Returns an array of at least the length and at most twice as much, with arbitrary contents. */
+    /** Returns an array at least as long as requested and at most twice as long, with arbitrary contents. */
     synchronized float[] take(int length) {
         for (Iterator<float[]> candidates = idle.descendingIterator(); candidates.hasNext(); ) {
             float[] array = candidates.next();
@@ -32,7 +32,7 @@ final class FloatArrayPool {
         return new float[length];
     }
 
-    /** Keeps an array for later and drops the least recently used ones above the capacity; after close, drops it. */
+    /** Keeps an array for later and drops the least recently used arrays above the capacity; after close, drops it. */
     synchronized void giveBack(float[] array) {
         if (closed) {
             return;
@@ -54,7 +54,7 @@ final class FloatArrayPool {
         total = 0;
     }
 
-    /** Drops all arrays, and those given back from now on. */
+    /** Drops all arrays, including arrays that are given back later. */
     synchronized void close() {
         closed = true;
         trim();

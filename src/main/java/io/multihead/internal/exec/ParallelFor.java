@@ -8,8 +8,8 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A parallel loop over the tasks {@code 0 .. tasks - 1} of a job: the caller runs tasks until none is left, helpers join and leave
- * while it does. It can be used again and again, by one caller at a time, and allocates nothing.
+ * A parallel loop over the tasks {@code 0 .. tasks - 1} of a job: the caller runs tasks until none is left, and helpers join and leave
+ * during that time. It can be reused by one caller at a time, and allocates nothing.
  *
  * <p>{@code state} is the number of helpers inside, plus {@link #CLOSED} while no helper may join:
  *
@@ -20,7 +20,8 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>A helper reads the job and takes task numbers only between joining and leaving, and the caller returns only in state CLOSED.
- * So a task belongs to the loop in which it was taken, runs once, and has run when the caller returns (docs/architecture/threads.md).
+ * Therefore a task belongs to the loop in which it was taken, runs once, and has run when the caller returns
+ * (docs/architecture/threads.md).
  */
 final class ParallelFor {
     private static final long CLOSED = Long.MIN_VALUE;
@@ -34,20 +35,20 @@ final class ParallelFor {
     private long tasks;
     private int strips;
     private long tasksOfStrip;
-    /** Tasks of each strip that have been taken, or more. */
+    /** The number of tasks of each strip that have been taken, or more. */
     private AtomicLongArray taken = new AtomicLongArray(1);
 
     private @Nullable Thread caller;
 
-    /** Creates a loop that is closed; the strips with which {@code parallelism} threads begin are evenly spread. */
+    /** Creates a closed loop; the first strips of {@code parallelism} threads are evenly spread. */
     ParallelFor(int parallelism) {
         this.parallelism = parallelism;
     }
 
     /**
-     * Runs all tasks on the calling thread and on those that {@link #help} meanwhile, then throws the first failure.
+     * Runs all tasks on the calling thread and on threads that call {@link #help} during the loop, then throws the first failure.
      *
-     * @param invite asks others to help, after the loop is open
+     * @param invite requests help from other threads, after the loop is open
      */
     void run(LoopBody newJob, long newTasks, Workspace scratch, Invitation invite) {
         open(newJob, newTasks);
@@ -65,13 +66,13 @@ final class ParallelFor {
         }
     }
 
-    /** How helpers learn of an open loop. */
+    /** Informs helpers of an open loop. */
     interface Invitation {
         /** Asks up to {@code tasks - 1} threads to call {@link ParallelFor#help}, now or later. */
         void send(ParallelFor loop, long tasks);
     }
 
-    /** Runs tasks until none is left; returns at once if the loop is closed. Exceptions of tasks go to the caller. */
+    /** Runs tasks until none is left; returns immediately if the loop is closed. Exceptions of tasks go to the caller. */
     void help(Workspace scratch) {
         if (join()) {
             try {
@@ -114,7 +115,7 @@ final class ParallelFor {
     }
 
     private void leave() {
-        Thread waiting = caller; // before leaving: after it, the field may be that of another loop
+        Thread waiting = caller; // before leaving: afterwards, the field may belong to another loop
         if (state.decrementAndGet() == CLOSED) {
             LockSupport.unpark(waiting);
         }
@@ -156,7 +157,7 @@ final class ParallelFor {
         }
     }
 
-    /** Lets nobody join any more and waits until all helpers have left. */
+    /** Prevents further threads from joining and waits until all helpers have left. */
     private void close() {
         boolean closing = false;
         boolean interrupted = false;
@@ -169,7 +170,7 @@ final class ParallelFor {
                     Thread.onSpinWait();
                 } else {
                     LockSupport.park(this);
-                    interrupted |= Thread.interrupted(); // while the flag is set, park returns at once
+                    interrupted |= Thread.interrupted(); // while the flag is set, park returns immediately
                 }
             } catch (StackOverflowError error) {
                 spins = 0; // even at the end of its stack, a caller must not return before its helpers have left
@@ -182,7 +183,7 @@ final class ParallelFor {
         }
     }
 
-    /** Throws a task's exception, which may be a checked one: not every language makes a modifier declare them. */
+    /** Throws a task's exception, which may be a checked one: not every JVM language requires a modifier to declare it. */
     @SuppressWarnings("unchecked") // nothing is cast at run time
     private static <E extends Throwable> void rethrow(Throwable thrown) throws E {
         throw (E) thrown;

@@ -6,7 +6,7 @@ import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
- * Names an object of which every {@link Workspace} keeps one: a call's description, or a worker with arrays of its own. A static
+ * Names an object of which every {@link Workspace} has one: a call's description, or a worker with its own arrays. A static
  * constant of the class that uses it.
  *
  * @param <T> the object's type

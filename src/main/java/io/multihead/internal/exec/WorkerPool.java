@@ -10,14 +10,14 @@ import org.jspecify.annotations.Nullable;
 /**
  * Daemon threads that help with one {@link ParallelFor} at a time; a second caller is refused and computes alone.
  *
- * <p>An idle worker spins briefly, since a layer calls kernel after kernel, and then parks. A worker that comes late or not at all
- * costs speed and nothing else: the caller runs every task that no worker has taken. Idle workers look every few seconds whether the
- * one that they work for is garbage, and then end.
+ * <p>An idle worker spins briefly, since a layer calls kernel after kernel, and then parks. A worker that is late or never arrives only
+ * costs speed: the caller runs every task that no worker has taken. Idle workers check every few seconds whether their owner was
+ * garbage-collected, and then end.
  */
 final class WorkerPool {
     private static final int SPINS = 20_000;
 
-    /** How long a worker parks at most. */
+    /** The longest time for which a worker parks. */
     private static final long PARK_NANOS = TimeUnit.SECONDS.toNanos(5);
 
     private final ReentrantLock owner = new ReentrantLock();
@@ -41,7 +41,7 @@ final class WorkerPool {
                         .factory());
     }
 
-    /** Starts the workers; if one cannot be started, ends those that were. */
+    /** Starts the workers; if a worker cannot be started, ends the workers that were started. */
     WorkerPool(int size, ThreadFactory factory) {
         loop = new ParallelFor(size + 1);
         workers = new Worker[size];
@@ -61,7 +61,7 @@ final class WorkerPool {
         }
     }
 
-    /** Says for whom the workers work: they end once it is garbage. */
+    /** Sets the owner of the workers: they end after it was garbage-collected. */
     void serve(Object user) {
         served = new WeakReference<>(user);
     }
@@ -71,7 +71,7 @@ final class WorkerPool {
         return user != null && user.get() == null;
     }
 
-    /** Returns whether a thread is one of this pool's. */
+    /** Returns whether a thread belongs to this pool. */
     boolean isWorker(Thread thread) {
         for (Worker worker : workers) {
             if (worker.thread == thread) {
@@ -81,7 +81,7 @@ final class WorkerPool {
         return false;
     }
 
-    /** Runs the job on all threads, or returns false at once when another call is running or this pool is closed. */
+    /** Runs the job on all threads, or returns false immediately if another call is running or this pool is closed. */
     boolean tryRun(LoopBody job, long tasks, Workspace scratch) {
         if (closed || owner.isHeldByCurrentThread() || !owner.tryLock()) {
             return false;
@@ -101,7 +101,7 @@ final class WorkerPool {
         }
     }
 
-    /** Lets the workers end as soon as they are idle, and releases their scratch. */
+    /** Lets the workers end when they become idle, and releases their scratch. */
     void close() {
         closed = true;
         for (Worker worker : workers) {
@@ -110,7 +110,7 @@ final class WorkerPool {
         trim();
     }
 
-    /** Releases the workers' scratch; a worker that is running a task keeps its own until the task is done. */
+    /** Releases the workers' scratch; a worker that is running a task keeps its scratch until the task is done. */
     void trim() {
         for (Worker worker : workers) {
             worker.scratch = new Workspace();
@@ -118,7 +118,7 @@ final class WorkerPool {
         }
     }
 
-    /** Bytes of scratch that the workers hold. */
+    /** Returns the bytes of scratch that the workers hold. */
     long heldBytes() {
         long bytes = 0;
         for (Worker worker : workers) {
@@ -139,7 +139,7 @@ final class WorkerPool {
             thread = factory.newThread(this);
         }
 
-        /** Either this sees the flag, or the worker, which sets it first, sees the changes before this call. */
+        /** Either this thread sees the flag, or the worker, which sets the flag first, sees the changes made before this call. */
         void wake() {
             if (parked) {
                 LockSupport.unpark(thread);
@@ -150,7 +150,7 @@ final class WorkerPool {
         public void run() {
             Workspace used = scratch;
             long seen = 0;
-            int spins = SPINS; // parks at once: no loop has been submitted yet
+            int spins = SPINS; // parks immediately: no loop has been submitted yet
             while (!pool.closed) {
                 used = current(used);
                 long current = pool.round;
@@ -168,7 +168,7 @@ final class WorkerPool {
             used.close();
         }
 
-        /** Frees the workspace that was replaced: here, because nobody else knows when this worker has left a loop. */
+        /** Frees the replaced workspace: here, because only this worker knows when it has left a loop. */
         private Workspace current(Workspace used) {
             Workspace now = scratch;
             if (now != used) {

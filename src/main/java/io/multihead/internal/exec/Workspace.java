@@ -6,7 +6,7 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Scratch memory of one thread: reused from call to call, so that a warm call allocates nothing. Not thread-safe; an
+ * Scratch memory of one thread, reused from call to call, so that a warm call allocates nothing. Not thread-safe; an
  * {@link Execution} gives each thread its own.
  */
 public final class Workspace {
@@ -25,10 +25,10 @@ public final class Workspace {
     }
 
     /**
-     * Returns a scratch array with arbitrary contents: the same one at every call, until a longer one is needed.
+     * Returns a scratch array with arbitrary contents: the same array at every call, until a longer one is needed.
      *
      * @param key which one
-     * @param length how many floats are needed at least
+     * @param length the smallest number of floats
      */
     public float[] floats(FloatsKey key, int length) {
         if (key.index >= floats.length) {
@@ -41,8 +41,8 @@ public final class Workspace {
         return array;
     }
 
-    /** Returns the key's object, made on first use and the same at every call. */
-    @SuppressWarnings("unchecked") // only the key's own make writes at its index
+    /** Returns the key's object, which is made at the first use and is the same at every call. */
+    @SuppressWarnings("unchecked") // only the key's own factory writes at its index
     public <T> T get(ScratchKey<T> key) {
         if (key.index >= objects.length) {
             objects = Arrays.copyOf(objects, key.index + 8);
@@ -55,12 +55,12 @@ public final class Workspace {
         return (T) object;
     }
 
-    /** Frees native memory; the workspace must not be used any more. */
+    /** Frees native memory; the workspace must not be used afterwards. */
     void close() {
         memory.close();
     }
 
-    /** Returns the bytes of everything that {@link Scratch} allocated for this workspace. */
+    /** Returns the bytes of all memory that {@link Scratch} allocated for this workspace. */
     long heldBytes() {
         return memory.bytes();
     }

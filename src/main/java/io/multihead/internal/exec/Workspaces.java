@@ -8,12 +8,12 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The idle workspaces of a {@link Execution}, and the threads that are within a call. After {@link #close} only those threads may go
- * on; workspaces that they give back are dropped. Thread-safe.
+ * The idle workspaces of an {@link Execution}, and the threads that are within a call. After {@link #close} only those threads may
+ * continue; workspaces that they give back are dropped. Thread-safe.
  */
 final class Workspaces {
     private final Deque<Workspace> idle = new ArrayDeque<>();
-    /** A thread stands here once for each call that it is within: few, so that a scan beats a map. */
+    /** A thread occurs once for each call that it is within; there are few, so a scan is faster than a map. */
     private @Nullable Thread[] callers = new Thread[4];
 
     private int callerCount;
@@ -22,7 +22,7 @@ final class Workspaces {
     private final BooleanSupplier isWorker;
     private final Supplier<Workspace> maker;
 
-    /** Creates none; on threads where {@code isWorker}, all calls are within a call that began before. */
+    /** Creates no workspace yet; on threads for which {@code isWorker} is true, all calls are within a call that began earlier. */
     Workspaces(BooleanSupplier isWorker, Supplier<Workspace> maker) {
         this.isWorker = isWorker;
         this.maker = maker;
@@ -31,7 +31,7 @@ final class Workspaces {
     /**
      * Begins a call on this thread.
      *
-     * @throws IllegalStateException if closed, unless this thread is within a call that began before
+     * @throws IllegalStateException if closed, unless this thread is within a call that began before the close
      */
     synchronized void enter() {
         if (closed && find(Thread.currentThread()) < 0 && !isWorker.getAsBoolean()) {

@@ -1,5 +1,5 @@
 /**
- * Threads, parallel loops and scratch memory: the inside of a {@code io.multihead.compute.Compute}. No other package starts a
+ * Threads, parallel loops and scratch memory: the implementation of a {@code io.multihead.compute.Compute}. No other package starts a
  * thread. Not part of the API.
  */
 @NullMarked

@@ -19,12 +19,12 @@ import io.multihead.internal.layout.Scratch;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Loops 2 and 1 where B is quantized blocks: a panel's scales are widened, and its fields too for the tiles of many rows; those of few
- * rows read the fields as they are stored. With 16 vector registers only rounded rows have widened fields. The bits are the same. Belongs to
+ * Loops 2 and 1 for a B of quantized blocks: a panel's scales are widened, and for tiles of many rows also its fields; tiles of few rows
+ * read the stored fields. With 16 vector registers, only rounded rows have widened fields. The bits are the same. Belongs to
  * one thread.
  */
 final class BlockKernel {
-    /** Rows of C that are computed beside it before they are added to it. */
+    /** Rows of C that are computed in a buffer before they are added to C. */
     private static final int SUM_ROWS = Lanes.roundUp(Blocking.MC_NARROW, ROW_STEP);
 
     private final Scratch memory;
@@ -51,7 +51,7 @@ final class BlockKernel {
         plain = new PlainBlocks(memory);
     }
 
-    /** Sets both operands: the first {@code count} rows, at most {@link Blocking#MC_NARROW}, of those that were read last. */
+    /** Sets both operands: the first {@code count} of the rows that were read last, at most {@link Blocking#MC_NARROW}. */
     BlockKernel operands(int count, int depth, Panels right) {
         m = count;
         k = depth;
@@ -91,8 +91,8 @@ final class BlockKernel {
     }
 
     /**
-     * Asked for each panel: many rows by one without vectors take a millisecond, and trials that are further apart than some milliseconds
-     * end late (192 rows by 1024 x 1024 were without vectors for more than 5 s when each task asked once).
+     * Queried for each panel: many rows by one panel without vectors take a millisecond, and trials that are more than a few milliseconds
+     * apart end late (192 rows by 1024 x 1024 ran without vectors for more than 5 s when each task queried once).
      */
     private boolean isCompiled(boolean isWide) {
         return left.isRounded()
@@ -132,7 +132,7 @@ final class BlockKernel {
         }
     }
 
-    /** Computes all rows by fields that are widened for them. */
+    /** Computes all rows with fields that are widened for them. */
     private void manyRows(float[] c, int c0, int ldc, boolean addToC) {
         wide = memory.atLeast(wide, MicroKernel.MAX_DEPTH * PANEL);
         if (left.isRounded()) {

@@ -21,11 +21,11 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 
 /** The warm-ups of the tiles of one format of quantized blocks, with the kernel that widens its fields. */
 final class BlockWarmUps {
-    /** By format, made when one is first used: the operands of a format's trials take 80 KB for as long as the JVM runs. */
+    /** By format, created at the first use of a format: the operands of its trials take 80 KB until the JVM ends. */
     private static final AtomicReferenceArray<BlockWarmUps> MADE =
             new AtomicReferenceArray<>(PanelFormat.values().length);
 
-    /** Those of rounded rows, made when such rows are first multiplied. */
+    /** The warm-ups of rounded rows, created when such rows are first multiplied. */
     private static final class Rounded {
         static final WarmUp ROW = new WarmUp(new RoundedTrial(1));
         static final WarmUp TWO_ROWS = new WarmUp(new RoundedTrial(2));
@@ -54,10 +54,10 @@ final class BlockWarmUps {
     }
 
     /**
-     * Returns whether all tiles are compiled that some rows have. Their warm-ups go on side by side: one after another they take as long as
-     * all together.
+     * Returns whether all tiles that some rows use are compiled. Their warm-ups run concurrently: one after another they would take as long
+     * as all together.
      *
-     * @param isMany whether they are in full tiles
+     * @param isMany whether the rows are in full tiles
      */
     boolean isOver(int rows, boolean isMany) {
         if (isMany) {
@@ -71,7 +71,7 @@ final class BlockWarmUps {
     /**
      * The same for rounded rows.
      *
-     * @param isMany whether they are in tiles of four rows, else in those of two and one
+     * @param isMany whether the rows are in tiles of four rows; otherwise they are in tiles of two and one
      */
     static boolean isOverForRounded(int rows, boolean isMany) {
         if (isMany) {

@@ -20,11 +20,11 @@ import java.util.Arrays;
 import java.util.function.BooleanSupplier;
 
 /**
- * The sums of one row of A or two by a B that is read column by column, several at a time: columns of f32 in native memory in place, others,
- * of any strides, through a buffer in L1. Belongs to one thread.
+ * The sums of one or two rows of A by a B that is read column by column, several at a time: columns of f32 in native memory in place, other
+ * columns, of any strides, through a buffer in L1. Belongs to one thread.
  */
 final class ColumnMajorProduct {
-    /** A is read to this depth at a time: columns are read that far, then the next ones. */
+    /** A is read up to this depth at a time: columns are read up to it, then the next columns. */
     private static final int SPAN = 16 * KC;
 
     private final Scratch memory;
@@ -38,14 +38,17 @@ final class ColumnMajorProduct {
     /**
      * Creates a product without operands.
      *
-     * @param isCompiled whether kernels with vectors are fast: {@link ColumnMajorB#isCompiled}, or the choice of a test
+     * @param isCompiled whether kernels with vectors are fast: {@link ColumnMajorB#isCompiled}, or a test's choice
      */
     ColumnMajorProduct(Scratch memory, BooleanSupplier isCompiled) {
         this.memory = memory;
         this.isCompiled = isCompiled;
     }
 
-    /** Computes the sums of {@code m} rows and {@code n} columns of a task, rows {@code ldc} apart; {@code ldc} is a panel more than needed. */
+    /**
+     * Computes the sums of {@code m} rows and {@code n} columns of a task, rows {@code ldc} apart; {@code ldc} has a panel more than
+     * needed.
+     */
     void multiply(GemmProblem p, Packer packer, long batch, long ic, long jc, int m, int n, float[] sums, int ldc) {
         boolean isInPlace = isInPlace(p, n);
         columns = memory.atLeast(columns, isInPlace ? 0 : CHAINS * ROW);
@@ -56,7 +59,7 @@ final class ColumnMajorProduct {
             left = memory.atLeast(left, m * lda);
             packer.read(block.matrix(p.a(), p.start(p.a(), batch), ic, from), m, span, left, 0, lda);
             for (int column = 0; column < n; column += isInPlace ? COLUMNS : CHAINS) {
-                // the last columns in place may overlap those before: their sums are moved at the end
+                // the last columns in place may overlap the previous ones: their sums are moved at the end
                 int first = isInPlace ? Math.min(column, n - COLUMNS) : column;
                 block.matrix(p.b(), p.start(p.b(), batch), from, jc + first);
                 for (int pc = 0; pc < span; pc += KC) {
@@ -89,12 +92,12 @@ final class ColumnMajorProduct {
     }
 
     private void readColumns(Packer packer, int pc, int count, int kc) {
-        isCompiled.getAsBoolean(); // a trial now and then, so that the next call may read in place
+        isCompiled.getAsBoolean(); // a trial from time to time, so that the next call may read in place
         long at = block.at() + pc * block.rowStride();
         packer.read(block.tensor(), at, block.columnStride(), block.rowStride(), count, kc, columns, 0, ROW);
     }
 
-    /** Adds the products of one depth block, whose chains are added to each other first. */
+    /** Adds the products of one depth block, whose chains are first added to each other. */
     private void addDepth(boolean isInPlace, int a0, int pc, int kc, float[] sums, int to) {
         int count = isInPlace ? COLUMNS : CHAINS;
         Arrays.fill(depthSums, 0f);

@@ -9,19 +9,19 @@ import io.multihead.internal.layout.Scratch;
 import io.multihead.tensor.Tensor;
 
 /**
- * Rows of A that are too few to pay for packing: B is read as it lies, once, at the speed of memory, and every sum has the bits of packed
- * panels. Belongs to one thread.
+ * Products of so few rows of A that packing does not pay: B is read once in its own layout, at the speed of memory, and every sum has the
+ * bits of a product with packed panels. Belongs to one thread.
  */
 final class FewRows {
     /**
-     * Most rows by a B whose rows are contiguous. 4 and 8 rows by 1024 x 1024 take 0.15 and 0.32 ms, with packing 0.29 and at least as much
-     * (Zen 4, one thread).
+     * The largest number of rows if the rows of B are contiguous. 4 and 8 rows by 1024 x 1024 take 0.15 and 0.32 ms, with packing 0.29 and
+     * at least as much (Zen 4, one thread).
      */
     private static final int MOST_ROWS = 8;
 
     /**
-     * Most rows by a B that is read column by column: 0.16 ms each by 1024 x 1024, with packing 1.0 for four (Zen 4, one thread). Of the
-     * same columns, 16 KiB, the second row finds those of a depth block in L1.
+     * The largest number of rows if B is read column by column: 0.16 ms per row by 1024 x 1024, with packing 1.0 for four rows (Zen 4, one
+     * thread). The second row finds the columns of a depth block, 16 KiB, in L1.
      */
     private static final int MOST_ROWS_BY_COLUMNS = 4;
 
@@ -33,7 +33,7 @@ final class FewRows {
         byColumns = new ColumnMajorProduct(memory, ColumnMajorB::isCompiled);
     }
 
-    /** Returns whether C has so few rows for each matrix of B. */
+    /** Returns whether C has this few rows for each matrix of B. */
     static boolean take(GemmProblem p) {
         if (p.isPacked() || p.transposed() != null || p.k == 0) {
             return false;

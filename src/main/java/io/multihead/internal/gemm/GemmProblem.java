@@ -9,21 +9,21 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The operands and sizes of one multiplication {@code C = f(alpha A B + beta C + bias)}, in batches: A {@code [m, k]}, B
- * {@code [k, n]}, C {@code [m, n]} in the last two axes. Bound by one thread, then read by all that work on it.
+ * {@code [k, n]}, C {@code [m, n]} in the last two axes. One thread binds it, and then all threads that work on it read it.
  */
 public final class GemmProblem {
     private static final AtomicLong CALLS = new AtomicLong();
 
     /**
-     * Unique number of the call: the key under which threads keep packed columns of B, and prepared rows of A. Problems of a group, whose B are
-     * packed before the call, have the same.
+     * A unique number of the call: the key under which threads keep packed columns of B and prepared rows of A. Problems of a group, whose
+     * B are packed before the call, have the same number.
      */
     long call;
 
     long m;
     long n;
     long k;
-    /** The first of the rows of A and C, {@code m} of each, where these are not all. */
+    /** The first of the rows of A and C, {@code m} of each, if the call does not compute all. */
     private long firstRow;
 
     private @Nullable Tensor a;
@@ -64,7 +64,7 @@ public final class GemmProblem {
         firstRow = 0;
     }
 
-    /** Binds checked operands, of B its transpose. */
+    /** Binds checked operands, with the transpose of B. */
     public void bindTransposed(Tensor newA, PackedMatrix newB, Tensor newC) {
         bind(newA, null, null, newC);
         transposed = newB;
@@ -77,8 +77,8 @@ public final class GemmProblem {
     }
 
     /**
-     * Makes this a part of the call of another problem with the same A, if it reads the same rows in each batch: one of both may transpose A, or
-     * have results of more batches. Both have packed B.
+     * Makes this a part of the call of another problem with the same A, if it reads the same rows in each batch: one of both may transpose
+     * A, or have results of more batches. Both have packed B.
      */
     public void joinCall(GemmProblem other) {
         boolean sameRows = m == other.m
@@ -148,7 +148,7 @@ public final class GemmProblem {
         return k;
     }
 
-    /** Returns how many rows of C are computed from the same matrix of B: those of all batches among which B is shared. */
+    /** Returns the number of rows of C that are computed from the same matrix of B: the rows of all batches that share B. */
     long rowsOfEachB() {
         Tensor matrix = b;
         long rows = batches() * m;
@@ -158,7 +158,7 @@ public final class GemmProblem {
         return rows;
     }
 
-    /** Returns whether B was packed before the call, as it is read. */
+    /** Returns whether B was packed before the call, and is read in that form. */
     public boolean isPacked() {
         return packed != null;
     }
@@ -168,7 +168,7 @@ public final class GemmProblem {
         return packed != null && packed.format() != PanelFormat.F32;
     }
 
-    /** Returns the format of B, packed before the call in quantized blocks, or null where it is not. */
+    /** Returns the format of B if it was packed before the call in quantized blocks, otherwise null. */
     @Nullable
     BlockPanels blocks() {
         return packed != null && packed.format().isQuantized() ? packed.format().blocks() : null;
@@ -187,7 +187,7 @@ public final class GemmProblem {
         return Checks.notNull(b, "b");
     }
 
-    /** Returns B, packed before the call, or null when it is a tensor. */
+    /** Returns B, packed before the call, or null if it is a tensor. */
     @Nullable
     PackedMatrix packed() {
         return packed;
@@ -208,7 +208,7 @@ public final class GemmProblem {
         return epilogue.alpha;
     }
 
-    /** Returns the factor of C's old elements. */
+    /** Returns the factor of C's previous elements. */
     float beta() {
         return epilogue.beta;
     }
@@ -223,7 +223,7 @@ public final class GemmProblem {
         return epilogue.function;
     }
 
-    /** Returns the position of the first element of one batch, of the rows that are computed; a matrix without batch axes serves every batch. */
+    /** Returns the position of the first element of one batch, of the computed rows; a matrix without batch axes serves every batch. */
     long start(Tensor matrix, long batch) {
         Tensor result = c();
         long at = matrix.offset();

@@ -15,16 +15,16 @@ import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Rows of A as one thread reads them, a depth block at a time, and for quantized B prepares them ({@link BitFields#prepare}) or rounds them
- * ({@link NibbleTiles.Rows}).
+ * Rows of A in the form in which one thread reads them, a depth block at a time; for quantized B it prepares them ({@link
+ * BitFields#prepare}) or rounds them ({@link NibbleTiles.Rows}).
  *
- * <p>Tasks of other columns, and of other weights of a group, need the same rows. So prepared rows of a batch are kept if they fit, one depth
- * block after another: a row of 2048 that is rounded takes as long as 64 columns of its product.
+ * <p>Tasks of other columns, and of other weights of a group, need the same rows. Therefore prepared rows of a batch are kept if they fit,
+ * one depth block after another: rounding a row of 2048 takes as long as 64 columns of its product.
  */
 final class LeftRows {
     private static final long NO_CALL = -1;
 
-    /** Most elements of rows that are kept: 16 MiB, or 8 MiB where they are rounded. */
+    /** The largest number of elements of kept rows: 16 MiB, or 8 MiB if they are rounded. */
     private static final long MOST_KEPT = 1 << 22;
 
     private final Scratch memory;
@@ -37,13 +37,13 @@ final class LeftRows {
 
     private boolean isRounded;
     private int first;
-    /** Rows of a depth block of the batch, or 0 where each block takes the place of the one before. */
+    /** Rows of a depth block of the batch, or 0 if each block replaces the previous one. */
     private int keptRows;
 
     /** The rows of the batch, {@link Lanes#ROW_STEP} to a bit, whose depth blocks are all kept. */
     private final BitSet kept = new BitSet((int) (MOST_KEPT / ROW / ROW_STEP));
 
-    /** The call, its batch and the format of B for which they are kept. */
+    /** The call, its batch and the format of B for which rows are kept. */
     private long keptCall = NO_CALL;
 
     private long keptBatch;
@@ -57,7 +57,7 @@ final class LeftRows {
     /**
      * Begins a task.
      *
-     * @param step most rows that are read at a time
+     * @param step the largest number of rows that are read at a time
      */
     void begin(GemmProblem p, long batch, int step) {
         BlockPanels format = p.blocks();
@@ -124,7 +124,7 @@ final class LeftRows {
         prepared.clear();
     }
 
-    /** Returns the rows, {@link Lanes#ROW} floats apart, as they were read or as they were prepared. */
+    /** Returns the rows, {@link Lanes#ROW} floats apart, unchanged or prepared. */
     float[] floats() {
         return rows;
     }
@@ -138,7 +138,7 @@ final class LeftRows {
         return isRounded;
     }
 
-    /** Returns the rows with their sums, those of rounded rows too. */
+    /** Returns the rows with their sums, also for rounded rows. */
     BitFields.Rows prepared() {
         return prepared;
     }

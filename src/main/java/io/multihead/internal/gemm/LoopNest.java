@@ -21,8 +21,8 @@ import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 
 /**
- * The five loops of the matrix multiplication (Goto and van de Geijn 2008) around {@link io.multihead.internal.kernel.MicroKernel},
- * as one thread runs them; {@link Blocking} has the block sizes.
+ * The five loops of the matrix multiplication (Goto and van de Geijn 2008) around {@link io.multihead.internal.kernel.MicroKernel}, as run
+ * by one thread; {@link Blocking} has the block sizes.
  *
  * <pre>
  *  loop 5   jc over n by NC            columns of C: a strip, first those of this thread   (a parallel loop: tasks
@@ -48,13 +48,13 @@ public final class LoopNest {
     private final Panels right = new Panels();
     private PanelMemory packedB = PanelMemory.NONE;
     /**
-     * The call for which {@link #packedB} holds all depth blocks of some columns of B. This, {@link #packedStart} and
-     * {@link #packedColumns} together say which columns these are.
+     * The call for which {@link #packedB} holds all depth blocks of some columns of B. It identifies these columns together with {@link
+     * #packedStart} and {@link #packedColumns}.
      */
     private long packedCall = NO_CALL;
-    /** Where in B's memory the packed columns begin. */
+    /** The position of the packed columns in B's memory. */
     private long packedStart;
-    /** How many columns are packed: columns of stride 0 all begin at one place. */
+    /** The number of packed columns: columns of stride 0 all begin at one place. */
     private int packedColumns;
 
     /** C of one task, rows {@link #ldc} apart. */
@@ -65,7 +65,7 @@ public final class LoopNest {
     private float[] buffer = new float[0];
     private int ldc;
 
-    /** Allocates its buffers from {@code memory} on first use. */
+    /** Allocates its buffers from {@code memory} at the first use. */
     public LoopNest(Scratch memory) {
         this.memory = memory;
         left = new LeftRows(memory);
@@ -197,8 +197,8 @@ public final class LoopNest {
     }
 
     /**
-     * {@code C = f(alpha sums + beta C + bias)} for {@code m} rows of the task, from {@code first} on: row by row, so that one is read
-     * from L2 once, and as soon as the sums of these rows are complete.
+     * {@code C = f(alpha sums + beta C + bias)} for {@code m} rows of the task, from {@code first} on, when the sums of these rows are
+     * complete: row by row, so that each row is read from L2 once.
      */
     private void finish(GemmProblem p, Packer packer, long batch, long ic, long jc, int first, int m, int n) {
         int padded = Lanes.roundUp(n, NR);

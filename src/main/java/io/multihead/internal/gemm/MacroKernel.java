@@ -20,16 +20,16 @@ import io.multihead.internal.layout.Scratch;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Loops 2 and 1 of the matrix multiplication: {@code C = A B} or {@code C += A B} for one packed block of each, covered with tiles
- * of {@link MicroKernel}. One instance per thread; its three operands are set before each use.
+ * Loops 2 and 1 of the matrix multiplication: {@code C = A B} or {@code C += A B} for one packed block of each, covered with tiles of
+ * {@link MicroKernel}. One instance per thread; its three operands are set before each use.
  *
  * <p>It works on whole tiles: A and C must have room up to the next multiple of {@link Lanes#ROW_STEP} rows, and C up to the
- * next multiple of {@link Lanes#PANEL} columns. The contents of A's spare rows reach only spare rows of C.
+ * next multiple of {@link Lanes#PANEL} columns. The contents of A's spare rows only affect spare rows of C.
  */
 public final class MacroKernel {
     private static final float[] NONE = {};
 
-    /** Rows of C that are computed beside it before they are added to it: at most 12 KiB, so that they stay in L1. */
+    /** Rows of C that are computed in a buffer before they are added to C: at most 12 KiB, so that they stay in L1. */
     private static final int SUM_ROWS = 16 * MR;
 
     private final Scratch memory;
@@ -56,7 +56,7 @@ public final class MacroKernel {
         this(memory, Blocking.WALK);
     }
 
-    /** Creates one whose rows of A pass {@code walk} rows of a panel at a time, a multiple of {@link MicroKernel#MAX_CHAIN}. */
+    /** Creates a kernel whose rows of A use {@code walk} rows of a panel at a time, a multiple of {@link MicroKernel#MAX_CHAIN}. */
     MacroKernel(Scratch memory, int walk) {
         this.memory = memory;
         this.walk = walk;
@@ -80,7 +80,7 @@ public final class MacroKernel {
         return this;
     }
 
-    /** Sets B in segments, for {@link #addCompensated} alone. */
+    /** Sets B in segments, only for {@link #addCompensated}. */
     public MacroKernel right(SegmentedPanels panels) {
         segments = panels;
         return this;
@@ -105,7 +105,7 @@ public final class MacroKernel {
      *
      * @param m rows of A and C
      * @param n columns of C; B has as many, rounded up to whole panels
-     * @param k columns of A, rows of B; at most {@link MicroKernel#MAX_CHAIN} where B is INT8, whose tile has one chain
+     * @param k columns of A, rows of B; at most {@link MicroKernel#MAX_CHAIN} if B is INT8, whose tile has one chain
      */
     public void multiply(int m, int n, int k, boolean addToC) {
         if (b.hasColumnScales()) {
@@ -132,8 +132,8 @@ public final class MacroKernel {
     }
 
     /**
-     * All tiles of some rows, by {@link Blocking#WALK} rows of the panel at a time. Sums of chains are added in the order in which a tile adds
-     * them, so bits do not depend on it. A few rows pass the whole panel: they read it once.
+     * All tiles of some rows, by {@link Blocking#WALK} rows of the panel at a time. Sums of chains are added in the order in which a tile
+     * adds them, so bits do not depend on it. A few rows use the whole panel: they read it once.
      */
     private void walks(int m, int from, long panel, int k, float[] to, int t0, int stride) {
         int depth = m > 2 * MR && b.format() == PanelFormat.F32 ? Math.min(k, walk) : k;
@@ -146,10 +146,10 @@ public final class MacroKernel {
     }
 
     /**
-     * Multiplies one row by two panels at a time, except the last of an odd number: 80 instead of 57 GB/s from L3, 24 instead of 20
-     * from memory. With panels of less than 32 KiB two streams end too soon to gain, and lose a quarter.
+     * Multiplies one row by two panels at a time, except the last panel of an odd number: 80 instead of 57 GB/s from L3, 24 instead of 20
+     * from memory. With panels of less than 32 KiB, the two streams end too soon for a gain, and the speed is a quarter lower.
      *
-     * @return how many columns are done
+     * @return the number of computed columns
      */
     private int multiplyPairs(int n, int k, boolean addToC) {
         int done = Math.ceilDiv(n, PANEL) / 2 * 2 * PANEL;
@@ -180,7 +180,7 @@ public final class MacroKernel {
         }
     }
 
-    /** The same where columns of B have scales: chains of {@link Int8Panels#BLOCK}, each scaled once. */
+    /** The same if columns of B have scales: chains of {@link Int8Panels#BLOCK}, each scaled once. */
     private void multiplyScaled(int m, int n, int k, boolean addToC) {
         vectorStride = vectorStride(m, b.format());
         for (int jr = 0; jr < n; jr = Lanes.nextTile(jr, vectorStride)) {
@@ -214,13 +214,13 @@ public final class MacroKernel {
     }
 
     /**
-     * {@code C += A B} in chains of multiplications, with a compensated sum of the chains: with chains of {@link Blocking#CHAIN} the error
-     * stays that of short chains, however many follow each other; one chain is a little faster.
+     * {@code C += A B} in chains of multiplications, with a compensated sum of the chains: with chains of {@link Blocking#CHAIN}, the error
+     * is that of short chains, for any number of chains; a single chain is slightly faster.
      *
      * @param m rows of A and C
      * @param n columns of C
      * @param k columns of A, rows of B
-     * @param chain multiplications in one chain; {@link Blocking#CHAIN} where B is in segments
+     * @param chain multiplications in one chain; {@link Blocking#CHAIN} if B is in segments
      * @param compensation distance in floats from an element of C to its compensation term
      */
     public void addCompensated(int m, int n, int k, int chain, int compensation) {
@@ -245,8 +245,8 @@ public final class MacroKernel {
     }
 
     /**
-     * The same for a few rows, which are bound by memory: segment after segment of B, in memory order. Decode with four
-     * queries a head is read at 19 instead of 8 GB/s.
+     * The same for a few rows, which are bandwidth-bound: segment after segment of B, in memory order. With it, decode with four queries
+     * per head reads 19 instead of 8 GB/s.
      */
     private void addInMemoryOrder(SegmentedPanels panels, int m, int n, int k, int compensation) {
         int step = FEW_ROWS * PANEL;
@@ -262,7 +262,7 @@ public final class MacroKernel {
         }
     }
 
-    /** Adds one chain of some rows, whose part of B is a segment of its own, to {@code to}; the first one overwrites it. */
+    /** Adds one chain of some rows, whose part of B is a separate segment, to {@code to}; the first chain overwrites it. */
     private void addChain(SegmentedPanels panels, int m, int from, int jr, int pc, int k, float[] to, int at) {
         int kc = Math.min(CHAIN, k - pc);
         b = panels.get(pc / CHAIN);
@@ -276,8 +276,8 @@ public final class MacroKernel {
     }
 
     /**
-     * Loop 1: all rows of one tile's columns. Full tiles ({@link Blocking#MR} rows) are one call, which finds out once, not once a tile,
-     * that it may read the panel: attention with 64 dims takes 1 to 2 % less, with 32 dims 4 %.
+     * Loop 1: all rows of one tile's columns. Full tiles ({@link Blocking#MR} rows) are one call, which checks access to the panel once
+     * instead of once per tile: attention with 64 dims takes 1 to 2 % less, with 32 dims 4 %.
      */
     private void tiles(int m, int from, long panel, int k, int chain, float[] to, int t0, int stride) {
         int ir = 0;
@@ -295,8 +295,8 @@ public final class MacroKernel {
     }
 
     /**
-     * Returns the rows of the next tile: of four if as many tiles of four hold them all as full tiles would. Spare rows never pass the next
-     * multiple of {@link Lanes#ROW_STEP}.
+     * Returns the rows of the next tile: four, if tiles of four hold all rows with the same number of tiles as full tiles would. Spare rows
+     * never exceed the next multiple of {@link Lanes#ROW_STEP}.
      */
     private int tileRows(int rows) {
         if (rows == 1 && vectorStride == HALF) {
@@ -310,10 +310,10 @@ public final class MacroKernel {
     }
 
     /**
-     * Returns the columns from a tile's first vector to its second. A tile of many rows has them next to each other: with 8 lanes it then
-     * reads one cache line of each row of B, and half a panel, at most 32 KiB, stays in or near L1 while the rows of A pass by. One or two
-     * tiles of four rows, which are bound by memory, read both lines at once: 8 rows by 4096 x 4096 take 5.8 instead of 7.2 to 8.4 ms, by
-     * matrices in the cache up to 5 % longer (Zen 3).
+     * Returns the columns from a tile's first vector to its second. In a tile of many rows they are adjacent: with 8 lanes it then reads
+     * one cache line of each row of B, and half a panel, at most 32 KiB, stays in or near L1 for all rows of A. One or two tiles of four
+     * rows, which are bandwidth-bound, read both lines together: 8 rows by 4096 x 4096 take 5.8 instead of 7.2 to 8.4 ms, and by matrices
+     * in the cache up to 5 % longer (Zen 3).
      */
     private static int vectorStride(int m, PanelFormat format) {
         boolean isBoundByMemory = m <= 2 * MR_SMALL && inTilesOfFour(m);

@@ -20,12 +20,12 @@ import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 
 /**
- * Scores of consecutive passages, as one thread computes them. The query is packed as panels, a column for each of its tokens; rows of
- * passages are multiplied by them block by block, across the ends of passages, and each column keeps its largest product until the passage
- * ends. So products are never stored for more than a block, which is in L2, and short passages cost no more than long ones.
+ * Scores of consecutive passages, as computed by one thread. The query is packed as panels, with a column for each of its tokens; rows of
+ * passages are multiplied by the panels block by block, across the ends of passages, and each column keeps its largest product until the
+ * passage ends. Therefore products are stored for at most one block, which is in L2, and short passages cost no more than long ones.
  *
- * <p>Every product is a sum of chains as in {@link LoopNest}, a maximum rounds nothing, and the maxima are added up in double in the order of
- * the query's tokens: bits do not depend on blocks.
+ * <p>Every product is a sum of chains as in {@link LoopNest}, a maximum does not round, and the maxima are added up in double in the order
+ * of the query's tokens: bits do not depend on blocks.
  */
 public final class MaxSimLoop {
     private static final long NO_CALL = -1;

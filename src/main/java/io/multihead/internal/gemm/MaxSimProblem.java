@@ -7,19 +7,19 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The operands of one call of MaxSim: the vectors of a query's tokens, those of all passages one after another, and where each passage begins.
- * Bound by one thread, then read by all that work on it.
+ * The operands of one call of MaxSim: the vectors of a query's tokens, the vectors of all passages one after another, and the first token
+ * of each passage. Bound by one thread, then read by all that work on it.
  */
 public final class MaxSimProblem {
     private static final AtomicLong CALLS = new AtomicLong();
     private static final long[] NONE = {};
 
-    /** Tokens below which a task is not worth another thread: two blocks of rows. */
+    /** The number of tokens below which a task is not worth another thread: two blocks of rows. */
     private static final long TOKENS_PER_TASK = 2L * Blocking.MC;
 
     private static final int TASKS_PER_THREAD = 4;
 
-    /** Unique number of the call: the key under which threads keep the packed query. */
+    /** A unique number of the call: the key under which threads keep the packed query. */
     long call;
 
     private @Nullable Tensor query;
@@ -53,13 +53,13 @@ public final class MaxSimProblem {
         offsets = NONE;
     }
 
-    /** Returns the first passage of a task; that of the task after the last is the number of passages. */
+    /** Returns the first passage of a task; for the task after the last one, the number of passages. */
     int firstPassage(long task) {
         if (task == tasks) {
             return passages();
         }
-        // as many tokens in each task as whole passages allow: count * task /
-        // tasks, without a product that may overflow
+        // as many tokens in each task as whole passages allow: count * task / tasks, without a product that may
+        // overflow
         long count = tokens().dim(0);
         long token = count / tasks * task + count % tasks * task / tasks;
         int found = Arrays.binarySearch(offsets, 0, passages(), token);
@@ -70,7 +70,7 @@ public final class MaxSimProblem {
         return offsets.length - 1;
     }
 
-    /** Returns where a passage begins; that of the passage after the last is the number of tokens. */
+    /** Returns the first token of a passage; for the passage after the last one, the number of tokens. */
     long offset(int passage) {
         return offsets[passage];
     }

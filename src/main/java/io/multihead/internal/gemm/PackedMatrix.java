@@ -31,7 +31,7 @@ public final class PackedMatrix {
     /** The number of depth blocks is an {@code int}. */
     private static final long MOST_ROWS = (long) Integer.MAX_VALUE * KC - 1;
 
-    /** So that bytes of panels with those of a header before them are a {@code long}. */
+    /** So that the bytes of panels, plus a header before them, fit in a {@code long}. */
     private static final long MOST_BYTES = Long.MAX_VALUE / 2;
 
     /** Rows of blocks that a task packs: whole panels. */
@@ -62,12 +62,12 @@ public final class PackedMatrix {
         }
     }
 
-    /** Names how panels are stored, for files that hold them: those of another layout are other numbers. */
+    /** Identifies the storage of panels, for files that contain them: another layout has another number. */
     public static String layout() {
         return "f32 panels of " + Lanes.PANEL + " columns, depth blocks of " + KC + " rows";
     }
 
-    /** Fails unless a matrix of a format can have so many rows and columns. */
+    /** Fails unless a matrix of a format can have this number of rows and columns. */
     public static void requireSizes(PanelFormat format, long inputs, long outputs) {
         if (inputs < 0 || inputs > MOST_ROWS) {
             throw Checks.fail("inputs", String.valueOf(inputs), "expected 0 to " + MOST_ROWS);
@@ -90,7 +90,7 @@ public final class PackedMatrix {
         }
     }
 
-    /** How the tasks of packing run: one after another, or on several threads. */
+    /** Runs the tasks of packing, one after another or on several threads. */
     public interface Loop {
         /** Tasks one after another on the calling thread. */
         Loop SERIAL = (tasks, body) -> {
@@ -134,8 +134,8 @@ public final class PackedMatrix {
     }
 
     /**
-     * Packs blocks of ggml, whose rows are the columns of the matrix, without loss. A task is a few panels of all depth blocks, so that
-     * it reads whole rows one after another.
+     * Packs blocks of ggml, whose rows are the columns of the matrix, without loss. A task is a few panels of all depth blocks, so that it
+     * reads whole rows one after another.
      *
      * @throws IllegalArgumentException if a scale is not finite; the message begins with "blocks"
      */
@@ -149,7 +149,7 @@ public final class PackedMatrix {
 
     /**
      * Rounds a matrix {@code [k, n]} of sizes that {@link #requireSizes} accepts to blocks, as {@link BlockTensor#quantize} does, and packs
-     * them. A task is a few panels of all depth blocks, whose blocks take memory of their own meanwhile.
+     * them. A task is a few panels of all depth blocks, whose blocks take additional memory during the task.
      *
      * @throws IllegalArgumentException if an element is not finite or too large; the message begins with "matrix"
      */
@@ -172,7 +172,7 @@ public final class PackedMatrix {
         }
     }
 
-    /** Packs the panels of a task, from rows of which the tensor's first is number {@code start}. */
+    /** Packs the panels of a task from rows of a tensor, whose first row has index {@code start}. */
     private void pack(BlockTensor tensor, int start, int first) {
         BlockPacker packer = new BlockPacker(format.blocks(), tensor, start);
         int end = Math.min(n, first + ROWS_OF_TASK);
@@ -207,7 +207,7 @@ public final class PackedMatrix {
      * Widens a panel.
      *
      * @param block number of the depth block
-     * @param column first one of the panel
+     * @param column the first column of the panel
      * @return rows of 32 elements, in the packer's memory until it packs or widens again
      */
     float[] widen(int block, int column, Packer packer, PlainBlocks quantized) {
@@ -222,13 +222,13 @@ public final class PackedMatrix {
         return rows;
     }
 
-    /** Returns a matrix of some columns, with copies of their elements as they are stored. */
+    /** Returns a matrix of some columns, with copies of their elements in the stored format. */
     public PackedMatrix selectColumns(Arena arena, int... columns) {
         return select(arena, k / format.blockRows(), i -> i, columns.length, j -> columns[j]);
     }
 
     /**
-     * Returns a matrix of some rows, with copies of their elements as they are stored.
+     * Returns a matrix of some rows, with copies of their elements in the stored format.
      *
      * @param rowBlocks numbers of blocks of {@link PanelFormat#blockRows} rows
      */
@@ -253,7 +253,7 @@ public final class PackedMatrix {
         return some;
     }
 
-    /** Returns how many columns from one on are next to each other within a panel, as they are selected and where they go. */
+    /** Returns how many of the selected columns from one on are adjacent within a panel, both in the source and in the target. */
     private static int together(int j, int columns, IntUnaryOperator column) {
         int first = column.applyAsInt(j);
         int most = Math.min(columns - j, Lanes.PANEL - Math.max(j % Lanes.PANEL, first % Lanes.PANEL));
@@ -271,12 +271,12 @@ public final class PackedMatrix {
         return new BlockCopy.Place(blocks[number], depth, (int) (rowBlock % blocksOfDepth), column);
     }
 
-    /** Returns the matrix whose panels, all blocks in order, are in memory of the caller's, which must have their size. */
+    /** Returns the matrix whose panels, all blocks in order, are in memory of the caller, which must have their size. */
     public static PackedMatrix in(PanelFormat format, MemorySegment panels, long k, int n) {
         return new PackedMatrix(format, k, n, panels);
     }
 
-    /** Returns the same matrix, by which rows that are rounded to 8 bits are multiplied; of a format of 4 bits. */
+    /** Returns the same matrix for products whose rows are rounded to 8 bits; the format must have 4 bits. */
     public PackedMatrix ofRoundedInputs() {
         return new PackedMatrix(format, k, n, memory, true);
     }
@@ -286,7 +286,7 @@ public final class PackedMatrix {
         return roundsInputs;
     }
 
-    /** Returns the number of depth blocks: none without columns, whose rows take no memory and may be as many as a file says. */
+    /** Returns the number of depth blocks: none without columns, whose rows take no memory, so that a file may state any number of them. */
     private static int blocks(long k, int n) {
         return n == 0 ? 0 : (int) Math.ceilDiv(k, (long) KC);
     }

@@ -5,15 +5,15 @@ import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Opens the panels of packed weights to the library's own packages and to nobody else: the class PackedWeights leaves here, when it is
- * initialized, how to reach them.
+ * Gives the library's own packages, and no other code, access to the panels of packed weights: the class PackedWeights registers the access
+ * here when it is initialized.
  */
 public final class PanelAccess {
     private static volatile @Nullable Inside inside;
 
     private PanelAccess() {}
 
-    /** From weights to panels and back. */
+    /** Converts weights to panels and back. */
     public interface Inside {
         /** Returns the panels of weights. */
         Tensor panels(Object weights);

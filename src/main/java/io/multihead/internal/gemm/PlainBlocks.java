@@ -11,7 +11,10 @@ import io.multihead.internal.layout.Scratch;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/** Products with a panel of quantized blocks without vectors, with the bits of the tiles, until C2 has compiled those. Belongs to one thread. */
+/**
+ * Products with a panel of quantized blocks without vectors, with the bits of the tiles, for use until C2 has compiled the tiles. Belongs
+ * to one thread.
+ */
 final class PlainBlocks {
     private final Scratch memory;
     private int[] words = {};
@@ -33,7 +36,7 @@ final class PlainBlocks {
     /**
      * Reads a panel that begins at a byte, for the next products.
      *
-     * @param rounded whether these are of rounded rows, which take fields as they are
+     * @param rounded whether these are products of rounded rows, which use the unchanged fields
      * @param newScales memory for its scales
      */
     void read(BlockPanels of, MemorySegment panels, long at, int rows, boolean rounded, float[] newScales) {

@@ -8,8 +8,8 @@ public interface RowFunction {
      * Changes elements in place.
      *
      * @param row the elements, from {@code at} on
-     * @param length how many, a multiple of 32
-     * @param buffer anything, {@link ActivationOps#bufferLength} floats for the elements
+     * @param length the number of elements, a multiple of 32
+     * @param buffer arbitrary contents, {@link ActivationOps#bufferLength} floats for the elements
      */
     void apply(float[] row, int at, int length, float[] buffer);
 }

@@ -20,14 +20,14 @@ import java.util.Arrays;
 import java.util.function.BooleanSupplier;
 
 /**
- * The sums of a few rows of A by a B whose rows are contiguous, which is read once, as it lies: rows of f32 in native memory in place,
- * others some at a time through a buffer in L1. Belongs to one thread.
+ * The sums of a few rows of A by a B whose rows are contiguous, which is read once in its own layout: rows of f32 in native memory in
+ * place, other rows a few at a time through a buffer in L1. Belongs to one thread.
  */
 final class RowMajorProduct {
     /** Rows of B that are converted at a time: 32 KiB of 1024 columns. */
     private static final int STAGED_ROWS = 8;
 
-    /** Rows of B that are read for all rows of A before the next ones: 64 KiB of 1024 columns. */
+    /** Rows of B that are read for all rows of A before the next rows: 64 KiB of 1024 columns. */
     private static final int SHARED_ROWS = 16;
 
     private final Scratch memory;
@@ -42,7 +42,7 @@ final class RowMajorProduct {
     /**
      * Creates a product without operands.
      *
-     * @param isCompiled whether kernels with vectors are fast: {@link RowMajorB#isCompiled}, or the choice of a test
+     * @param isCompiled whether kernels with vectors are fast: {@link RowMajorB#isCompiled}, or a test's choice
      */
     RowMajorProduct(Scratch memory, BooleanSupplier isCompiled) {
         this.memory = memory;
@@ -101,7 +101,10 @@ final class RowMajorProduct {
                 && isCompiled.getAsBoolean();
     }
 
-    /** Adds the products of all rows of A: of several tiles by a few rows of B at a time, which are still in L2 for the second tile. */
+    /**
+     * Adds the products of all rows of A: if there are several tiles, by a few rows of B at a time, which are still in L2 for the second
+     * tile.
+     */
     private void add(int m, int first, MemorySegment b, long b0, long ld, int depth, int columns, int ldc) {
         int step = m > MicroKernel.MR_SMALL ? SHARED_ROWS : depth;
         for (int p = 0; p < depth; p += step) {
@@ -135,7 +138,7 @@ final class RowMajorProduct {
         }
     }
 
-    /** Moves the sums of the last columns, which the kernel stores after a whole number of vectors, to where they belong. */
+    /** Moves the sums of the last columns, which the kernel stores after a whole number of vectors, to their final place. */
     static void moveLastColumns(int m, int n, int vector, float[] sums, int ldc) {
         int whole = n - n % vector;
         for (int row = 0; row < m && whole < n; row++) {

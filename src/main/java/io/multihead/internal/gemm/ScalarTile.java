@@ -13,8 +13,8 @@ import java.lang.foreign.ValueLayout;
 
 /**
  * The tiles of {@link MicroKernel} and {@link io.multihead.internal.kernel.HalfPanels} without vectors, with the same bits: every element
- * is the same sum of the same chains. Until C2 has compiled a tile of vectors, each operation on a vector is a call that allocates, and
- * this is ten times as fast and allocates nothing.
+ * is the same sum of the same chains. Until C2 has compiled a tile of vectors, each operation on a vector is a call that allocates; this
+ * class is ten times as fast and allocates nothing.
  */
 final class ScalarTile {
     /** Columns that are summed at a time, in registers. */
@@ -24,13 +24,14 @@ final class ScalarTile {
     private float[] buffer = {};
     private int[] words = {};
 
-    /** Allocates its buffers, of one panel, from {@code memory} on first use. */
+    /** Allocates its buffers, of one panel, from {@code memory} at the first use. */
     ScalarTile(Scratch memory) {
         this.memory = memory;
     }
 
     /**
-     * Reads the columns of B for the next products: {@code depth} rows from {@code b0} on, a vector and the one {@code vectorStride} from it.
+     * Reads the columns of B for the next products: {@code depth} rows from {@code b0} on, a vector and another one {@code vectorStride}
+     * columns after it.
      *
      * @param format F32, BF16 or F16
      */
@@ -47,7 +48,7 @@ final class ScalarTile {
         }
     }
 
-    /** Computes C = A * B for {@code rows} rows of A and the B that was read, as {@link MicroKernel#tiles6} does for six. */
+    /** Computes C = A * B for {@code rows} rows of A and the B that was read, as {@link MicroKernel#tiles6} does for six rows. */
     void multiply(float[] a, int a0, int depth, int chain, int rows, float[] c, int c0, int ldc, int vectorStride) {
         int width = vectorStride + COUNT;
         for (int row = 0; row < rows; row++) {

@@ -20,7 +20,7 @@ public final class SegmentedPanels {
         }
     }
 
-    /** Sets where rows {@code segment * CHAIN} on are stored, and returns the segment, so that scales may be added. */
+    /** Sets the memory of the rows from {@code segment * CHAIN} on, and returns the segment, so that scales may be added. */
     public Panels set(int segment, PanelMemory memory, int at) {
         return segments[segment].set(memory, at, CHAIN * PANEL);
     }

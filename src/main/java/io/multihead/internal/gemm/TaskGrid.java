@@ -15,8 +15,8 @@ import io.multihead.internal.kernel.Lanes;
 /**
  * The division of C into tasks: blocks of rows and columns of one batch. k is never divided, so no result depends on the division.
  *
- * <p>Tasks of the same columns are a strip, and are consecutive. A thread keeps the columns of B that it has packed for one task for
- * the next of the same strip; so threads take strips as {@link io.multihead.internal.exec.LoopBody#strips} says.
+ * <p>Tasks of the same columns are a strip, and are consecutive. A thread keeps the columns of B that it has packed for one task for the
+ * next task of the same strip; therefore threads take strips as described in {@link io.multihead.internal.exec.LoopBody#strips}.
  */
 public final class TaskGrid {
     private long rowBlocks;
@@ -61,13 +61,13 @@ public final class TaskGrid {
         return tasksOfStrip * strips;
     }
 
-    /** Returns the size of parts that are at most {@code max}, all but the last the same, and multiples of {@code step}. */
+    /** Returns the size of parts that are at most {@code max}, all but the last equal, and multiples of {@code step}. */
     private static int evenly(long size, int max, int step) {
         long parts = Math.ceilDiv(size, (long) max);
         return Lanes.roundUp((int) Math.ceilDiv(size, parts), step);
     }
 
-    /** Returns the columns of one strip per thread, few enough to keep B packed, but not so few that A is read too often. */
+    /** Returns the columns of one strip per thread: few enough to keep B packed, and enough that A is not read too often. */
     private int maxColumns(GemmProblem problem, int parallelism) {
         long max = Math.ceilDiv(problem.n, (long) parallelism);
         if (!problem.isPacked() && problem.rowsOfEachB() > taskRows) {
@@ -76,7 +76,7 @@ public final class TaskGrid {
         return Math.clamp(max, NC_MIN, NC);
     }
 
-    /** Returns whether a thread keeps all depth blocks of a task's columns of B packed, as other tasks read them too. */
+    /** Returns whether a thread keeps all depth blocks of a task's columns of B packed, because other tasks read them, too. */
     boolean keepsPackedB() {
         return keepsPackedB;
     }

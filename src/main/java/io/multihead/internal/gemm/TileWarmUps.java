@@ -16,7 +16,7 @@ import java.lang.foreign.MemorySegment;
 
 /** The warm-ups of the tiles of plain panels. */
 final class TileWarmUps {
-    /** {@link MicroKernel#tiles6}, or where there are few registers {@link MicroKernel#tiles5}. */
+    /** {@link MicroKernel#tiles6}, or with few registers {@link MicroKernel#tiles5}. */
     static final WarmUp FULL_TILES = new WarmUp(new Trial() {
         @Override
         public int operations() {
@@ -95,7 +95,7 @@ final class TileWarmUps {
 
     private TileWarmUps() {}
 
-    /** Returns the warm-up of the tile of so many rows that reads panels of a format; not of INT8, which have none. */
+    /** Returns the warm-up of the tile with a number of rows that reads panels of a format; INT8 tiles have no warm-up. */
     static WarmUp of(PanelFormat format, int rows) {
         if (format != PanelFormat.F32) {
             return rows == 1 ? HALVES_BY_ONE_ROW : HALVES_BY_FOUR_ROWS;
@@ -105,7 +105,7 @@ final class TileWarmUps {
 
     /** Operands of a trial. */
     private abstract static class Trial implements WarmUp.Trial {
-        /** There are two chains: C2 leaves out the code for a second one if it never saw one. */
+        /** There are two chains: C2 omits the code for a second one if it never saw one. */
         static final int CHAIN = 16;
 
         static final int DEPTH = 2 * CHAIN;

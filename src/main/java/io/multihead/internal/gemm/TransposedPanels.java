@@ -9,8 +9,8 @@ import io.multihead.internal.layout.Scratch;
 import java.util.Arrays;
 
 /**
- * Packs blocks of the transpose of a packed matrix into F32 panels: each of its panels is widened, and transposed in squares of 32 by 32.
- * Belongs to one thread.
+ * Packs blocks of the transpose of a packed matrix into F32 panels: each panel of the matrix is widened, and transposed in squares of 32 by
+ * 32. Belongs to one thread.
  */
 final class TransposedPanels {
     private final PlainBlocks quantized;
@@ -21,7 +21,7 @@ final class TransposedPanels {
     }
 
     /**
-     * Packs a block of B, of which {@code from} is the transpose.
+     * Packs a block of B, whose transpose is {@code from}.
      *
      * @param pc first row of B, a multiple of {@link Blocking#KC}
      * @param kc rows
@@ -48,7 +48,7 @@ final class TransposedPanels {
         }
     }
 
-    /** Fills the square with some rows of a panel as columns, and zeros beyond. */
+    /** Fills the square with some rows of a panel as columns, and with zeros after them. */
     private void transpose(float[] panel, int first, int rows, int columns) {
         if (columns < PANEL) {
             Arrays.fill(square, 0f);

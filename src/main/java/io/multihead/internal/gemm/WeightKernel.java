@@ -9,8 +9,8 @@ import io.multihead.internal.layout.Panels;
 import io.multihead.internal.layout.Scratch;
 
 /**
- * Loops 2 and 1 for B in any format: panels narrower than f32 are widened in registers for a few rows of A, and for more of them one
- * after another in scratch, from where full tiles read them. The bits are the same. Belongs to one thread.
+ * Loops 2 and 1 for B in any format: panels narrower than f32 are widened in registers for a few rows of A; for more rows they are widened
+ * one after another in scratch, from which full tiles read them. The bits are the same. Belongs to one thread.
  */
 final class WeightKernel {
     private static final float[] NONE = {};
@@ -27,7 +27,7 @@ final class WeightKernel {
     private int c0;
     private int ldc;
 
-    /** Multiplies the rows of A that others read last. */
+    /** Multiplies the rows of A that were read last. */
     WeightKernel(Scratch memory, LeftRows left) {
         this.memory = memory;
         this.left = left;

@@ -1,5 +1,5 @@
 /**
- * Matrix multiplication in scratch: block sizes, the loop nest over packed operands, and the macro-kernel that attention uses too.
+ * Matrix multiplication in scratch: block sizes, the loop nest over packed operands, and the macro-kernel, which attention also uses.
  * Not part of the API.
  */
 @NullMarked

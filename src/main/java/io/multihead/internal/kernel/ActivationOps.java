@@ -12,15 +12,15 @@ import jdk.incubator.vector.VectorOperators;
 /**
  * GELU, ReLU and their derivatives on rows of scratch whose lengths are multiples of 32.
  *
- * <p>Both GELUs are {@code max(x, 0) - t s(t)} with {@code t = |x|} and a sigmoid's left half {@code s}, which is computed
- * with a small relative error as far as f32 reaches. So there is no cancellation for negative x, and for positive x it at most
- * doubles the error. The derivative is {@code 1 + c} or {@code -c} with {@code c = -(t s)'}.
+ * <p>Both GELUs are {@code max(x, 0) - t s(t)} with {@code t = |x|} and a sigmoid's left half {@code s}, which is computed with a small
+ * relative error over the range of f32. Therefore there is no cancellation for negative x, and for positive x it at most doubles the error.
+ * The derivative is {@code 1 + c} or {@code -c} with {@code c = -(t s)'}.
  *
- * <p>For erf, {@code s(t) = Phi(-t) = e^(-t^2/2) P(t) / Q(t)}: a minimax fit of relative error 6e-9 on [0, 14], all of whose coefficients
- * are positive, so that no sum cancels. For tanh, {@code s(t) = 1 / (1 + e^w)} with {@code w = 2 sqrt(2 / pi) (t + 0.044715 t^3)}. The
- * rounding errors of the exponents are multiplied in afterwards: a rounding of 80 is worth 64 ulp of the exponential.
+ * <p>For erf, {@code s(t) = Phi(-t) = e^(-t^2/2) P(t) / Q(t)}: a minimax fit of relative error 6e-9 on [0, 14], whose coefficients are all
+ * positive, so that no sum cancels. For tanh, {@code s(t) = 1 / (1 + e^w)} with {@code w = 2 sqrt(2 / pi) (t + 0.044715 t^3)}. The rounding
+ * errors of the exponents are corrected by a multiplication afterwards: rounding an exponent of 80 changes the exponential by up to 64 ulp.
  *
- * <p>There are three passes, because C2 could not inline all of one: exponents, {@link Exp}, and the rest. For the same reason no
+ * <p>There are three passes, because C2 could not inline all of them as one: exponents, {@link Exp}, and the rest. For the same reason no
  * vector is passed from method to method.
  */
 public final class ActivationOps {
@@ -61,7 +61,7 @@ public final class ActivationOps {
         @Override
         public void run(int lengthFactor, int calls) {
             for (int call = 0; call < calls; call++) {
-                // without Exp, which has trials of its own
+                // without Exp, which has separate trials
                 gauss(row, 0, lengthFactor * LENGTH, buffer);
                 geluOfGauss(row, 0, lengthFactor * LENGTH, buffer);
             }
@@ -78,7 +78,7 @@ public final class ActivationOps {
         }
     }
 
-    /** Sets {@code dy = 0} where {@code x <= 0}; where x is NaN, dy stays. */
+    /** Sets {@code dy = 0} where {@code x <= 0}; where x is NaN, dy does not change. */
     public static void reluGradient(float[] x, float[] dy, int length) {
         for (int i = 0; i < length; i += COUNT) {
             VectorMask<Float> off = FloatVector.fromArray(FLOATS, x, i).compare(VectorOperators.LE, 0f);

@@ -9,7 +9,7 @@ import jdk.incubator.vector.ShortVector;
 import jdk.incubator.vector.VectorOperators;
 import jdk.incubator.vector.VectorSpecies;
 
-/** Widens runs of bf16, the one 16-bit type for which a shift of each element is enough. */
+/** Widens runs of bf16, the only 16-bit type for which a shift of each element is enough. */
 public final class BFloat16 {
     private static final VectorSpecies<Short> SHORTS = FLOATS.withLanes(short.class);
 

@@ -11,34 +11,34 @@ import java.util.Arrays;
 import jdk.incubator.vector.FloatVector;
 
 /**
- * How quantized elements are stored in a panel: fields of a few bits, in words of consecutive k of one column, {@code [word][32
- * columns]}. Scales are stored elsewhere ({@link BlockScales}).
+ * The storage of quantized elements in a panel: fields of a few bits, in words of consecutive k of one column, {@code [word][32 columns]}.
+ * Scales are stored elsewhere ({@link BlockScales}).
  *
- * <p>No field is moved to be read. {@code word & mask} converts exactly to the field times a power of two, and the element of A that
- * it is multiplied by is divided by that power before ({@link #prepare}). The field with the sign bit of the word is a signed number, others
- * are unsigned: a field is the element plus an offset that depends on its place alone.
+ * <p>No field is shifted when it is read. {@code word & mask} converts exactly to the field times a power of two, and the element of A by
+ * which it is multiplied is divided by that power beforehand ({@link #prepare}). The field with the sign bit of the word is a signed
+ * number, and the others are unsigned: a field is the element plus an offset that depends only on its place.
  *
- * <p>A product sums {@link #chain} fields in one chain of fused multiply-adds in ascending k, which begins at the elements of A times
- * the negative offsets; multiplies it by the scale where it is added to the sum of the chains, again in ascending k; and then adds the
- * mins times the sums of A. Every tile does so, of fields in registers and of those that {@link #widen} has stored with their powers of two;
- * so all have the same bits.
+ * <p>A product sums {@link #chain} fields in one chain of fused multiply-adds in ascending k, which begins at the elements of A times the
+ * negative offsets; multiplies the chain by the scale when it is added to the sum of the chains, again in ascending k; and then adds the
+ * mins times the sums of A. Every tile does so, with fields in registers and with fields that {@link #widen} has stored with their powers
+ * of two, so all have the same bits.
  *
- * <p>Each width has a class that repeats the tiles: the loop over the fields of a word has a constant length and constant masks there, so
+ * <p>Each width has a class that repeats the tiles: there, the loop over the fields of a word has a constant length and constant masks, so
  * that C2 unrolls it and keeps the masks and sums in registers.
  */
 public abstract class BitFields {
     /** Rows whose words are stored together. */
     public static final int ROWS = 32;
 
-    /** Floats from the sums of one row of A to those of the next: the initial values of its chains, then its sums for mins. */
+    /** Floats from the sums of one row of A to the sums of the next row: the initial values of its chains, then its sums for mins. */
     public static final int SUMS = 64;
 
-    /** Index in the sums of a row at which those for mins begin. */
+    /** Index in the sums of a row at which the sums for mins begin. */
     static final int SUMS_OF_MINS = 32;
 
     private static final int SIXTEEN = 16;
 
-    /** Bytes of half a row of words, after which a tile has its second vector. */
+    /** Bytes of half a row of words, the distance to a tile's second vector. */
     static final long HALF_BYTES = HALF * WORD;
 
     /** Bytes of the words of all 32 columns. */
@@ -65,7 +65,7 @@ public abstract class BitFields {
         }
     }
 
-    /** Returns the multiply-adds of one chain: the elements that share a scale. */
+    /** Returns the multiply-adds of one chain: the number of elements that share a scale. */
     public final int chain() {
         return chain;
     }
@@ -75,7 +75,7 @@ public abstract class BitFields {
         return ROWS / layout.rows() * layout.words;
     }
 
-    /** Returns the addend of elements of all rows but those of the highest fields. */
+    /** Returns the addend of elements of all rows except the rows of the highest fields. */
     public final int offset() {
         return offsets[0];
     }
@@ -91,8 +91,9 @@ public abstract class BitFields {
     /**
      * Prepares rows of A, in place: stores the sums of each, and divides its elements by the powers of two of their fields.
      *
-     * <p>A sum of 16 elements adds {@code k} and {@code k + 8} first, one of 32 before that {@code k} and {@code k + 16}; eight such sums
-     * follow each other. So vectors of any width have the same bits, and one element takes half a cycle instead of four.
+     * <p>A sum of 16 elements adds {@code k} and {@code k + 8} first, and a sum of 32 adds {@code k} and {@code k + 16} before that; the
+     * eight resulting sums are added one after another. Therefore vectors of any width have the same bits, and one element takes half a
+     * cycle instead of four.
      *
      * @param first the first of these rows
      * @param depth a multiple of 32
@@ -113,8 +114,8 @@ public abstract class BitFields {
     }
 
     /**
-     * Scales a row, and stores its elements times the negative offsets: of a chain of 32, the sums of each two that are 16 apart, and
-     * such sums of the elements for mins.
+     * Scales a row, and stores its elements times the negative offsets: for a chain of 32, the sums of elements that are 16 apart, and the
+     * same sums of the unscaled elements for mins.
      */
     private void scale(float[] a, int a0, int depth, float[] buffer, boolean hasMins) {
         for (int block = 0; block < depth / ROWS; block++) {
@@ -130,7 +131,7 @@ public abstract class BitFields {
         }
     }
 
-    /** Stores the sums of each two elements that are 16 apart, times the negative offsets and as they are. */
+    /** Stores the sums of elements that are 16 apart, times the negative offsets and without factors. */
     private void addHalves(float[] a, int at, float[] buffer, int to) {
         for (int i = 0; i < SIXTEEN; i++) {
             float x = a[at + i];
@@ -140,7 +141,7 @@ public abstract class BitFields {
         }
     }
 
-    /** C2 makes vectors of this loop and the one above. */
+    /** C2 vectorizes this loop and the one above. */
     private static void multiply(float[] a, int at, float[] by, float[] to, int t0) {
         for (int i = 0; i < ROWS; i++) {
             to[t0 + i] = a[at + i] * by[i];
@@ -158,7 +159,7 @@ public abstract class BitFields {
     /**
      * Multiplies a prepared row by two vectors, half a panel apart, of one panel.
      *
-     * @param row the first of the prepared rows that is multiplied
+     * @param row the index, among the prepared rows, of the multiplied row
      * @param b0 offset in bytes of the fields of the panel
      * @param scales of the panel, a row of 32 for each chain
      * @param column the tile's first column in the panel
@@ -197,7 +198,7 @@ public abstract class BitFields {
     /**
      * Adds mins to {@code count} rows of tiles: minimum times sum of A, in ascending k.
      *
-     * @param minsOfColumn how many there are: one for each chain
+     * @param minsOfColumn the number of mins: one for each chain
      * @param first the first of the prepared rows
      * @param column the tile's first column in the panel, whose scales these are
      * @param vectorStride columns from the tile's first vector to its second
@@ -241,7 +242,7 @@ public abstract class BitFields {
     }
 
     /**
-     * Turns rows of fields that were widened into elements, in place: each is its field without the power of two and the offset, times the
+     * Converts rows of widened fields to elements, in place: each element is its field without the power of two and the offset, times the
      * scale, plus the minimum. {@link io.multihead.tensor.BlockType} has the same bits.
      */
     public final void unpack(float[] wide, float[] scales, int depth, boolean hasMins) {
@@ -260,8 +261,8 @@ public abstract class BitFields {
      * Multiplies a prepared row by all columns of one panel without vectors, with the bits of the tiles: until C2 has compiled a tile, each
      * operation on a vector is a call that allocates.
      *
-     * @param row the row among the prepared ones
-     * @param wide rows of fields that were widened
+     * @param row the index of the row among the prepared rows
+     * @param wide rows of widened fields
      */
     public final void multiplyPlain(Rows rows, int row, float[] wide, float[] scales, int depth, float[] c, int c0) {
         Arrays.fill(c, c0, c0 + PANEL, 0f);
@@ -296,13 +297,13 @@ public abstract class BitFields {
     }
 
     /**
-     * How fields lie in a few consecutive words of one column.
+     * The layout of fields in a few consecutive words of one column.
      *
      * @param words how many
      * @param fields of each word
      * @param bits of a field
-     * @param split fields more, whose bits are the two highest of all words, the lowest first
-     * @param first the bit at which the first of them begins once all are together in a word
+     * @param split the number of additional fields, whose bits are the two highest of all words, the lowest first
+     * @param first the lowest bit of the first of them after they were gathered in a word
      */
     record Words(int words, int fields, int bits, int split, int first) {
         private static final int SPARE = 0xc0000000;
@@ -341,7 +342,10 @@ public abstract class BitFields {
         }
     }
 
-    /** Returns the offsets of rows whose words have {@code fields} fields, the highest of which is {@code top} less than the others. */
+    /**
+     * Returns the offsets of rows whose words have {@code fields} fields, of which the highest has an offset of {@code top} less than the
+     * others.
+     */
     static int[] offsets(int fields, int low, int top) {
         int[] offsets = new int[ROWS];
         for (int k = 0; k < ROWS; k++) {

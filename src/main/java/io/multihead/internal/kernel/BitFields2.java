@@ -15,7 +15,7 @@ import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorOperators;
 
-/** Sixteen fields of 2 bits to a word, of k to k + 15 from the lowest bits up, which are a chain. The highest is a signed number. */
+/** Sixteen fields of 2 bits to a word, of k to k + 15 from the lowest bits up, which form a chain. The highest field is a signed number. */
 public final class BitFields2 extends BitFields {
     /** Fields of a word. */
     private static final int FIELDS = 16;

@@ -20,18 +20,18 @@ import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorSpecies;
 
 /**
- * Eight codes of 4 bits to a word, each of which stands for one of 16 integers: those of k to k + 3 are the low halves of the bytes, those of
- * k + 4 to k + 7 the high ones. So one permutation of bytes turns the codes of four rows into fields of 8 bits, which are then read as
- * {@link BitFields8} reads its own. A vector of 128 bits holds 16 bytes, the whole table; wider ones repeat it, so that the bits above a
- * code, with which a permutation may index too, change nothing.
+ * Eight codes of 4 bits to a word, each of which stands for one of 16 integers: the codes of k to k + 3 are the low halves of the bytes,
+ * and the codes of k + 4 to k + 7 the high halves. Therefore one permutation of bytes converts the codes of four rows to fields of 8 bits,
+ * which are then read in the same way as in {@link BitFields8}. A vector of 128 bits holds 16 bytes, the whole table; wider vectors repeat
+ * it, so that the bits above a code, which a permutation may also use as an index, have no effect.
  *
- * <p>A field is the integer plus an offset, and is not signed: the highest is moved down, which costs as much as a mask.
+ * <p>A field is the integer plus an offset, and is not signed: the highest field is shifted down, which costs as much as a mask.
  *
- * <p>Vectors of 512 bits need AVX-512 VBMI (Ice Lake, Zen 4 and later). Without it the warm-up never ends, and products are made without
- * vectors.
+ * <p>Vectors of 512 bits need AVX-512 VBMI (Ice Lake, Zen 4 and later). Without it the warm-up never ends, and products are computed
+ * without vectors.
  */
 public final class BitFields4Table extends BitFields {
-    /** The values of MXFP4, doubled: those of E2M1, of which the highest bit is the sign. */
+    /** The values of MXFP4, doubled: the values of E2M1, whose highest bit is the sign. */
     private static final int[] E2M1 = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
     /** The values of IQ4_NL and IQ4_XS. */
@@ -52,7 +52,7 @@ public final class BitFields4Table extends BitFields {
 
     private static final VectorSpecies<Byte> BYTES = INTS.withLanes(byte.class);
 
-    /** BitFields by code, as often as a vector holds them. */
+    /** Fields by code, repeated to the length of a vector. */
     private final byte[] table = new byte[BYTES.length()];
     /** The first code of each field. */
     private final int[] codes = new int[1 << BITS];
@@ -78,7 +78,7 @@ public final class BitFields4Table extends BitFields {
         return new BitFields4Table(IQ4, 128);
     }
 
-    /** Those of {@link BitFields8}, but for the highest field of a word. */
+    /** The offsets of {@link BitFields8}, except for the highest field of a word. */
     private static float[] factors() {
         float[] factors = factors(BYTES_OF_WORD, BITS);
         for (int k = BYTES_OF_WORD - 1; k < ROWS; k += BYTES_OF_WORD) {
@@ -87,7 +87,7 @@ public final class BitFields4Table extends BitFields {
         return factors;
     }
 
-    /** Stores the elements of 32 codes, of which byte i of 16 has i in its low half and i + 16 in its high one. */
+    /** Stores the elements of 32 codes; byte i of 16 has the code of i in its low half and the code of i + 16 in its high half. */
     public void elements(byte[] from, int at, int[] to, int t0) {
         for (int i = 0; i < CODES; i++) {
             to[t0 + i] = (table[from[at + i] & CODES - 1] & MASK) - offset();
@@ -106,7 +106,7 @@ public final class BitFields4Table extends BitFields {
         }
     }
 
-    /** Returns the bit at which a code of a word begins. */
+    /** Returns the lowest bit of a code in a word. */
     private static int shift(int field) {
         return field % BYTES_OF_WORD * BITS + field / BYTES_OF_WORD * 4;
     }

@@ -17,11 +17,11 @@ import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorOperators;
 
 /**
- * Six fields of 5 bits to a word and the bits of two more in the rest of five words: 32 rows of k in 5 words, in ascending order from the
- * lowest bits up, the split ones last. The last is a signed number.
+ * Six fields of 5 bits to a word, and the bits of two more fields in the remaining bits of five words: 32 rows of k in 5 words, in
+ * ascending order from the lowest bits up, with the split fields last. The last field is a signed number.
  */
 public final class BitFields5 extends BitFields {
-    /** BitFields of a word that are not split. */
+    /** Fields of a word that are not split. */
     private static final int FIELDS = 6;
 
     /** Words of 32 rows of one column. */
@@ -33,7 +33,7 @@ public final class BitFields5 extends BitFields {
     /** The bits of a word that belong to the split fields. */
     private static final int SPARE = 0xc0000000;
 
-    /** Where the first of them begins once all of their bits are together. */
+    /** The lowest bit of the first split field after its bits were gathered. */
     private static final int FIRST = 22;
 
     /**

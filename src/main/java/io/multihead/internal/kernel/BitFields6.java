@@ -16,11 +16,11 @@ import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorOperators;
 
 /**
- * Five fields of 6 bits to a word and the bits of one more in the rest of three words: 16 rows of k in 3 words, in ascending order from
- * the lowest bits up, the split one last, which is a signed number; others have 32 added.
+ * Five fields of 6 bits to a word, and the bits of one more field in the remaining bits of three words: 16 rows of k in 3 words, in
+ * ascending order from the lowest bits up, with the split field last, which is a signed number; the others have 32 added.
  */
 public final class BitFields6 extends BitFields {
-    /** Rows whose words are stored together, which are a chain. */
+    /** Rows whose words are stored together, which form a chain. */
     private static final int BLOCK = 16;
 
     /** BitFields of a word that are not split. */
@@ -32,7 +32,7 @@ public final class BitFields6 extends BitFields {
     private static final int BITS = 6;
     private static final int MASK = 63;
 
-    /** The bits of a word that belong to the split field. */
+    /** The lowest bit of the split field after its bits were gathered. */
     private static final int SPARE = 0xc0000000;
 
     /** Where it begins once all of its bits are together. */

@@ -18,7 +18,7 @@ import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorOperators;
 
-/** Four fields of 8 bits to a word, of k to k + 3 from the lowest bits up: int8, plus 128 in all but the highest. */
+/** Four fields of 8 bits to a word, of k to k + 3 from the lowest bits up: int8, plus 128 in all but the highest field. */
 public final class BitFields8 extends BitFields {
     /** BitFields of a word. */
     private static final int FIELDS = 4;
@@ -28,7 +28,7 @@ public final class BitFields8 extends BitFields {
 
     private static final int BITS = 8;
     private static final int MASK = 255;
-    /** The bits that are flipped where 128 is added: of all fields but the highest. */
+    /** The bits that are flipped to add 128: one for each field except the highest. */
     private static final int FLIPPED = 0x00808080;
 
     private static final VarHandle FOUR_BYTES =
@@ -38,7 +38,7 @@ public final class BitFields8 extends BitFields {
         super(ROWS, new Words(1, FIELDS, BITS, 0, 0), offsets(FIELDS, 128, 0), factors(FIELDS, BITS));
     }
 
-    /** Stores 32 rows of a column that are bytes one after another: a word has four of them, and adding 128 is flipping a bit. */
+    /** Stores 32 rows of a column that are consecutive bytes: a word has four of them, and adding 128 flips one bit. */
     public static void storeBytes(byte[] bytes, int at, int[] words, int w0) {
         for (int group = 0; group < GROUPS; group++) {
             words[w0 + group * PANEL] = (int) FOUR_BYTES.get(bytes, at + group * FIELDS) ^ FLIPPED;

@@ -17,10 +17,10 @@ import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorOperators;
 
 /**
- * How the scales of quantized elements are stored in a panel, before all of its {@link BitFields}. They are widened to f32 once for each
- * panel: {@code d} alone, or the product of {@code d} and a small integer, which f32 holds exactly; mins likewise, with their sign.
+ * The storage of the scales of quantized elements in a panel, before all of its {@link BitFields}. They are widened to f32 once for each
+ * panel: {@code d} alone, or the product of {@code d} and a small integer, which f32 holds exactly; mins in the same way, with their sign.
  *
- * <p>An f16 of each column is stored as in {@link HalfPanels}; small integers of consecutive k of one column are the bytes of a word,
+ * <p>The f16 of each column are stored as in {@link HalfPanels}; small integers of consecutive k of one column are the bytes of a word,
  * lowest first.
  */
 public final class BlockScales {
@@ -73,7 +73,7 @@ public final class BlockScales {
     /** Small integers of two words. */
     private static final int EIGHT = 8;
 
-    /** How the scales that rows share are stored: as f16, but for {@link #POWERS}. */
+    /** The storage of the scales that rows share: f16, except for {@link #POWERS}. */
     private final HalfPanels format;
 
     private final int rows;
@@ -94,12 +94,12 @@ public final class BlockScales {
         return rows;
     }
 
-    /** Returns the words of so many rows of all 32 columns. */
+    /** Returns the words of a number of rows of all 32 columns. */
     public int words() {
         return halfWords() + small / 4 * PANEL;
     }
 
-    /** Returns the f16 of one column that so many rows have. */
+    /** Returns the number of f16 of one column for a number of rows. */
     public int halves() {
         return hasMins ? 2 : 1;
     }
@@ -149,7 +149,7 @@ public final class BlockScales {
 
     /**
      * Multiplies eight signed bytes of each column by the f16 of the column, times a sign. Their number is constant, so that C2 unrolls the
-     * loops: that takes half of the time.
+     * loops, which halves the time.
      *
      * @param half offset of the f16 in bytes
      * @param bytes offset of the two words of bytes
@@ -218,8 +218,8 @@ public final class BlockScales {
      *
      * @param block number of the block of {@link #rows}
      * @param d bits of the scale, an f16 or a bf16
-     * @param dmin bits of the f16 scale of mins, where there are any
-     * @param bytes the small integers of the block: those of scales, then those of mins
+     * @param dmin bits of the f16 scale of mins, if there are any
+     * @param bytes the small integers of the block: integers of scales, then integers of mins
      */
     public void store(int block, int column, short d, short dmin, byte[] bytes, int[] to) {
         int at = block * words();

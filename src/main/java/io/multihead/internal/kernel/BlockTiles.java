@@ -22,13 +22,13 @@ public final class BlockTiles {
     private BlockTiles() {}
 
     /**
-     * Multiplies {@code count} prepared rows, six or more, by two adjacent vectors of one panel, in tiles of six rows. The last tile ends at the
-     * last row, so rows that it shares with the one above are computed twice, with the same bits.
+     * Multiplies {@code count} prepared rows, six or more, by two adjacent vectors of one panel, in tiles of six rows. The last tile ends
+     * at the last row, so rows that it shares with the previous tile are computed twice, with the same bits.
      *
-     * <p>Sums of chains are locals: kept in C they took 10 % more time. They are arguments of the last multiply-adds, and the chains are
-     * receivers, as in {@link MicroKernel}; with the scales as receivers they were objects in some JVMs, for good.
+     * <p>Sums of chains are locals: storing them in C took 10 % more time. They are arguments of the last multiply-adds, and the chains are
+     * receivers, as in {@link MicroKernel}; with the scales as receivers they were boxed permanently in some JVMs.
      *
-     * @param rows prepared rows, from the first of the depth block on
+     * @param rows prepared rows, from the first row of the depth block on
      * @param scales a row of 32 for each chain
      * @param column the first vector's first column
      */

@@ -8,9 +8,9 @@ import io.multihead.internal.base.WarmUp;
 import jdk.incubator.vector.FloatVector;
 
 /**
- * A convolution over the last tokens, each channel alone: {@code out = sum_k w_k x_k}, one chain from the oldest token to the token itself, whose first
- * step is a product and the others fused multiply-adds. Channels are lanes, so the bits are the same at every width; and a chain has all its
- * taps for the first tokens, too, with zeros for tokens before them.
+ * A convolution over the last tokens, for each channel separately: {@code out = sum_k w_k x_k}, one chain from the oldest token to the
+ * token itself, whose first step is a product and whose other steps are fused multiply-adds. Channels are lanes, so the bits are the same
+ * at every width; a chain also has all its taps for the first tokens, with zeros for tokens before them.
  */
 public final class CausalConvolution {
     private static final WarmUp WARM_UP = new WarmUp(new WarmUp.Trial() {

@@ -15,17 +15,17 @@ import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
 
 /**
- * One row of A times columns of f32 of B as they lie in native memory, each column contiguous, as in weights {@code [outputs, inputs]}.
+ * One row of A times f32 columns of B in native memory, in place, each column contiguous, as in weights {@code [outputs, inputs]}.
  *
- * <p>A dot product in lanes would add in another order than a tile of {@link MicroKernel}, whose lanes are columns of B. So square blocks, as
- * many elements of as many columns as a vector has lanes, are transposed in registers, in steps that each interleave pairs of vectors, and the
- * rows are multiplied at once. Each column is a stream that the processor prefetches: 8 or 16 are read at the speed of memory, 32 at half of
- * it. One row by 1024 x 1024 takes 0.13 ms, by 4096 x 4096 3.4, as fast as memory is; transposing into panels first, which stay in L2, 4.7; a loop
- * of dot products 17 (Zen 4, one thread).
+ * <p>A dot product in lanes would add in another order than a tile of {@link MicroKernel}, whose lanes are columns of B. Therefore square
+ * blocks, with as many elements of as many columns as a vector has lanes, are transposed in registers, in steps that each interleave pairs
+ * of vectors, and the rows are multiplied immediately. Each column is a stream that the processor prefetches: 8 or 16 streams are read at
+ * the speed of memory, 32 at half of it. One row by 1024 x 1024 takes 0.13 ms, and by 4096 x 4096 3.4 ms, which is the speed of memory;
+ * with a transposition into panels first, which stay in L2, 4.7 ms; with a loop of dot products 17 ms (Zen 4, one thread).
  *
- * <p>Vectors have the shape that all kernels use. Where a JVM has seen vectors of floats of two shapes, C2 may not know which of them a
- * conversion returns, and code with a conversion then makes an object for each vector for good: bf16 that was read after products of this
- * class with vectors of eight lanes, in a JVM with lanes of 512 bits, did so in every third JVM.
+ * <p>Vectors have the shape that all kernels use. If a JVM has seen vectors of floats of two shapes, C2 may not know which of them a
+ * conversion returns, and code with a conversion then boxes each vector permanently: bf16 that was read after products of this class with
+ * vectors of eight lanes, in a JVM with lanes of 512 bits, did so in every third JVM.
  */
 public final class ColumnMajorB {
     /** Columns that {@link #chainScalars} multiplies at a time. */
@@ -37,10 +37,10 @@ public final class ColumnMajorB {
     /** Whether there are vectors of at least eight lanes. */
     private static final boolean HAS_VECTORS = COUNT >= CHAINS;
 
-    /** The first halves of two vectors, their elements in turns. */
+    /** The first halves of two vectors, with their elements interleaved. */
     private static final int[] LOW = inTurns(0);
 
-    /** The second halves of two vectors, their elements in turns. */
+    /** The second halves of two vectors, with their elements interleaved. */
     private static final int[] HIGH = inTurns(COUNT / 2);
 
     private static final WarmUp WARM_UP = new WarmUp(new WarmUp.Trial() {
@@ -72,14 +72,14 @@ public final class ColumnMajorB {
         return lanes;
     }
 
-    /** Returns whether {@link #chain} is there and fast. */
+    /** Returns whether {@link #chain} is available and fast. */
     public static boolean isCompiled() {
         return HAS_VECTORS && WARM_UP.isOver();
     }
 
     /**
-     * Multiplies a part of a row of A by as long parts of {@link #COLUMNS} columns of B, in one chain of multiply-adds each, in ascending order;
-     * for vectors of 8 or 16 lanes.
+     * Multiplies a part of a row of A by equally long parts of {@link #COLUMNS} columns of B, in one chain of multiply-adds each, in
+     * ascending order; for vectors of 8 or 16 lanes.
      *
      * @param b0 offset in bytes of the first column
      * @param ld bytes from column to column
@@ -225,7 +225,7 @@ public final class ColumnMajorB {
 
     /**
      * Multiplies without vectors, with the same bits, by eight columns that were copied to rows of floats, {@link Lanes#ROW} apart: eight
-     * chains, as many as a processor needs to have two multiply-adds a cycle.
+     * chains, as many as a processor needs for two multiply-adds per cycle.
      *
      * @param depth elements, any number
      */

@@ -11,13 +11,13 @@ import jdk.incubator.vector.FloatVector;
  * The gated delta rule (Yang et al. 2025, equation 10) of 32 columns of a head's state, token by token:
  * {@code S = a S + k d} with {@code d = b (v - a S^T k)}, and {@code o = S^T q}.
  *
- * <p>Lanes run along the columns and every sum along the rows, one chain of fused multiply-adds in ascending order. So no sum crosses lanes, and
- * the bits are the same at every lane width and in any division of tokens into calls. Columns do not depend on each other: what
- * a head has beyond 32 of them is a panel of its own, for another thread.
+ * <p>Lanes run along the columns and every sum along the rows, one chain of fused multiply-adds in ascending order. Therefore no sum
+ * crosses lanes, and the bits are the same at every lane width and in any division of tokens into calls. Columns do not depend on each
+ * other: further columns of a head are separate panels, for other threads.
  *
- * <p>A panel of 128 rows has 16 KB and stays in L1 while the tokens of a call pass. Where the next token is known, its {@code S^T k} is
- * summed in the pass that writes S, so that each token reads and writes the panel once, with four operations an element. Rows are
- * 32 floats apart: with a row of all columns, 512 bytes apart, a panel would fall into an eighth of the sets of L1.
+ * <p>A panel of 128 rows has 16 KB and stays in L1 for all tokens of a call. If the next token is known, its {@code S^T k} is summed in the
+ * pass that writes S, so that each token reads and writes the panel once, with four operations per element. Rows are 32 floats apart: if a
+ * row had all columns, 512 bytes apart, a panel would fall into an eighth of the sets of L1.
  */
 public final class DeltaRule {
     /** Floats of a token's gates: the decay a, and the rate b. */
@@ -56,7 +56,7 @@ public final class DeltaRule {
      * @param q0 where the first token's query is
      * @param k0 where the first token's key is
      * @param stride floats from one token's rows to the next
-     * @param values 32 floats of each token: those of its value, which are replaced by its output
+     * @param values 32 floats of each token: its value, which is replaced by its output
      * @param gates the decay and the rate of each token
      */
     public static void panel(

@@ -15,8 +15,8 @@ import jdk.incubator.vector.VectorOperators;
  * parts) and {@code e^r = 1 + (r + r^2 p(r))}, a polynomial of degree 6. The error is at most 1 ulp on {@code [-87.33, 0]}, and
  * {@code e^0 = 1}; below, where the result would be subnormal, it is 0. NaN stays NaN.
  *
- * <p>The coefficients are those of a random search for the least error in f32 arithmetic, 0.996 ulp over every float of the range; those
- * of a minimax polynomial, rounded, give 1.01.
+ * <p>The coefficients result from a random search for the smallest error in f32 arithmetic, 0.996 ulp over every float of the range; the
+ * rounded coefficients of a minimax polynomial give 1.01.
  */
 public final class Exp {
     /** Below this, {@code e^x} is not a normal f32 and becomes 0. */
@@ -57,8 +57,8 @@ public final class Exp {
     /**
      * Sets {@code row[i] = e^(scale * (row[i] - shift))}, and sums the results by position modulo 32.
      *
-     * <p>The exponential is part of the loop and not a method of its own: in a large compilation C2 stops inlining methods that it
-     * is not forced to inline, and a vector that is passed to such a method or returned by it is boxed.
+     * <p>The exponential is part of the loop and not a separate method: in a large compilation C2 stops inlining methods that it is not
+     * forced to inline, and boxes vectors that are passed to such a method or returned by it.
      *
      * <p>The 32 partial sums make the order of additions the same for every lane width. They are replaced by {@code partial * keep + sum}.
      *
@@ -72,12 +72,12 @@ public final class Exp {
         shifted(isCompiled(), row, at, length, scale, shift, partial, p0, keep);
     }
 
-    /** Returns whether vectors are fast, for callers that ask once for many rows. */
+    /** Returns whether vectors are fast, for callers that query it once for many rows. */
     public static boolean isCompiled() {
         return WARM_UP.isOver();
     }
 
-    /** As {@link #shifted(float[], int, int, float, float, float[], int, float)}, with the answer of {@link #isCompiled}. */
+    /** As {@link #shifted(float[], int, int, float, float, float[], int, float)}, with the result of {@link #isCompiled} as an argument. */
     public static void shifted(
             boolean isCompiled,
             float[] row,
@@ -88,7 +88,7 @@ public final class Exp {
             float[] partial,
             int p0,
             float keep) {
-        // vectors() does not scale the partial sums of a row of no elements
+        // vectors() does not scale the partial sums of a row without elements
         if (length > 0 && isCompiled) {
             vectors(row, at, length, scale, shift, partial, p0, keep);
         } else {

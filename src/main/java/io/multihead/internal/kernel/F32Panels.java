@@ -46,8 +46,8 @@ public final class F32Panels {
     }
 
     /**
-     * Copies rows of B to rows of panels: {@code panels[j / 32][k][j % 32] = rows[k][j]}. The rows must be zero from
-     * {@code columns} to the next whole panel.
+     * Copies rows of B to rows of panels: {@code panels[j / 32][k][j % 32] = rows[k][j]}. The rows must contain zeros from {@code columns}
+     * to the next whole panel.
      *
      * @param r0 index of the first row's first element
      * @param ld floats from row to row
@@ -101,8 +101,8 @@ public final class F32Panels {
     }
 
     /**
-     * Copies rows as {@link #fromRows} does, without vectors and without the check: weights are packed when a program starts, and
-     * until C2 has compiled a vector operation, it is a call that allocates.
+     * Copies rows like {@link #fromRows}, without vectors and without the check: weights are packed when a program starts, and until C2 has
+     * compiled a vector operation, it is a call that allocates.
      *
      * @param buffer at least {@code 32 count} floats
      */
@@ -119,8 +119,8 @@ public final class F32Panels {
 
     /**
      * Transposes rows of B^T, {@link Lanes#ROW} floats apart, into columns of panels: {@code panels[j / 32][k][j % 32] = rows[j][k]}.
-     * Columns from {@code columns} to the next whole panel become zero. They are transposed within a buffer: until it is compiled, access
-     * to an element of a segment takes a hundred times as long.
+     * Columns from {@code columns} to the next whole panel become zero. They are transposed within a buffer: until the code is compiled,
+     * access to an element of a segment takes a hundred times as long.
      *
      * @param r0 index of the first row's first element
      * @param buffer holds one panel: at least {@code 32 depth} floats

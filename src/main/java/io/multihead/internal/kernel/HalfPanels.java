@@ -19,13 +19,13 @@ import jdk.incubator.vector.VectorMask;
 import jdk.incubator.vector.VectorOperators;
 
 /**
- * Panels of 16-bit elements, two to a word: a row of 32 columns is 16 words, column l the high half of word l and column l + 16
- * its low half. So one vector of words becomes two vectors of f32, for bf16 and f16 by the same instructions: shift, mask,
- * multiply by a power of two.
+ * Panels of 16-bit elements, two to a word: a row of 32 columns is 16 words; column l is the high half of word l, and column l + 16 is its
+ * low half. Therefore one vector of words becomes two vectors of f32, with the same instructions for bf16 and f16: shift, mask, multiply by
+ * a power of two.
  *
- * <p>The bits of an f16, moved to the fields of an f32, are its value times {@code 2^(15 - 127)}, for subnormal elements too. The
- * multiplication is exact, but turns infinity and NaN into finite numbers. So panels that tiles widen in registers must be
- * finite in f16; {@link #widen} handles infinity and NaN.
+ * <p>The bits of an f16, moved to the fields of an f32, are its value times {@code 2^(15 - 127)}, also for subnormal elements. The
+ * multiplication is exact, but turns infinity and NaN into finite numbers. Therefore panels that tiles widen in registers must be finite in
+ * f16; {@link #widen} handles infinity and NaN.
  */
 public final class HalfPanels {
     private static final int EXPONENT = 0x7f800000;
@@ -37,7 +37,10 @@ public final class HalfPanels {
     static final int F16_MASK = 0x8fffe000;
     static final float F16_FACTOR = 0x1p112f;
 
-    /** Panels of bf16. Its infinity and NaN need no care: the bit given for them is one that the mask clears, so no element has it. */
+    /**
+     * Panels of bf16. Infinity and NaN of bf16 need no special treatment: the bit given for them is cleared by the mask, so no element has
+     * it.
+     */
     public static final HalfPanels BF16 = new HalfPanels(0, 0xffff0000, 1f, 1);
 
     /** Panels of f16. */
@@ -56,7 +59,7 @@ public final class HalfPanels {
         this.special = special;
     }
 
-    /** Widens {@code rows} rows to rows of f32 panels, infinity and NaN included; {@code from} and {@code at} are offsets in bytes. */
+    /** Widens {@code rows} rows to rows of f32 panels, including infinity and NaN; {@code from} and {@code at} are offsets in bytes. */
     public void widen(MemorySegment words, long from, int rows, MemorySegment to, long at) {
         MemorySegment source = NativeMemory.known(words);
         MemorySegment target = NativeMemory.known(to);
@@ -69,7 +72,7 @@ public final class HalfPanels {
                         .lanewise(VectorOperators.LSHL, column / HALF * 16)
                         .lanewise(VectorOperators.ASHR, shift)
                         .and(masks);
-                // an exponent of all ones becomes that of f32
+                // an exponent of all ones becomes the f32 exponent of all ones
                 VectorMask<Float> isSpecial =
                         bits.and(special).compare(VectorOperators.EQ, special).cast(FLOATS);
                 bits.reinterpretAsFloats()
@@ -105,7 +108,7 @@ public final class HalfPanels {
      * Widens the words of {@code count} rows of finite elements without vectors, with the bits of the tiles.
      *
      * @param w0 index of the first row's first word; words are {@link Lanes#HALF} apart from row to row
-     * @param width how many words of each row
+     * @param width the number of words of each row
      * @param to rows of 32 floats
      */
     public void widen(int[] words, int w0, int count, int width, float[] to, int t0) {
@@ -135,9 +138,9 @@ public final class HalfPanels {
 
     /**
      * Computes C = A * B for four rows and two vectors, half a panel apart, of one panel, summed in chains of {@code chain} multiply-adds.
-     * Reads four rows of A and stores four of C, whatever they hold. The same bits as {@link MicroKernel#tiles6} with the widened panel.
-     * Elements are widened in registers, so that loads from memory overlap with multiply-adds: with panels widened to an array first,
-     * decode took twice the time.
+     * Reads four rows of A and stores four rows of C, whatever they contain. The same bits as {@link MicroKernel#tiles6} with the widened
+     * panel. Elements are widened in registers, so that loads from memory overlap with multiply-adds: when panels were first widened to an
+     * array, decode took twice the time.
      */
     public void tile4(
             float[] a, int a0, MemorySegment panels, long b0, int depth, int chain, float[] c, int c0, int ldc) {

@@ -18,9 +18,9 @@ import jdk.incubator.vector.VectorOperators;
 import jdk.incubator.vector.VectorSpecies;
 
 /**
- * Panels of int8 with four interleaved rows, as VNNI has them: {@code [k / 4][32 columns][k % 4]}. So one vector of bytes, taken
- * as words, becomes a vector of f32 for each of four rows, by two shifts and a conversion. The stored rows of a panel are a
- * multiple of four; those beyond its depth may hold anything, since they are multiplied by zeros.
+ * Panels of int8 with four interleaved rows, like VNNI's: {@code [k / 4][32 columns][k % 4]}. Therefore one vector of bytes, taken as
+ * words, becomes a vector of f32 for each of four rows, with two shifts and a conversion. The stored rows of a panel are a multiple of
+ * four; rows beyond its depth may contain anything, since they are multiplied by zeros.
  */
 public final class Int8Panels {
     /** Rows that are interleaved. */
@@ -29,7 +29,10 @@ public final class Int8Panels {
     /** Rows of a column that share a scale in {@link #tile4Blocks}: a multiple of {@link #ROWS}. */
     public static final int BLOCK = 32;
 
-    /** Floats from the scales of a block of rows to those of the next: as many as an operand has columns at most, the keys of a block. */
+    /**
+     * Floats from the scales of a block of rows to the scales of the next block: the largest number of columns of an operand, the keys of a
+     * block.
+     */
     public static final int SCALES_APART = MicroKernel.MAX_CHAIN;
 
     private static final VectorSpecies<Byte> BYTES = FLOATS.withLanes(byte.class);
@@ -78,10 +81,10 @@ public final class Int8Panels {
     }
 
     /**
-     * Computes C = A * B in one chain for four rows and two vectors, half a panel apart, of an int8 panel, each row of
-     * which is multiplied by its own scale first. Reads four rows of A and stores four of C, whatever they hold. The same bits as
-     * {@link MicroKernel#tiles6} with the widened panel only for {@code depth <= chain}. From {@code depth} to the next multiple of four, A must be 0
-     * and scales finite, also times a byte, since these are multiplied too.
+     * Computes C = A * B in one chain for four rows and two vectors, half a panel apart, of an int8 panel, each row of which is multiplied
+     * by its own scale first. Reads four rows of A and stores four of C, whatever they hold. The same bits as
+     * {@link MicroKernel#tiles6} with the widened panel only for {@code depth <= chain}. From {@code depth} to the next multiple of four, A
+     * must be 0 and scales finite, also times a byte, since these rows are multiplied, too.
      */
     public static void tile4(
             float[] a,
@@ -138,8 +141,8 @@ public final class Int8Panels {
     }
 
     /**
-     * Computes the same without scales, as for keys, whose scores are scaled instead: a sixth less time than with scales of 1, and the
-     * same bits.
+     * Computes the same without scales, as for keys, whose scores are scaled instead: a sixth less time than with scales of 1, and the same
+     * bits.
      */
     public static void tile4Unscaled(
             float[] a, int a0, MemorySegment panels, long b0, int depth, float[] c, int c0, int ldc) {
@@ -186,10 +189,10 @@ public final class Int8Panels {
     }
 
     /**
-     * Computes the same in chains of {@link #BLOCK} rows, each multiplied by the scales of its columns, as for keys with a scale per
-     * block. The bits are those of {@link TileSums#addScaled} for tiles of the widened panel.
+     * Computes the same in chains of {@link #BLOCK} rows, each multiplied by the scales of its columns, as for keys with a scale per block.
+     * The bits are the same as with {@link TileSums#addScaled} on tiles of the widened panel.
      *
-     * @param s0 index of the first column's scale of the first block; those of the next blocks are {@link #SCALES_APART} apart
+     * @param s0 index of the first column's scale of the first block; the scales of the next blocks are {@link #SCALES_APART} apart
      */
     public static void tile4Blocks(
             float[] a,

@@ -15,27 +15,27 @@ import jdk.incubator.vector.FloatVector;
 /**
  * The micro-kernel: rows of A times panels of B, as a sum of outer products. A is stored row by row, {@link Lanes#ROW} floats apart, and
  * each element is broadcast. B is panels {@code [panel][k][32]} in native memory, on cache lines; {@code b0} is the byte offset of a tile's
- * first vector. A tile keeps two vectors of C per row in registers, next to each other or half a panel apart. Each element of C is a sum
- * of chains of fused multiply-adds in ascending {@code k}, whatever the tile's shape, its neighbors and the lane width.
+ * first vector. A tile keeps two vectors of C per row in registers, adjacent or half a panel apart. Each element of C is a sum of chains of
+ * fused multiply-adds in ascending {@code k}, whatever the tile's shape, its neighbors and the lane width.
  *
- * <p>Callers see to it that {@code depth} is at most {@link #MAX_DEPTH}, and that {@code vectorStride}, the columns from a tile's first vector
- * to its second, is {@link Lanes#COUNT} or {@link Lanes#HALF}. A tile reads all its rows of A and stores all its rows of C, whatever they
- * hold, so both must have room for whole tiles. Tiles without a parameter {@code chain} sum all of {@code depth} in one.
+ * <p>Callers must ensure that {@code depth} is at most {@link #MAX_DEPTH}, and that {@code vectorStride}, the columns from a tile's first
+ * vector to its second, is {@link Lanes#COUNT} or {@link Lanes#HALF}. A tile reads all its rows of A and stores all its rows of C, whatever
+ * they contain, so both must have room for whole tiles. Tiles without a parameter {@code chain} sum the whole {@code depth} in one chain.
  *
- * <p>The tiles are unrolled by hand because C2 keeps accumulators in registers only as named locals. Six rows take 12
- * accumulators, two registers for B and up to three for A, of 32 registers; where there are 16 ({@link Lanes#FEW_REGISTERS}), tiles have
- * five rows. {@code k} counts from the start of a chain, not of the panel, which takes fewer additions for addresses: tiles of five and
- * four rows are 2 to 5 % and 4 to 12 % faster (Zen 3), those of six rows 1 to 2 % in chains of 64 (Zen 4). A tile stores and does no more:
- * with an addition to C at the end, C2 reaches its limit of nodes before it has inlined every vector operation, boxes the rest and runs at
- * 1/15 of the speed (12 rows).
+ * <p>The tiles are unrolled by hand because C2 keeps accumulators in registers only as named locals. Six rows take 12 accumulators, two
+ * registers for B and up to three for A, of 32 registers; with 16 registers ({@link Lanes#FEW_REGISTERS}), tiles have five rows. {@code k}
+ * counts from the start of a chain, not of the panel, which takes fewer additions for addresses: tiles of five and four rows are 2 to 5 %
+ * and 4 to 12 % faster (Zen 3), and tiles of six rows 1 to 2 % in chains of 64 (Zen 4). A tile only stores its results: with an addition to
+ * C at the end, C2 reaches its limit of nodes before it has inlined every vector operation, boxes the rest and runs at 1/15 of the speed
+ * (12 rows).
  *
- * <p>The sums of chains are arguments of {@code add}, never receivers. C2 inlines a call only if it knows the receiver's class: that of a
- * chain follows from the multiply-adds, but that of a sum only from the addition itself, which leaves the type profile of the call
- * within {@code FloatVector.add}. A JVM that has none when C2 compiles the tile keeps a virtual call there, which allocates five vectors
- * per tile and is never recompiled (measured: 10 of 30 JVMs that call nothing but {@link #tile1}, now none).
+ * <p>The sums of chains are arguments of {@code add}, never receivers. C2 inlines a call only if it knows the receiver's class: the class
+ * of a chain follows from the multiply-adds, but the class of a sum only from the addition itself, which leaves the type profile of the
+ * call within {@code FloatVector.add}. A JVM without such a profile when C2 compiles the tile keeps a virtual call there, which allocates
+ * five vectors per tile and is never recompiled (measured: 10 of 30 JVMs that call only {@link #tile1}, now none).
  */
 public final class MicroKernel {
-    /** Rows of A in a tile: as many as the registers hold. */
+    /** Rows of A in a tile: as many as fit in registers. */
     public static final int MR = Lanes.FEW_REGISTERS ? 5 : 6;
 
     /** Rows of A in the tile for remainders, and for a few queries that share a head. */
@@ -44,16 +44,16 @@ public final class MicroKernel {
     /** Largest k of a tile: A's rows are {@link Lanes#ROW} floats apart, which is more. */
     public static final int MAX_DEPTH = 512;
 
-    /** Most multiply-adds in one chain; chains are shorter where their sums are compensated. Results depend on it. */
+    /** The largest number of multiply-adds in one chain; chains are shorter if their sums are compensated. Results depend on it. */
     public static final int MAX_CHAIN = 256;
 
     /** Bytes of a row of a panel of f32. */
     private static final long ROW_BYTES = PANEL * WORD;
 
-    /** Bytes from a vector of B to the next: to the second vector of tiles of many rows. */
+    /** Bytes from one vector of B to the next: the distance to the second vector of tiles of many rows. */
     static final long NEXT_BYTES = COUNT * WORD;
 
-    /** Bytes of half a row of B, after which tiles of one row have their second vector. */
+    /** Bytes of half a row of B, the distance to the second vector of tiles of one row. */
     private static final long HALF_BYTES = HALF * WORD;
 
     private MicroKernel() {}
@@ -282,7 +282,7 @@ public final class MicroKernel {
 
     /**
      * Computes C = A * B for one row and two vectors half a panel apart, summed in chains of {@code chain} multiply-adds. One row is
-     * bandwidth-bound: three instructions per cache line of B keep many loads in flight, where a tile of four rows is bound by their
+     * bandwidth-bound: three instructions per cache line of B keep many loads in flight, while a tile of four rows is bound by their
      * latency.
      */
     public static void tile1(
@@ -307,9 +307,9 @@ public final class MicroKernel {
     }
 
     /**
-     * Computes C = A * B in one chain for one row and two panels {@code next} bytes apart, two vectors of each, half a panel apart. The
-     * results of the second panel are stored {@link Lanes#PANEL} floats after those of the first. The same bits as {@link #tiles6} only
-     * for {@code depth <= chain}.
+     * Computes C = A * B in one chain for one row and two panels {@code next} bytes apart, with two vectors of each, half a panel apart.
+     * The results of the second panel are stored {@link Lanes#PANEL} floats after the results of the first. The same bits as {@link
+     * #tiles6} only for {@code depth <= chain}.
      */
     public static void tilePair(
             float[] a, int a0, MemorySegment panels, long b0, long next, int depth, float[] c, int c0) {
@@ -334,8 +334,9 @@ public final class MicroKernel {
     }
 
     /**
-     * Returns 1 for any k from 1 on, unknown to C2, which therefore unrolls no loop with this step. Tiles bound by memory gain, probably as a
-     * prefetcher follows the stride of an instruction. One token, 32 heads of 128, 4096 keys: bf16 5.5 to 2.8 ms, f32 6.9 to 5.4 (Zen 4).
+     * Returns 1 for any k from 1 on, in a form that C2 cannot determine, so that it does not unroll loops with this step. Bandwidth-bound
+     * tiles gain, probably because a prefetcher follows the stride of an instruction. One token, 32 heads of 128, 4096 keys: bf16 5.5 to
+     * 2.8 ms, f32 6.9 to 5.4 (Zen 4).
      */
     static int unknownOne(int k) {
         return Math.min(1, k);

@@ -18,7 +18,7 @@ import jdk.incubator.vector.VectorOperators;
 public final class NativeSoftmax {
     private NativeSoftmax() {}
 
-    /** Writes 32 numbers to {@code to}, the largest of which is the largest of the row; NaN is skipped. */
+    /** Writes 32 numbers to {@code to}, of which the largest is the largest element of the row; NaN is skipped. */
     public static void maxima(MemorySegment row, long at, int length, float[] to, int t0) {
         MemorySegment memory = NativeMemory.known(row);
         FloatVector low = FloatVector.broadcast(FLOATS, Float.NEGATIVE_INFINITY);
@@ -38,8 +38,8 @@ public final class NativeSoftmax {
     /**
      * Computes {@code to[i] = e^(from[i] - shift)}, and sums the results by position modulo 32.
      *
-     * <p>The exponential is that of {@link Exp}, written out again: C2 boxes vectors that are passed to a method. It has no factor,
-     * which saves 1.4 of 14.6 cycles a vector.
+     * <p>The exponential is the same as in {@link Exp}, repeated here: C2 boxes vectors that are passed to a method. It has no factor,
+     * which saves 1.4 of 14.6 cycles per vector.
      *
      * @param from may be {@code to} at the same position
      * @param shift at least every element that is not NaN

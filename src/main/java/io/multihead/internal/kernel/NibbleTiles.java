@@ -27,11 +27,12 @@ import jdk.incubator.vector.VectorOperators;
 import jdk.incubator.vector.VectorSpecies;
 
 /**
- * Tiles of {@link Rows} by {@link BitFields4}, by integer products as llama.cpp makes them. The sum of a block, of at most 16 products of
- * 4 and 8 bits in each half of a word, fits 16 bits; it is exact, so its order changes nothing.
+ * Tiles of {@link Rows} by {@link BitFields4}, with integer products as in llama.cpp. The sum of a block, of at most 16 products of 4 and 8
+ * bits in each half of a word, fits 16 bits; it is exact, so its order has no effect.
  *
- * <p>Methods of vectors are called on the result of an operation in the same turn of a loop, whose class C2 knows; so the result of a loop is
- * added to zero first. No method of this class is called in a loop: where trials mostly end at once, C2 does not inline it.
+ * <p>Methods of vectors are called on the result of an operation in the same iteration of a loop, whose class C2 knows; therefore the
+ * result of a loop is first added to zero. No method of this class is called in a loop: if trials mostly end immediately, C2 does not
+ * inline it.
  */
 public final class NibbleTiles {
     /** Rows of a tile of {@link #tiles4}. */
@@ -40,7 +41,7 @@ public final class NibbleTiles {
     private static final int GROUPS = 4;
     private static final int STEPS = 4;
     private static final int STEPS_OF_BLOCK = GROUPS * STEPS;
-    /** Gives the highest field of a word, a signed number, the offset of the others. */
+    /** Gives the highest field of a word, a signed number, the offset of the other fields. */
     private static final int SIGN = 0x80000000;
 
     private static final VectorSpecies<Short> SHORTS = INTS.withLanes(short.class);
@@ -282,8 +283,8 @@ public final class NibbleTiles {
     }
 
     /**
-     * Widens {@code depth} rows of a panel for {@link #tiles4}: of each word, for each of four steps, both halves moved down by as many fields,
-     * {@code [step][32 columns]} words.
+     * Widens {@code depth} rows of a panel for {@link #tiles4}: of each word, for each of four steps, both halves are shifted down by that
+     * number of fields, {@code [step][32 columns]} words.
      */
     public static void widen(MemorySegment panels, long b0, int depth, MemorySegment to) {
         MemorySegment b = NativeMemory.known(panels);
@@ -323,7 +324,7 @@ public final class NibbleTiles {
         }
     }
 
-    /** Adds, modulo 2^16, the halves of words, moved down by some bits, times those of {@code x}. */
+    /** Adds, modulo 2^16, the halves of words, shifted down by some bits, times the halves of {@code x}. */
     private static void addProducts(Rows rows, int x, int[] words, int w0, int down) {
         short xLow = (short) x;
         int xHigh = x >> 16;
@@ -335,24 +336,24 @@ public final class NibbleTiles {
     }
 
     /**
-     * Rows of A that are rounded to 8 bits: of each block of 32 elements a scale, the largest magnitude
-     * divided by 127, and the integers {@code round(a / scale)}, ties to even. Belongs to one thread.
+     * Rows of A that are rounded to 8 bits: for each block of 32 elements a scale, the largest magnitude divided by 127, and the integers
+     * {@code round(a / scale)}, ties to even. Belongs to one thread.
      *
-     * <p>A tile multiplies a word of fields by them without a mask. With {@code v_i} a half of the word moved down by i fields, field i is
-     * {@code v_i - 16 v_(i + 1)}, so the sum of {@code q_i} times field i is that of {@code v_i (q_i - 16 q_(i - 1))}. These differences are
-     * stored, modulo 2^16, for both halves of a word in one int.
+     * <p>A tile multiplies a word of fields by them without a mask. With {@code v_i} a half of the word shifted down by i fields, field i
+     * is {@code v_i - 16 v_(i + 1)}, so the sum of {@code q_i} times field i equals the sum of {@code v_i (q_i - 16 q_(i - 1))}. These
+     * differences are stored, modulo 2^16, for both halves of a word in one int.
      */
     public static final class Rows {
         /** Ints of a row: a difference for each two elements, and the initial value of the sums of a block. */
         public static final int INTS = MicroKernel.MAX_DEPTH / 2 + MicroKernel.MAX_DEPTH / BitFields.ROWS;
 
-        /** Index in the ints of a row of the first of those that sums begin at. */
+        /** Index, in the ints of a row, of the first initial value of sums. */
         static final int STARTS = MicroKernel.MAX_DEPTH / 2;
 
         /** Elements of half a word. */
         private static final int FOUR = 4;
 
-        /** Added to a float below 2^22, it makes its lowest bits those of the nearest integer, ties to even. */
+        /** Added to a float below 2^22, it makes the lowest bits equal to the nearest integer, ties to even. */
         private static final float TO_INTEGER = 0x1.8p23f;
 
         private static final int INTEGER_BITS = Float.floatToRawIntBits(TO_INTEGER);
@@ -377,7 +378,7 @@ public final class NibbleTiles {
          * Sets the memory that {@link #prepare} fills.
          *
          * @param newInts {@link #INTS} for each row of a tile
-         * @param newSums {@link BitFields#SUMS} for each row of a tile: scales, then those times the sums of the integers
+         * @param newSums {@link BitFields#SUMS} for each row of a tile: scales, then scales times the sums of the integers
          */
         public void set(int[] newInts, float[] newSums) {
             ints = newInts;
@@ -387,7 +388,7 @@ public final class NibbleTiles {
         /**
          * Rounds the first {@code count} rows of A, {@link Lanes#ROW} floats apart.
          *
-         * @param first which rounded row the first becomes
+         * @param first the index of the first rounded row
          * @param depth a multiple of 32
          * @param offset the offset of the fields' elements
          */
@@ -408,7 +409,7 @@ public final class NibbleTiles {
             }
         }
 
-        /** Compares bits, which costs half of {@code Math.max} of floats; NaN is larger than all numbers. */
+        /** Compares bits, which costs half as much as {@code Math.max} of floats; NaN is larger than all numbers. */
         private static float largest(float[] a, int at) {
             int first = 0;
             int second = 0;
@@ -419,7 +420,7 @@ public final class NibbleTiles {
             return Float.intBitsToFloat(Math.max(first, second));
         }
 
-        /** Rounds a block and stores its differences; all in one loop, since one for each step takes three times as long. */
+        /** Rounds a block and stores its differences, all in one loop, since a separate loop for each step takes three times as long. */
         private void round(float[] a, int from, float inverse, int at) {
             int lows = 0;
             int highs = 0;

@@ -9,8 +9,8 @@ import java.util.Arrays;
 import jdk.incubator.vector.FloatVector;
 
 /**
- * The passes of layer normalization over one row of scratch. Every length is a multiple of 32; sums are 32 partial sums by
- * position, added by {@link RowOps#total}, so that they are the same for every lane width.
+ * The passes of layer normalization over one row of scratch. Every length is a multiple of 32; sums are 32 partial sums by position, added
+ * by {@link RowOps#total}, so that they are the same for every lane width.
  */
 public final class Norm {
     private static final WarmUp WARM_UP = new WarmUp(new WarmUp.Trial() {
@@ -39,10 +39,10 @@ public final class Norm {
     /**
      * Subtracts the mean of a row of any length, if {@code centered}, and returns the factor that gives it variance 1.
      *
-     * <p>The mean is subtracted in two steps: the first leaves numbers of the size of the deviation, whose own mean corrects
-     * the rounding of the first. So a mean that is large beside the deviation costs no accuracy.
+     * <p>The mean is subtracted in two steps: the first leaves values of the size of the deviation, whose mean corrects the rounding error
+     * of the first step. Therefore a mean that is large compared with the deviation costs no accuracy.
      *
-     * @param row has room for a multiple of 32, and zeros behind its length
+     * @param row has room for a multiple of 32, and zeros after its length
      */
     public static float standardize(float[] row, int length, boolean centered, double epsilon, float[] partial) {
         boolean vectors = WARM_UP.isOver();
@@ -51,7 +51,7 @@ public final class Norm {
         if (centered) {
             float sum = vectors ? sum(row, padded, partial) : shiftScalars(row, padded, 0f, false, partial);
             float mean = sum / length;
-            Arrays.fill(row, length, padded, mean); // becomes 0 and counts for nothing
+            Arrays.fill(row, length, padded, mean); // becomes 0 and has no effect
             sum = vectors ? shift(row, padded, mean, partial) : shiftScalars(row, padded, mean, false, partial);
             rest = sum / length;
             Arrays.fill(row, length, padded, rest);
@@ -109,7 +109,10 @@ public final class Norm {
         return RowOps.total(partial, 0);
     }
 
-    /** Does the work of {@link #shift} without vectors, or with {@code squared} {@link #shiftForSquares}, and by 0 {@link #sum}. */
+    /**
+     * Does the work of {@link #shift} without vectors, or of {@link #shiftForSquares} with {@code squared}, or of {@link #sum} if {@code
+     * by} is 0.
+     */
     static float shiftScalars(float[] row, int length, float by, boolean squared, float[] partial) {
         for (int slot = 0; slot < PANEL; slot++) {
             float sum = 0f;

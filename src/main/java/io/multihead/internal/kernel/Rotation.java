@@ -7,8 +7,8 @@ import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorShuffle;
 
 /**
- * Plane rotations of one row of scratch. Every multiplication and addition rounds once, so vectors, their tails and both layouts of
- * pairs give the same bits.
+ * Plane rotations of one row of scratch. Every multiplication and addition rounds once, so vectors, their tails and both layouts of pairs
+ * give the same bits.
  */
 public final class Rotation {
     private static final VectorShuffle<Float> PARTNERS = VectorShuffle.fromOp(FLOATS, lane -> lane ^ 1);
@@ -19,7 +19,7 @@ public final class Rotation {
      * {@code (a, b) = (a cos - b sin, b cos + a sin)} with {@code a} in the first {@code pairs} floats of the row and {@code b} in
      * the next.
      *
-     * @param angles cosines from {@code at}, sines {@code pairs} further
+     * @param angles cosines from {@code at}, and sines {@code pairs} floats later
      * @param direction 1, or -1 for the inverse
      */
     public static void halves(float[] row, int r0, int pairs, float[] angles, int at, float direction) {
@@ -41,7 +41,7 @@ public final class Rotation {
     /**
      * Does the same with {@code a} and {@code b} interleaved.
      *
-     * @param angles every cosine twice from {@code at}; {@code 2 pairs} further every sine twice, the first one negated
+     * @param angles every cosine twice from {@code at}; {@code 2 pairs} floats later every sine twice, the first one negated
      * @param direction 1, or -1 for the inverse
      */
     public static void neighbors(float[] row, int r0, int pairs, float[] angles, int at, float direction) {

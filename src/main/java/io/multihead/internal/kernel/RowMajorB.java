@@ -14,12 +14,13 @@ import java.lang.foreign.MemorySegment;
 import jdk.incubator.vector.FloatVector;
 
 /**
- * A few rows of A times rows of f32 of B as they lie in native memory: {@code C[r] += A[r][p] B[p]} for each p in ascending order, by fused
- * multiply-adds. C is the sums of one chain, which stay in L1 while B passes by once: so every element has the bits that a tile of
- * {@link MicroKernel} gives it. Rows of A are {@link Lanes#ROW} floats apart.
+ * A few rows of A times f32 rows of B in native memory, in place: {@code C[r] += A[r][p] B[p]} for each p in ascending order, with fused
+ * multiply-adds. C holds the sums of one chain, which stay in L1 while B is read once: therefore every element has the bits of a tile of
+ * {@link MicroKernel}. Rows of A are {@link Lanes#ROW} floats apart.
  *
- * <p>Two or four rows of B are read at a time, so that C is read and written as much less often; each is a stream that the processor
- * prefetches. One row by 4096 x 4096: 3.0 ms with rows of B as they lie, 2.4 with packed panels, 9.5 with packing (Zen 4, one thread).
+ * <p>Two or four rows of B are read at a time, so that C is read and written half or a quarter as often; each row is a stream that the
+ * processor prefetches. One row by 4096 x 4096: 3.0 ms with rows of B in place, 2.4 with packed panels, 9.5 with packing (Zen 4, one
+ * thread).
  */
 public final class RowMajorB {
     private static final WarmUp WARM_UP = new WarmUp(new WarmUp.Trial() {
@@ -51,8 +52,8 @@ public final class RowMajorB {
     }
 
     /**
-     * Adds the products of one row of A. Where {@code columns} is not a multiple of the number of lanes, the last vector of B ends with the row
-     * and overlaps the one before, and its sums have a vector of C of their own, after the others.
+     * Adds the products of one row of A. If {@code columns} is not a multiple of the number of lanes, the last vector of B ends with the
+     * row and overlaps the previous one, and its sums have a separate vector of C, after the others.
      *
      * @param b0 offset in bytes of the first row of B
      * @param ld bytes from row to row of B
@@ -89,7 +90,7 @@ public final class RowMajorB {
         }
     }
 
-    /** Adds the products of four rows of A as {@link #add1} does for one, whose rows of C are {@code ldc} floats apart. */
+    /** Adds the products of four rows of A as {@link #add1} does for one row; the rows of C are {@code ldc} floats apart. */
     public static void add4(
             float[] a,
             int a0,

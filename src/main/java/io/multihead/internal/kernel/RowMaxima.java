@@ -7,7 +7,10 @@ import static io.multihead.internal.kernel.Lanes.PANEL;
 import io.multihead.internal.base.WarmUp;
 import jdk.incubator.vector.FloatVector;
 
-/** The largest element of each column of some rows of scratch: NaN where one is NaN, and +0 above -0, as {@link Math#max(float, float)}. */
+/**
+ * The largest element of each column of some rows of scratch: NaN if an element is NaN, and +0 above -0, like {@link Math#max(float,
+ * float)}.
+ */
 public final class RowMaxima {
     private static final WarmUp WARM_UP = new WarmUp(new Trial());
 

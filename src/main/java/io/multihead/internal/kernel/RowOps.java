@@ -36,7 +36,7 @@ public final class RowOps {
     private RowOps() {}
 
     /**
-     * Returns the largest element; NaN is skipped, a row of NaN alone gives minus infinity, and -0 becomes +0.
+     * Returns the largest element; NaN is skipped, a row of only NaN gives minus infinity, and -0 becomes +0.
      *
      * @param length a multiple of the number of lanes
      */
@@ -49,7 +49,7 @@ public final class RowOps {
         return WARM_UP.isOver();
     }
 
-    /** As {@link #max(float[], int, int)}, with the answer of {@link #isCompiled}. */
+    /** As {@link #max(float[], int, int)}, with the result of {@link #isCompiled} as an argument. */
     public static float max(boolean isCompiled, float[] row, int at, int length) {
         return isCompiled ? maxVectors(row, at, length) : maxScalars(row, at, length);
     }
@@ -81,7 +81,7 @@ public final class RowOps {
             FloatVector last = FloatVector.fromArray(FLOATS, row, i);
             low = low.blend(last, last.compare(VectorOperators.GT, low));
         }
-        // by integers of the same order, whose reduction needs no care for -0 and NaN: 1 % of attention
+        // with integers of the same order, whose reduction needs no special treatment of -0 and NaN: 1 % of attention
         IntVector bits = low.blend(high, high.compare(VectorOperators.GT, low)).reinterpretAsInts();
         int ordered = bits.lanewise(
                         VectorOperators.XOR,
@@ -109,7 +109,7 @@ public final class RowOps {
     /**
      * {@code row = (row + c) / divisor} with the compensation term c of each element; -0 becomes +0.
      *
-     * @param isCompiled the answer of {@link #isCompiled}
+     * @param isCompiled the result of {@link #isCompiled}
      * @param compensation distance in floats from an element to its compensation term
      */
     public static void foldAndDivide(
@@ -149,9 +149,9 @@ public final class RowOps {
      * {@code row /= sum} for exponentials and their sum: elements from 0 to 1, or NaN.
      *
      * <p>Each quotient is {@code q = x r} with {@code r = 1 / sum}, plus its remainder {@code (x - q sum) r} (Markstein 1990). r and q are
-     * each rounded once, so the remainder is at most 2 u of the quotient; it has two roundings itself, so that the last rounding is off
-     * by 4 u^2. The error is half an ulp and 2^-22 of one, and at most 2^-149 more where the remainder underflows. Divisions of 16 lanes
-     * take 6.2 cycles each, these three operations about half (Zen 4).
+     * each rounded once, so the remainder is at most 2 u of the quotient; it has two roundings itself, so the last rounding is off by 4
+     * u^2. The error is half an ulp plus 2^-22 ulp, and at most 2^-149 more if the remainder underflows. Divisions of 16 lanes take 6.2
+     * cycles each, and these three operations about half (Zen 4).
      *
      * @param sum from 1 to 2^31, or NaN
      */
@@ -228,8 +228,8 @@ public final class RowOps {
     }
 
     /**
-     * {@code row += bias}; where either is minus infinity, so is the sum, whatever the other is: a key that is hidden stays hidden, in
-     * whichever order the parts of a mask are applied.
+     * {@code row += bias}; if either is minus infinity, so is the sum, whatever the other is: a hidden key stays hidden, whatever the order
+     * in which the parts of a mask are applied.
      */
     public static void addBias(float[] row, int at, int length, float[] bias, int b0) {
         for (int i = 0; i < length; i += COUNT) {
@@ -244,7 +244,7 @@ public final class RowOps {
         }
     }
 
-    /** Returns the sum of 32 partial sums, always added by the same tree, and stores it in place of the first of them. */
+    /** Returns the sum of 32 partial sums, always added in the same tree, and stores it in the first of them. */
     public static float total(float[] partial, int p0) {
         float even = ofEight(partial, p0) + ofEight(partial, p0 + 2);
         float odd = ofEight(partial, p0 + 1) + ofEight(partial, p0 + 3);

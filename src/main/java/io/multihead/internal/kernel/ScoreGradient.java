@@ -13,22 +13,22 @@ import jdk.incubator.vector.VectorOperators;
  * length is a multiple of 32.
  */
 public final class ScoreGradient {
-    /** Log-sum-exp of a column that sees no key: so large that every weight is 0, and still a number to subtract. */
+    /** Log-sum-exp of a column that sees no key: so large that every weight is 0, but still finite. */
     public static final float NO_KEYS = 3e38f;
 
     private ScoreGradient() {}
 
     /**
      * Overwrites a row of scores s with {@code P = e^(scale s - lse)}, and a row of weight gradients dP with
-     * {@code dS = P (dP - D)}. Where the score is minus infinity, both become 0, whatever else the row holds.
+     * {@code dS = P (dP - D)}. Where the score is minus infinity, both become 0, whatever else the row contains.
      *
-     * <p>A difference of 6, as between equal scores and the log-sum-exp of 400 keys, rounds by up to 4 units of roundoff, and P
-     * would be off by as much. The rounding error is computed exactly (Fast2Sum, Dekker 1971) and multiplied in.
+     * <p>A difference of 6, as between equal scores and the log-sum-exp of 400 keys, rounds by up to 4 units of roundoff, and P would have
+     * the same relative error. The rounding error is computed exactly (Fast2Sum, Dekker 1971) and corrected by a multiplication.
      *
-     * @param score the row of s, becomes P
-     * @param gradient the row of dP, becomes dS; begins at the same index
-     * @param rows per column, {@code stride} floats apart: log-sum-exp ({@link #NO_KEYS} for columns without keys), the
-     *     rounding error of its conversion to f32, and D
+     * @param score the row of s, which becomes P
+     * @param gradient the row of dP, which becomes dS; begins at the same index
+     * @param rows per column, {@code stride} floats apart: log-sum-exp ({@link #NO_KEYS} for columns without keys), the rounding error of
+     *     its conversion to f32, and D
      * @param q0 the first column
      * @param buffer buffer of {@code length + 32} floats
      */
@@ -80,7 +80,7 @@ public final class ScoreGradient {
         }
     }
 
-    /** Sets minus infinity in the columns to which key {@code key} is hidden: those whose limit is not above it. */
+    /** Sets minus infinity in the columns to which key {@code key} is hidden: the columns whose limit is not above it. */
     public static void limit(float[] score, int at, int length, float[] limits, int q0, float key) {
         for (int i = 0; i < length; i += COUNT) {
             FloatVector seen = FloatVector.fromArray(FLOATS, limits, q0 + i);
@@ -91,7 +91,7 @@ public final class ScoreGradient {
     }
 
     /**
-     * Sets minus infinity in the columns to which key {@code key} is hidden by a window: those whose first key is above it.
+     * Sets minus infinity in the columns to which a window hides key {@code key}: the columns whose first key is above it.
      *
      * @param firsts per column the first key that it sees
      */
@@ -105,8 +105,8 @@ public final class ScoreGradient {
     }
 
     /**
-     * {@code score += slope (distance + key)}, slope and distance of a column each: the distance is exact up to {@link ScoreOps#FAR},
-     * beyond which {@code key} must be 0, and the product rounds with the sum, as in {@link ScoreOps#addRamp}.
+     * {@code score += slope (distance + key)}, with a slope and a distance for each column: the distance is exact up to {@link
+     * ScoreOps#FAR}, beyond which {@code key} must be 0, and the product is rounded together with the sum, as in {@link ScoreOps#addRamp}.
      */
     public static void addSlopes(
             float[] score, int at, int length, float[] slopes, float[] distances, int q0, float key) {
@@ -119,8 +119,8 @@ public final class ScoreGradient {
     }
 
     /**
-     * {@code factor = 1 - t^2} with {@code t = capped / cap}: the derivative of {@code cap tanh(x / cap)}. At least 0, as no capped
-     * score exceeds the cap.
+     * {@code factor = 1 - t^2} with {@code t = capped / cap}: the derivative of {@code cap tanh(x / cap)}. It is at least 0, because no
+     * capped score exceeds the cap.
      */
     public static void capDerivative(float[] capped, int at, int length, float cap, float[] factor) {
         FloatVector one = FloatVector.broadcast(FLOATS, 1f);
@@ -141,7 +141,7 @@ public final class ScoreGradient {
         }
     }
 
-    /** Sets a gradient to 0 where the softmax is 0, as of masked elements, whose gradient may be anything. */
+    /** Sets a gradient to 0 where the softmax is 0, as for masked elements, whose gradient may be anything. */
     public static void dropWhereZero(float[] gradient, float[] softmax, int length) {
         for (int i = 0; i < length; i += COUNT) {
             FloatVector p = FloatVector.fromArray(FLOATS, softmax, i);
@@ -179,7 +179,7 @@ public final class ScoreGradient {
         }
     }
 
-    /** Returns the dot product of two rows, always summed by the same tree. */
+    /** Returns the dot product of two rows, always summed in the same tree. */
     public static float dot(float[] a, int a0, float[] b, int b0, int length, float[] partial) {
         for (int slot = 0; slot < PANEL; slot += COUNT) {
             FloatVector sum = FloatVector.zero(FLOATS);

@@ -8,13 +8,13 @@ import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorOperators;
 
-/** Operations on a row of scores before the softmax, and on its sums after. */
+/** Operations on a row of scores before the softmax, and on its sums afterwards. */
 public final class ScoreOps {
     /** From this argument on, {@code tanh x} is 1 in f32. */
     private static final float TANH_LIMIT = 9.02f;
-    /** Up to this argument tanh is below 1 by 1.6e-6, more than its rounding errors. */
+    /** Up to this argument, tanh is below 1 by 1.6e-6, more than its rounding errors. */
     private static final float FAR_BELOW_ONE = 7;
-    /** Up to this score the product with P, at most 18.5 there, does not overflow. */
+    /** Up to this score, the product with P, at most 18.5 there, does not overflow. */
     private static final float LARGE = Float.MAX_VALUE / 32;
 
     // tanh x = x P(x^2) / Q(x^2) for |x| <= 9.02: relative error 2.1e-8 before rounding, 2.9 ulp after
@@ -27,7 +27,7 @@ public final class ScoreOps {
     private static final float Q3 = 3.2831085e-4f;
     private static final float Q4 = 7.7620984e-7f;
 
-    /** Up to this distance, whole numbers are exact in f32, and so are their sums. */
+    /** Up to this distance, whole numbers and their sums are exact in f32. */
     public static final long FAR = 1L << 24;
 
     private static final float[] RAMP = ramp();
@@ -35,8 +35,8 @@ public final class ScoreOps {
     private ScoreOps() {}
 
     /**
-     * {@code row = cap tanh(row / cap)}, from -cap to cap; NaN stays NaN. A row whose scores are all small needs no limits, which is
-     * nearly every row: to look costs less than they do (5.0 instead of 5.4 ns for 16 scores, and 7.0 with limits; EPYC).
+     * {@code row = cap tanh(row / cap)}, from -cap to cap; NaN stays NaN. Nearly every row has only small scores and needs no limits. The
+     * check costs less than the limits (5.0 instead of 5.4 ns for 16 scores, and 7.0 with limits; EPYC).
      */
     public static void softCap(float[] row, int at, int length, float cap) {
         if (largestBits(row, at, length) <= Float.floatToRawIntBits(Math.min(FAR_BELOW_ONE * cap, LARGE))) {
@@ -83,7 +83,7 @@ public final class ScoreOps {
         }
     }
 
-    /** Returns the bits of the largest absolute value, which are in the order of the values; those of NaN are above all others. */
+    /** Returns the bits of the largest absolute value, which are ordered like the values; the bits of NaN are above all others. */
     private static int largestBits(float[] row, int at, int length) {
         IntVector largest = FloatVector.zero(FLOATS).reinterpretAsInts();
         for (int i = 0; i < length; i += COUNT) {
@@ -94,7 +94,8 @@ public final class ScoreOps {
     }
 
     /**
-     * {@code row[i] += slope (first + i)}: the distance is rounded to f32, which is exact up to 2^24, and the product rounds with the sum.
+     * {@code row[i] += slope (first + i)}: the distance is rounded to f32, which is exact up to 2^24, and the product is rounded together
+     * with the sum.
      */
     public static void addRamp(float[] row, int at, int length, float slope, long first) {
         if (Math.abs(first) > FAR - length) {
@@ -113,8 +114,8 @@ public final class ScoreOps {
     }
 
     /**
-     * Merges two unnormalized sums: {@code total = total keep + (part + c) factor}. Compensation terms c follow the elements of either,
-     * and those of the total are updated: to 0 where the total is infinite, so that infinities do not become NaN.
+     * Merges two unnormalized sums: {@code total = total keep + (part + c) factor}. Compensation terms c follow the elements of both, and
+     * the compensation terms of the total are updated: to 0 where the total is infinite, so that infinities do not become NaN.
      *
      * @param width elements, and the distance in floats from each to its compensation term
      */

@@ -12,8 +12,8 @@ import jdk.incubator.vector.VectorOperators;
  * SiLU, {@code x s(x)} with the sigmoid {@code s(x) = 1 / (1 + e^-x)}, its derivative, and the sigmoid itself, on rows of scratch whose lengths are
  * multiples of 32.
  *
- * <p>As {@link ActivationOps} does for GELU, it is {@code max(x, 0) - t s(-t)} with {@code t = |x|}, and
- * {@code s(-t) = e / (1 + e)} with {@code e = e^-t}: no cancellation for negative x, and at most a doubled error for positive x. The exponent
+ * <p>As in {@link ActivationOps} for GELU, it is {@code max(x, 0) - t s(-t)} with {@code t = |x|}, and {@code s(-t) = e / (1 + e)} with
+ * {@code e = e^-t}: no cancellation for negative x, and at most a doubled error for positive x. The exponent
  * is exact. The derivative is {@code 1 - c} or {@code c} with {@code c = s(-t) (1 - t s(t))}.
  */
 public final class Silu {
@@ -91,7 +91,7 @@ public final class Silu {
         }
     }
 
-    /** Computes -t, and t behind the row's length. */
+    /** Computes -t, and stores t after the row's length. */
     private static void exponents(float[] x, int at, int length, float[] buffer) {
         if (length == 0) { // see WarmUp.Trial
             return;

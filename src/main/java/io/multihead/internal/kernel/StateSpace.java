@@ -12,13 +12,13 @@ import jdk.incubator.vector.FloatVector;
  * {@code S = a S + b (r x)^T}, and {@code y = S^T c}.
  *
  * <p>Lanes run along the columns and every sum along the rows, one chain of fused multiply-adds in ascending order. So no sum crosses lanes, and
- * the bits are the same at every lane width and in any division of tokens into calls. Two tokens pass the state together: each of its elements is
- * read and written once for both, and takes the same steps as one token after the other.
+ * the bits are the same at every lane width and in any division of tokens into calls. Two tokens are processed in one pass over the state:
+ * each of its elements is read and written once for both, with the same steps as for one token after the other.
  *
  * <p>A panel of 128 rows has 16 KB and stays in L1 while the tokens of a call pass.
  */
 public final class StateSpace {
-    /** Floats of a token's gates: the decay a, and the rate r, as those of {@link DeltaRule}. */
+    /** Floats of a token's gates: the decay a, and the rate r, like the gates of {@link DeltaRule}. */
     private static final int GATES = DeltaRule.GATES;
 
     private static final WarmUp WARM_UP = new WarmUp(new WarmUp.Trial() {
@@ -31,7 +31,7 @@ public final class StateSpace {
 
         @Override
         public int operations() {
-            return PANEL / COUNT * DEPTH * (8 + 5); // of a pair of tokens, and of one
+            return PANEL / COUNT * DEPTH * (8 + 5); // for a pair of tokens, and for one
         }
 
         @Override
@@ -54,7 +54,7 @@ public final class StateSpace {
      * @param c0 where the first token's c is
      * @param b0 where the first token's b is
      * @param stride floats from one token's rows to the next
-     * @param values 32 floats of each token: those of its x, which are replaced by its y
+     * @param values 32 floats of each token: its x, which is replaced by its y
      * @param gates the decay and the rate of each token
      */
     public static void panel(

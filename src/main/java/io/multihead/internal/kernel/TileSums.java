@@ -8,7 +8,7 @@ import io.multihead.internal.base.WarmUp;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorOperators;
 
-/** Adds tiles that {@link MicroKernel} has stored to C: a kernel of its own, since a tile that does it too reaches C2's limit of nodes. */
+/** Adds tiles that {@link MicroKernel} has stored to C: a separate kernel, since a tile that also adds reaches C2's limit of nodes. */
 public final class TileSums {
     private static final WarmUp WARM_UP = new WarmUp(new WarmUp.Trial() {
         private static final int ROWS = 8;
@@ -110,7 +110,7 @@ public final class TileSums {
 
     /**
      * Adds a tile as {@link #add} does, with compensation (Kahan 1965): the rounding error of each element is stored and added the next
-     * time. It is 0 where a sum is infinite, so that infinities do not become NaN.
+     * time. The error is 0 where a sum is infinite, so that infinities do not become NaN.
      *
      * @param compensation distance in floats from an element of C to its compensation term
      */

@@ -23,7 +23,7 @@ public final class DenseRun {
         return rows[0].array();
     }
 
-    /** Computes the layers on the first rows of the input, and returns the rows of the last one. */
+    /** Computes the layers on the first rows of the input, and returns the rows of the last layer. */
     public float[] forward(Compute cpu, int count) {
         for (int i = 1; i < rows.length; i++) {
             dense.layers().get(i - 1).forward(cpu, rows[i - 1], rows[i], count);

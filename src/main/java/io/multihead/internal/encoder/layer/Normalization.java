@@ -1,15 +1,15 @@
 package io.multihead.internal.encoder.layer;
 
-/** Whether vectors have length 1, and whether that is so before they are cut or afterwards. */
+/** Whether vectors have length 1, and whether they are normalized before or after truncation. */
 public enum Normalization {
     /** Vectors are as they are. */
     NONE,
-    /** Before, as of a folder with a Normalize module and a {@code truncate_dim}: the rest is shorter than 1. */
+    /** Before truncation, as in a folder with a Normalize module and a {@code truncate_dim}: the truncated vectors are shorter than 1. */
     WHOLE,
     /** Afterwards. */
     CUT;
 
-    /** As PyTorch's {@code normalize}: shorter vectors keep their direction and stay short. */
+    /** Like PyTorch's {@code normalize}: shorter vectors keep their direction and stay short. */
     public static final double LEAST_NORM = 1e-12;
 
     /** Returns the first elements of a vector. */

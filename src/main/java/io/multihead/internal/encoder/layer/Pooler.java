@@ -7,28 +7,28 @@ import io.multihead.model.Pooling;
 import java.util.Arrays;
 import java.util.List;
 
-/** Makes one vector of the states of a text's tokens, or of those of its parts. Sums are in double. */
+/** Computes one vector from the states of a text's tokens, or from the states of its parts. Sums are in double. */
 public final class Pooler {
     private final int dim;
     private final double[] part;
     private final double[] sum;
     private double weight;
 
-    /** Makes vectors of {@code modes} times as many elements as a state has. */
+    /** Creates a pooler whose vectors have {@code modes} times as many elements as a state. */
     public Pooler(int dim, int modes) {
         this.dim = dim;
         part = new double[Checks.product("pooling x hidden_size", modes, dim)];
         sum = new double[part.length];
     }
 
-    /** Returns how many ways a vector has one after another. */
+    /** Returns the number of poolings whose results are concatenated. */
     public int modes() {
         return part.length / dim;
     }
 
     /**
-     * Adds a part, tokens {@code from} to {@code end - 1} of a batch, of which the first {@code ignored} count for their places alone; its
-     * weight counts where a text has several.
+     * Adds a part, tokens {@code from} to {@code end - 1} of a batch; the first {@code ignored} tokens only affect positions. The weight of
+     * the part has an effect if a text has several parts.
      */
     public void add(List<Pooling> modes, Buffers buffers, int from, int end, int ignored, int partTokens) {
         float[] states = StateAccess.array(buffers);
@@ -64,7 +64,7 @@ public final class Pooler {
         return result;
     }
 
-    /** Writes the mean of the parts since the last result, with all elements and as it is. */
+    /** Writes the mean of the parts since the last result, with all elements and not normalized. */
     public void write(float[] to, int at) {
         divide();
         for (int i = 0; i < sum.length; i++) {

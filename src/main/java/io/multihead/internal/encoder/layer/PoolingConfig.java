@@ -7,10 +7,10 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How the vectors of tokens become one.
+ * The conversion of the vectors of tokens to one vector.
  *
- * @param modes whose vectors are put one after another
- * @param includesPrompt whether the tokens of a prompt count
+ * @param modes the poolings whose vectors are concatenated
+ * @param includesPrompt whether the tokens of a prompt are included
  */
 public record PoolingConfig(List<Pooling> modes, boolean includesPrompt) {
     /** Where there is no Pooling module. */
@@ -30,7 +30,7 @@ public record PoolingConfig(List<Pooling> modes, boolean includesPrompt) {
             "weightedmean",
             Pooling.WEIGHTED_MEAN);
 
-    /** Returns the pooling of a module, or the default without one. */
+    /** The pooling without a Pooling module. */
     public static PoolingConfig of(@Nullable PoolingSettings module) {
         return module == null
                 ? DEFAULT

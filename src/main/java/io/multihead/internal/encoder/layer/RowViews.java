@@ -18,14 +18,14 @@ public final class RowViews {
         this.length = length;
     }
 
-    /** Makes room for as many rows, and more than that; their contents may be lost. */
+    /** Makes room for at least this number of rows, usually more; their contents may be lost. */
     void reserve(int count) {
         if (count >= views.length) {
             allocate(Math.multiplyExact(2, count));
         }
     }
 
-    /** Makes room for {@code count} rows and no more. */
+    /** Makes room for exactly {@code count} rows. */
     public RowViews of(int count) {
         allocate(count);
         return this;
@@ -36,7 +36,7 @@ public final class RowViews {
         views = new Tensor[count + 1];
     }
 
-    /** Returns the first rows, {@code [count, length]}: the same tensor for the same number of them. */
+    /** Returns the first rows, {@code [count, length]}: the same tensor for the same count. */
     public Tensor get(int count) {
         reserve(count);
         Tensor view = views[count];
@@ -53,7 +53,7 @@ public final class RowViews {
         return length;
     }
 
-    /** Returns the rows, one after another, until more are reserved. */
+    /** Returns the rows, one after another; valid until more are reserved. */
     public float[] array() {
         return rows;
     }

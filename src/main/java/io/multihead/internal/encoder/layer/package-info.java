@@ -1,4 +1,4 @@
-/** Layers and heads of encoders behind the transformer: pooling, dense layers, the classification of sequences. */
+/** Layers and heads of encoders after the transformer: pooling, dense layers, the classification of sequences. */
 @NullMarked
 package io.multihead.internal.encoder.layer;
 

@@ -24,7 +24,7 @@ import java.util.stream.Stream;
 
 /** A BERT encoder from an ONNX file: sizes from the weights' shapes, heads and epsilon from the graph's constants. */
 public final class BertOnnx {
-    /** The operations of an encoder that PyTorch exported. With any other operation it would be another function. */
+    /** The operations of an encoder that PyTorch exported. Any other operation would mean another function. */
     private static final Set<String> OPERATIONS = Set.of(
             "Add",
             "Cast",
@@ -47,7 +47,7 @@ public final class BertOnnx {
             "Unsqueeze");
 
     private static final String TANH = "Tanh";
-    /** Those of a head that classifies sequences, too. */
+    /** The operations of a head that classifies sequences, in addition. */
     private static final Set<String> CLASSIFIER_OPERATIONS =
             Stream.concat(OPERATIONS.stream(), Stream.of("Gemm", TANH)).collect(Collectors.toUnmodifiableSet());
 
@@ -103,7 +103,7 @@ public final class BertOnnx {
         }
     }
 
-    /** The graph's weights, by the encoder's own names; each is freed once it was copied. */
+    /** The graph's weights, under the encoder's own names; each is freed after it was copied. */
     private final class Source implements WeightSource {
         private final Map<MemorySegment.Scope, Arena> arenas;
         private final Set<String> names;
@@ -122,7 +122,7 @@ public final class BertOnnx {
 
         @Override
         public StoredWeight get(String name, Shape expected) {
-            String own = prefix + name; // the head's last layer is not the encoder's
+            String own = prefix + name; // the head's last layer does not belong to the encoder
             return StoredWeight.of(file.get(file.names().contains(own) ? own : name));
         }
 
@@ -169,7 +169,7 @@ public final class BertOnnx {
         }
         Tensor words = table(WORDS);
         int dim = Checks.fitsInt(words.dim(1), "columns of " + WORDS);
-        // scores are divided by the square root of a head's size
+        // scores are divided by the square root of the size of a head
         double root = constant("/encoder/layer.0/attention/self/Div");
         long headDim = Math.round(root * root);
         if (headDim < 1 || headDim > dim || dim % headDim != 0 || !(Math.abs(headDim - root * root) <= 1e-3)) {

@@ -19,11 +19,11 @@ import java.util.TreeSet;
 import java.util.stream.Collectors;
 
 /**
- * The weights of a folder by the names that an encoder has in transformers: {@code model.safetensors}, or the parts that
+ * The weights of a folder under the names that an encoder has in transformers: {@code model.safetensors}, or the parts that
  * {@code model.safetensors.index.json} names. The encoder may be a part of a larger model, whose other weights are ignored.
  */
 public final class Checkpoint {
-    /** How names were written before PyTorch. */
+    /** The form of names in checkpoints that were converted from TensorFlow. */
     private static final Map<String, String> OLDER =
             Map.of("LayerNorm.gamma", "LayerNorm.weight", "LayerNorm.beta", "LayerNorm.bias");
 
@@ -47,12 +47,14 @@ public final class Checkpoint {
         }
     }
 
-    /** Reads the encoder of a folder, and its tokenizer, with as many labels as a head has that classifies sequences, or 0. */
+    /**
+     * Reads the encoder of a folder, and its tokenizer; {@code labels} is the number of labels of a head that classifies sequences, or 0.
+     */
     public static EncoderCore load(Loading loading, Path folder, EncoderConfig config, int labels) throws IOException {
         return ModelLoader.load(loading, () -> model(loading, folder, config, labels), () -> tokenizer(folder, config));
     }
 
-    /** Reads the tokenizer of a transformer's folder, which the model has rows for. */
+    /** Reads the tokenizer of a transformer's folder; the model must have rows for its tokens. */
     private static EncoderTokenizer tokenizer(Path folder, EncoderConfig config) throws IOException {
         EncoderTokenizer tokenizer = Tokenizers.loadEncoder(folder);
         return Checks.in(folder, () -> EncoderCore.requireRows(tokenizer, config));
@@ -100,7 +102,10 @@ public final class Checkpoint {
         return name;
     }
 
-    /** Returns whether a weight is the encoder's: beside one with a prefix, whatever has neither the prefix nor such a name is not. */
+    /**
+     * Returns whether a weight belongs to the encoder: if the encoder's names have a prefix, a weight with neither the prefix nor such a
+     * name does not.
+     */
     private boolean isEncoders(String stored, String name) {
         if (names.head().stream().anyMatch(name::startsWith)) {
             return true;

@@ -13,21 +13,21 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The state that all views of one encoder share: weights, tokenizer, threads, and intermediate results that wait for the next batch. As
- * many batches are computed at a time as the machine has processors, or the Compute threads where these are more; further callers,
- * virtual threads perhaps by the thousand, wait for their turn, so that they do not hold memory.
+ * many batches are computed at a time as the machine has processors, or as the Compute has threads if these are more; further callers,
+ * possibly thousands of virtual threads, wait, so that they do not hold memory.
  */
 public final class EncoderCore {
     public final Compute cpu;
     public final EncoderModel model;
     public final EncoderTokenizer tokenizer;
-    /** Whose memory is that of all weights until this is closed. */
+    /** The arena of all weights, which is open until this core is closed. */
     public final Loading loading;
 
     private final Semaphore turns;
     private final Deque<Buffers> idle = new ArrayDeque<>();
     private volatile boolean closed;
 
-    /** Fails if the tokenizer has tokens that the model has no row for. */
+    /** Fails if the tokenizer has tokens without a row in the model. */
     EncoderCore(Loading loading, EncoderModel model, EncoderTokenizer tokenizer) {
         this.loading = loading;
         this.cpu = loading.cpu();
@@ -38,8 +38,8 @@ public final class EncoderCore {
     }
 
     /**
-     * Returns a tokenizer, or fails if a model has no row for a token of its vocabulary or for one that every text has. For other tokens that
-     * were added beside the vocabulary there need not be one; the model fails where a text has such a token, as in transformers.
+     * Returns a tokenizer, or fails if a model has no row for a token of its vocabulary or for a token that every text has. Other tokens
+     * that were added to the vocabulary need no row; the model fails if a text has such a token, as in transformers.
      */
     static EncoderTokenizer requireRows(EncoderTokenizer tokenizer, EncoderConfig config) {
         int rows = config.vocabulary();
@@ -70,7 +70,7 @@ public final class EncoderCore {
         return maxTokens;
     }
 
-    /** Takes intermediate results for a batch, after a wait where too many are in use; to be given back. */
+    /** Takes intermediate results for a batch, after a wait if too many are in use; the caller must give them back. */
     public Buffers take(int tokens) {
         requireOpen();
         turns.acquireUninterruptibly();
@@ -90,20 +90,20 @@ public final class EncoderCore {
     }
 
     /**
-     * Ends every call before its next batch; its batch may end sooner, where it reads weights whose memory is freed. Another time it does
-     * nothing, whichever thread closes first.
+     * Ends every call before its next batch; its current batch may end sooner if it reads weights whose memory is freed. A second call has
+     * no effect, whichever thread closes first.
      */
     public void close() {
         closed = true;
         loading.close();
     }
 
-    /** Returns an object that is made for this core, or closes the core if that fails. */
+    /** Returns an object that is made for this core, or closes the core if its creation fails. */
     public <T, E extends Exception> T orClose(Checks.Reading<T, E> making) throws E {
         return orClose(this::close, making);
     }
 
-    /** Returns an object, or closes its source if that fails. */
+    /** Returns an object, or closes its source if its creation fails. */
     public static <T, E extends Exception> T orClose(Runnable closing, Checks.Reading<T, E> making) throws E {
         try {
             return making.read();
@@ -120,7 +120,10 @@ public final class EncoderCore {
         }
     }
 
-    /** Returns why a batch failed: that this was closed meanwhile, whatever memory or layer noticed it first; else the failure itself. */
+    /**
+     * Returns the reason why a batch failed: that this core was closed during the batch, whatever memory or layer noticed it first;
+     * otherwise the failure itself.
+     */
     public RuntimeException orClosed(RuntimeException failed) {
         return closed ? closed(failed) : failed;
     }

@@ -15,18 +15,18 @@ import org.jspecify.annotations.Nullable;
 public final class EncoderModel {
     public final EncoderConfig config;
     public final Given weights;
-    /** Its states are the vectors of tokens, and its logits those of the head's first layer. */
+    /** Its states are the vectors of tokens, and its logits are the output of the head's first layer. */
     public final Transformer transformer;
 
     /** The head of a cross-encoder; null for other models. */
     private final @Nullable ClassificationHead head;
 
-    /** Takes every weight of a model without a head, and fails if one is missing or left over. */
+    /** Takes every weight of a model without a head, and fails if a weight is missing or unused. */
     public EncoderModel(EncoderConfig config, Weights weights) {
         this(config, 0, weights);
     }
 
-    /** Does the same, with a head that gives each sequence a number for each label, or without for 0 labels. */
+    /** Does the same with a head that gives each sequence a number for each label; 0 labels mean no head. */
     public EncoderModel(EncoderConfig config, int labels, Weights weights) {
         this.config = config;
         Transformer headless = config.model(weights);

@@ -10,9 +10,10 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.FutureTask;
 
 /**
- * Reads a model on the calling thread and its tokenizer on another, where the Compute has one. The thread that is done first computes
- * with {@link SmallModel} until the other one is. Inflating and packing MiniLM takes 0.6 s; with the small model meanwhile, the first text
- * takes 0.13 instead of 0.26 s (AMD Zen 4, 2 cores). A mapped model takes 0.05 s, its tokenizer 0.3 s (AMD Zen 3, 2 cores).
+ * Reads a model on the calling thread and its tokenizer on another thread of the Compute, if there is one. The thread that finishes first
+ * computes with {@link SmallModel} until the other one has finished. Inflating and packing MiniLM takes 0.6 s; with the small model during
+ * this time, the first text takes 0.13 instead of 0.26 s (AMD Zen 4, 2 cores). A mapped model takes 0.05 s, and its tokenizer 0.3 s (AMD
+ * Zen 3, 2 cores).
  */
 public final class ModelLoader implements LoopBody {
     private final Thread caller = Thread.currentThread();
@@ -25,9 +26,9 @@ public final class ModelLoader implements LoopBody {
     }
 
     /**
-     * Reads both, or fails as the model does, else as the tokenizer does; then the model's memory is freed.
+     * Reads both, or fails with the failure of the model or else of the tokenizer; the model's memory is then freed.
      *
-     * @param loading of the model, whose memory the core closes
+     * @param loading owns the model's memory, which the core closes
      * @param model read by the calling thread
      * @param tokenizer read by any thread of the Compute
      */
@@ -42,7 +43,7 @@ public final class ModelLoader implements LoopBody {
             throws IOException {
         ModelLoader loader = new ModelLoader(model, tokenizer);
         SingleCall.run(loading.cpu(), loader, 2);
-        loader.model.run(); // does nothing, unless another thread ran both tasks before this one came
+        loader.model.run(); // has no effect, unless another thread ran both tasks before this thread arrived
         return new EncoderCore(
                 loading,
                 Loading.<EncoderModel, IOException>result(loader.model),
@@ -50,8 +51,8 @@ public final class ModelLoader implements LoopBody {
     }
 
     /**
-     * Reads the rest for this thread, whichever task it is: a part that was begun is not begun again. Then it computes while the other
-     * thread reads.
+     * Reads the remaining part on this thread, model or tokenizer; a part that another thread has begun is not begun again. Then it
+     * computes while the other thread reads.
      */
     @Override
     public void run(long task, Workspace scratch) {
@@ -62,7 +63,8 @@ public final class ModelLoader implements LoopBody {
         try {
             SmallModel.compute(() -> model.isDone() && tokenizer.isDone());
         } catch (RuntimeException | Error lost) {
-            // costs the first text some time; too little memory will be too little for the model or for its texts
+            // a failure delays the first text a little; too little memory for this is also too little for the model or
+            // its texts
         }
     }
 }

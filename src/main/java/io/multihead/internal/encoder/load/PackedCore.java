@@ -15,8 +15,8 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * The contents of packed files of all encoders: the model's sizes as {@code config.json}, its weights, and its tokenizer, which is a tensor
- * of the bytes of a {@code tokenizer.json}, and perhaps of a {@code tokenizer_config.json}. The rest is an object of options.
+ * The contents that packed files of all encoders share: the model's sizes as {@code config.json}, its weights, and its tokenizer, which is
+ * a tensor with the bytes of a {@code tokenizer.json}, and optionally of a {@code tokenizer_config.json}. The rest is an object of options.
  */
 public final class PackedCore {
     private static final String CONFIG = "config";
@@ -24,10 +24,10 @@ public final class PackedCore {
 
     private PackedCore() {}
 
-    /** Reads the other parts of a kind of encoder. */
+    /** Reads the parts that are specific to a kind of encoder. */
     @FunctionalInterface
     public interface Reading<T> {
-        /** Takes its options, and the prefixes of weights that are not the encoder's, from the file. */
+        /** Takes its options, and the prefixes of weights that do not belong to the encoder, from the file. */
         T read(PackedFile file, Loading loading, JsonObject options) throws IOException;
     }
 
@@ -56,7 +56,7 @@ public final class PackedCore {
     /**
      * Takes the encoder, and its tokenizer.
      *
-     * @param labels of a cross-encoder's head, or 0
+     * @param labels the number of labels of a cross-encoder's head, or 0
      * @param others prefixes of other weights
      */
     public static EncoderCore core(Loading loading, PackedFile file, EncoderConfig config, int labels, String... others)
@@ -69,7 +69,7 @@ public final class PackedCore {
                 () -> TokenizerFiles.read(file, config));
     }
 
-    /** Returns the length of texts, which the model has positions for. */
+    /** Returns the length of texts, for which the model must have positions. */
     public static int maxTokens(JsonObject options, EncoderConfig config) {
         return options.integer("max_tokens", config.isStatic() ? 1 : 3, config.positions());
     }

@@ -15,21 +15,21 @@ import java.util.Set;
 import java.util.function.BooleanSupplier;
 
 /**
- * A model of small sizes, whose weights are 0. Its results are not used: the JVM loads the classes of the Vector API for it and
- * begins to compile the kernels.
+ * A model of small sizes, whose weights are 0. Its results are not used: it makes the JVM load the classes of the Vector API and begin to
+ * compile the kernels.
  */
 public final class SmallModel {
-    /** One full tile, of five or six rows, and one of four. */
+    /** One full tile, of five or six rows, and one tile of four. */
     private static final int TOKENS = 9;
 
     private static final BertConfig CONFIG = new BertConfig(64, 1, 2, 128, 1, TOKENS, 1, 1e-12);
 
-    /** As many take 0.3 s in a fresh JVM, and a few ms once the kernels are compiled. */
+    /** This many take 0.3 s in a new JVM, and a few ms after the kernels were compiled. */
     public static final int MOST_BATCHES = 8;
 
     private SmallModel() {}
 
-    /** Computes up to {@link #MOST_BATCHES} batches on the calling thread, none once it is enough, and returns how many. */
+    /** Computes up to {@link #MOST_BATCHES} batches on the calling thread, until {@code isEnough}, and returns their number. */
     public static int compute(BooleanSupplier isEnough) {
         if (isEnough.getAsBoolean()) {
             return 0;
@@ -65,7 +65,7 @@ public final class SmallModel {
         return batches;
     }
 
-    /** Weights of 0 by any name, of the shape that is expected. */
+    /** Weights of 0 under any name, of the expected shape. */
     private record Zeros() implements WeightSource {
         @Override
         public Set<String> names() {

@@ -21,9 +21,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The folder of a StaticEmbedding module of sentence-transformers: {@code embedding.weight}, one row per token, and {@code tokenizer.json}. Or
- * that of model2vec: {@code embeddings}, perhaps {@code mapping}, the row of each token, and {@code weights}, a factor of each token, which
- * are applied once, as sentence-transformers does. Rows of model2vec in int8 are the numbers that they hold: no file has the scale that they
- * were divided by, and model2vec multiplies by none.
+ * that of model2vec: {@code embeddings}, optionally {@code mapping}, the row of each token, and {@code weights}, a factor of each token,
+ * which are applied once, as in sentence-transformers. int8 rows of model2vec are used as integers: no file contains the scale by which
+ * they were divided, and model2vec does not multiply by one.
  */
 public final class StaticTable {
     private static final String TABLE = StaticConfig.TABLE + ".weight";
@@ -31,10 +31,10 @@ public final class StaticTable {
     private static final String MAPPING = "mapping";
     private static final String FACTORS = "weights";
 
-    /** Bytes of a table for whose rows no others are needed. */
+    /** The bytes of a table that are accepted for any number of rows. */
     private static final long FEW = 1 << 28;
 
-    /** How many times the bytes of its rows a table may have beyond that, since few rows may stand for many tokens. */
+    /** The largest ratio of a table's bytes to the bytes of its stored rows beyond that, since few rows may stand for many tokens. */
     private static final long GROWTH = 64;
 
     private final SafetensorsFolder files;
@@ -60,7 +60,7 @@ public final class StaticTable {
         }
         boolean isModel2Vec = name.equals(MODEL2VEC);
         rows = files.get(name);
-        boolean isInt8 = isModel2Vec && files.elementType(name).equals("I8"); // U8 and BOOL are tensors of I8 too
+        boolean isInt8 = isModel2Vec && files.elementType(name).equals("I8"); // U8 and BOOL are I8 tensors, too
         if (rows.rank() != 2 || !rows.dtype().isFloating() && !isInt8) {
             throw wrong(name, "expected floating numbers" + (isModel2Vec ? " or I8" : "") + " [tokens, dim]");
         }
@@ -138,7 +138,7 @@ public final class StaticTable {
                 () -> new EncoderModel(config, new Weights(loading, WeightSource.of(Map.of(TABLE, perToken())))));
     }
 
-    /** Returns one row per token: in place, or in native memory where rows are shared or multiplied. */
+    /** Returns one row per token: in place, or in native memory if rows are shared or multiplied. */
     private Tensor perToken() {
         long[] from = mapping;
         double[] each = factors;
@@ -158,7 +158,7 @@ public final class StaticTable {
         return all;
     }
 
-    /** In double, as sentence-transformers does with factors in f64, then rounded to f32. */
+    /** Computed in double, as sentence-transformers does with factors in f64, and then rounded to f32. */
     private void multiply(long row, double factor, Tensor all, long token) {
         int dim = config.dim();
         for (int i = 0; i < dim; i++) {
@@ -166,7 +166,7 @@ public final class StaticTable {
         }
     }
 
-    /** Reads the tokenizer. A model's other files say nothing of it, as sentence-transformers does not read them. */
+    /** Reads the tokenizer. A model's other files have no effect, because sentence-transformers does not read them. */
     private EncoderTokenizer tokenizer() throws IOException {
         Path json = folder.resolve("tokenizer.json");
         return Checks.in(json, () -> EncoderCore.requireRows(config.tokenizer(FileMemory.bytes(json)), config));

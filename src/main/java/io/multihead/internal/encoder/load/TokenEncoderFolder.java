@@ -22,8 +22,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads folders of encoders of tokens: those of PyLate, with a {@code modules.json}, and those of ColBERT's authors, whose projection is a weight
- * beside the encoder's.
+ * Reads folders of encoders of tokens: folders of PyLate with a {@code modules.json}, and folders of ColBERT's authors, whose projection is
+ * a weight among the encoder's weights.
  */
 public final class TokenEncoderFolder {
     private static final String LINEAR = "linear";
@@ -35,10 +35,10 @@ public final class TokenEncoderFolder {
     public record Loaded(
             EncoderCore core, Projection projection, TokenSettings settings, TokenizerFiles tokenizerFiles) {}
 
-    /** The layer behind the encoder, and its weights by name. */
+    /** The layer after the encoder, and its weights by name. */
     public record Projection(PackedLinear linear, Given weights) {}
 
-    /** The folders of the transformer and of the projection, which has a module of its own but in folders of ColBERT's authors. */
+    /** The folders of the transformer and of the projection, which has a separate module except in folders of ColBERT's authors. */
     private record Modules(Path transformer, @Nullable Path dense) {}
 
     private static final String FORMAT = "multihead token encoder 1";
@@ -139,7 +139,7 @@ public final class TokenEncoderFolder {
                         new Weights(loading, WeightSource.of(file)), config, outputs, settings.flag("bias", true)));
     }
 
-    /** Fails unless the module is a linear layer of the states of tokens, and nothing else. */
+    /** Fails unless the module is only a linear layer on the states of tokens. */
     private static JsonObject plain(JsonObject dense) {
         if (!IDENTITY.equals(dense.find("activation_function"))) {
             throw dense.fail("activation_function", IDENTITY);

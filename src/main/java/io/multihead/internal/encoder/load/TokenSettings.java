@@ -7,15 +7,15 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * How an encoder of tokens reads queries and documents.
+ * The form in which an encoder of tokens reads queries and documents.
  *
- * @param queryPrefix token behind the first one of a query; empty for none
- * @param documentPrefix the same of a document
- * @param queryTokens tokens of a query, to which it is cut, and filled where {@code expands}
- * @param documentTokens most tokens of a document
- * @param expands whether masks fill queries
+ * @param queryPrefix the token after the first one of a query; empty for none
+ * @param documentPrefix the same for a document
+ * @param queryTokens the tokens of a query, to which it is truncated, and padded if {@code expands}
+ * @param documentTokens the largest number of tokens of a document
+ * @param expands whether masks pad queries
  * @param masksAreSeen whether other tokens see these masks
- * @param skipped tokens of documents that have no vectors, wherever they are: {@code [CLS]}, a prefix or {@code [SEP]} too
+ * @param skipped tokens of documents that have no vectors, wherever they are: {@code [CLS]}, a prefix and {@code [SEP]} may be among them
  */
 public record TokenSettings(
         String queryPrefix,
@@ -29,7 +29,7 @@ public record TokenSettings(
     private static final int QUERY_TOKENS = 32;
     private static final int DOCUMENT_TOKENS = 180;
 
-    /** ASCII's, as Python's {@code string.punctuation} has them. */
+    /** ASCII punctuation, as in Python's {@code string.punctuation}. */
     private static final List<String> PUNCTUATION = List.of("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~".split(""));
 
     /** Reads {@code artifact.metadata}, which the authors of ColBERT write. */

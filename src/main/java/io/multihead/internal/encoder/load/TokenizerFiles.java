@@ -18,8 +18,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The files that a tokenizer was read from, as tensors of bytes of a packed file. WordPiece is written anew instead, with what other files of
- * its folder say. Immutable; tensors live as long as the encoder's mapping.
+ * The files from which a tokenizer was read, as tensors of bytes in a packed file. WordPiece is written as a new file instead, which
+ * includes the settings of other files of its folder. Immutable; tensors live as long as the encoder's mapping.
  */
 public final class TokenizerFiles {
     public static final TokenizerFiles NONE = new TokenizerFiles(Map.of());
@@ -36,11 +36,11 @@ public final class TokenizerFiles {
         this.files = files;
     }
 
-    /** Maps the files of a folder, where its tokenizer was read from them. */
+    /** Maps the files of a folder, if its tokenizer was read from them. */
     public static TokenizerFiles map(EncoderCore core, Path folder) throws IOException {
         Map<String, Tensor> files = new LinkedHashMap<>();
         if (!(core.tokenizer instanceof WordPiece) && Files.exists(folder.resolve(JSON))) {
-            // no other file counts for static embeddings
+            // no other file has an effect for static embeddings
             for (String name : core.model.config.isStatic() ? List.of(JSON) : NAMES) {
                 if (Files.exists(folder.resolve(name))) {
                     files.put(name, PackedFile.bytes(FileMemory.of(folder.resolve(name), core.loading.arena())));

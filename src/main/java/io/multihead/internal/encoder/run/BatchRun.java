@@ -10,15 +10,15 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One pass over texts: fills batches with their sequences in the order of the texts, and computes them. A sequence that has no room in a batch
- * waits for the next one. Reused for the next pass; for one caller at a time.
+ * One pass over texts: fills batches with their sequences in the order of the texts, and computes them. A sequence that has no room in a
+ * batch waits for the next batch. Reused for the next pass; not thread-safe.
  */
 public abstract class BatchRun {
-    /** The number of texts that come until there are no more. */
+    /** The number of texts if it is unknown. */
     protected static final long UNKNOWN = Long.MAX_VALUE;
 
     protected final EncoderCore core;
-    /** Tokens of the text that was opened last. */
+    /** The tokens of the text that was opened last. */
     protected final TokenBuffer tokens = new TokenBuffer();
 
     private final ListTexts listTexts = new ListTexts();
@@ -26,22 +26,22 @@ public abstract class BatchRun {
     private Iterator<?> texts = listTexts;
     private long count;
     private long index;
-    /** Most tokens of a batch; its capacity may be larger, after a view for longer texts. */
+    /** The largest number of tokens of a batch; its capacity may be larger, after a view for longer texts. */
     private int mostTokens;
-    /** Whether the text that was opened last has sequences to come. */
+    /** Whether the text that was opened last has further sequences. */
     private boolean hasText;
 
     protected BatchRun(EncoderCore core) {
         this.core = core;
     }
 
-    /** Begins with the texts of a list, of which there are {@code newCount} or, if that is unknown, as many as the list has then. */
+    /** Begins with the texts of a list: {@code newCount} texts or, if that is unknown, as many as the list has at the end. */
     protected final void start(List<?> newTexts, long newCount, int mostTokensOfText) {
         core.requireOpen(); // here too, since without texts nothing is computed
         start(listTexts.begin(newTexts), newCount, mostTokensOfText);
     }
 
-    /** Begins with texts one of which may have {@code mostTokensOfText} tokens. */
+    /** Begins with texts, of which one may have {@code mostTokensOfText} tokens. */
     protected final void start(Iterator<?> newTexts, long newCount, int mostTokensOfText) {
         texts = newTexts;
         count = newCount;
@@ -54,7 +54,7 @@ public abstract class BatchRun {
         }
     }
 
-    /** Computes one batch, and returns false where no text is left. */
+    /** Computes one batch, and returns false if no text is left. */
     protected final boolean step() {
         core.requireOpen(); // here too, since without texts no buffers are taken
         fill();
@@ -97,16 +97,16 @@ public abstract class BatchRun {
     /** Reads a text's {@link #tokens}. */
     protected abstract void open(@Nullable Object text, long number);
 
-    /** Returns how many tokens the next sequence of the text has. */
+    /** Returns the number of tokens of the text's next sequence. */
     protected abstract int length();
 
-    /** Adds that sequence, and returns whether the text has another. */
+    /** Adds that sequence, and returns whether the text has another one. */
     protected abstract boolean add(TokenBatch to);
 
-    /** Takes the results of a batch's states. */
+    /** Takes the results from a batch's states. */
     protected abstract void read(TokenBatch of, Buffers states);
 
-    /** Finishes a batch whose states were read; others use their buffers by now. */
+    /** Finishes a batch whose states were read; other runs may already use its buffers. */
     protected abstract void finish(TokenBatch of);
 
     /** Drops the references to the texts. */
@@ -124,8 +124,8 @@ public abstract class BatchRun {
     }
 
     /**
-     * Adds a sequence of some tokens of the text, between the first and the last token that the tokenizer puts around them. Where it puts none
-     * there, another token stands for a sequence of none.
+     * Adds a sequence with some tokens of the text, between the first and the last token that the tokenizer puts around them. If the
+     * tokenizer puts none there, another token represents a sequence without tokens.
      */
     protected final void addTokens(TokenBatch to, int from, int end) {
         boolean isEnded = core.tokenizer.specialTokenCount() > 0;

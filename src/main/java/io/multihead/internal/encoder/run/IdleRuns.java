@@ -21,10 +21,10 @@ public final class IdleRuns<R extends BatchRun> {
         synchronized (idle) {
             run = idle.pollLast();
         }
-        return run == null ? newRun() : run; // a new one has megabytes: others do not wait for it
+        return run == null ? newRun() : run; // a new run has megabytes: other threads do not wait for it
     }
 
-    /** Returns a run that is not to be given back. */
+    /** Returns a run that is not given back. */
     public R newRun() {
         return maker.get();
     }

@@ -10,7 +10,7 @@ public final class ListTexts implements Iterator<Object> {
     private List<?> texts = List.of();
     private int next;
 
-    /** Returns the elements of a list: this, unless it would be slow to find them by their index. */
+    /** Returns the elements of a list: the list itself, unless access by index is slow. */
     Iterator<?> begin(List<?> newTexts) {
         if (!(newTexts instanceof RandomAccess)) {
             return newTexts.iterator();

@@ -7,11 +7,11 @@ import io.multihead.text.TokenBuffer;
 import java.util.Arrays;
 
 /**
- * How two texts become one sequence: {@code [CLS] first [SEP] second [SEP]}, the second text and its {@code [SEP]} of the token type that the
- * tokenizer's files say.
+ * How two texts become one sequence: {@code [CLS] first [SEP] second [SEP]}, where the second text and its {@code [SEP]} have the token
+ * type that the tokenizer's files state.
  *
  * @param begin id of the token before the first text
- * @param between ids of the tokens between the texts, of the first one's type
+ * @param between ids of the tokens between the texts, of the first text's type
  * @param end id of the token after the second text
  * @param secondType token type of the second text
  */
@@ -27,12 +27,12 @@ public record PairFormat(int begin, int[] between, int end, int secondType) {
                     "expected the first token, A, the last token at least once, B, and the last token, of types 0, and 1 from B on");
         }
         Arrays.fill(between, tokenizer.lastToken());
-        // models of RoBERTa's kind are given no types, whatever a template says
+        // models like RoBERTa get no types, whatever a template states
         int secondType = between.length > 1 ? 0 : Math.min(tokenizer.secondType(), types - 1);
         return new PairFormat(tokenizer.firstToken(), between, tokenizer.lastToken(), secondType);
     }
 
-    /** Returns how many tokens there are beside those of the texts. */
+    /** Returns the number of tokens in addition to the tokens of the texts. */
     public int added() {
         return between.length + 2;
     }

@@ -1,14 +1,14 @@
 package io.multihead.internal.encoder.run;
 
 /**
- * How many tokens two texts keep that have too many for one sequence: strategy {@code longest_first} of HuggingFace's tokenizers. The longer
- * text is cut until both are equally long, then both are; of an odd number of tokens the text that was longer keeps one more, and the second
- * where they were equally long.
+ * The numbers of tokens that remain of two texts with too many tokens for one sequence: strategy {@code longest_first} of HuggingFace's
+ * tokenizers. The longer text is truncated until both are equally long, then both are. If the number of tokens is odd, the text that was
+ * longer keeps one more, or the second text if they were equally long.
  */
 public final class PairTruncation {
     private PairTruncation() {}
 
-    /** Returns how many of {@code first} tokens stay beside {@code second} where there is room for {@code most} of both. */
+    /** Returns how many of {@code first} tokens remain next to {@code second} tokens if there is room for {@code most} tokens of both. */
     public static int keptOfFirst(int first, int second, int most) {
         if ((long) first + second <= most) {
             return first;
@@ -16,7 +16,7 @@ public final class PairTruncation {
         return first > second ? most - shorter(second, most) : shorter(first, most);
     }
 
-    /** Returns how many of {@code second} tokens stay. */
+    /** Returns how many of {@code second} tokens remain. */
     public static int keptOfSecond(int first, int second, int most) {
         if ((long) first + second <= most) {
             return second;

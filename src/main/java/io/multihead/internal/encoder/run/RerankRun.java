@@ -11,7 +11,7 @@ import java.util.function.IntConsumer;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/** One pass over the passages of a query that writes the numbers of all labels of the pairs, in the order of the passages. */
+/** One pass over the passages of a query, which writes the outputs of all labels of the pairs, in the order of the passages. */
 public final class RerankRun extends BatchRun {
     private static final double[] NONE = {};
 
@@ -20,13 +20,13 @@ public final class RerankRun extends BatchRun {
     private final double[] buffer;
     /** Outputs of the head's first layer, as many as a batch has sequences. */
     private final RowViews rows;
-    /** By how many sequences there are: their indices. */
+    /** By number of sequences, their indices. */
     private int[] @Nullable [] indices = {};
 
     private double[] outputs = NONE;
     private int done;
     private int maxTokens;
-    /** Tokens of the query and of the passage that count. */
+    /** The tokens of the query and of the passage that remain. */
     private int keptOfQuery;
 
     private int keptOfPassage;

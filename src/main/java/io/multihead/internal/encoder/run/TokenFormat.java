@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * How a text becomes a sequence: {@code [CLS] prefix text [SEP]}, and masks behind it up to a length (Khattab and Zaharia 2020, section 3.2).
+ * How a text becomes a sequence: {@code [CLS] prefix text [SEP]}, followed by masks up to a length (Khattab and Zaharia 2020, section 3.2).
  */
 public final class TokenFormat {
     private static final String MASK = "[MASK]";
@@ -34,7 +34,7 @@ public final class TokenFormat {
         this.skipped = skipped;
     }
 
-    /** A tokenizer with the ids of its vocabulary's tokens, which all formats look up, and how many of them the model has rows for. */
+    /** A tokenizer with the ids of its vocabulary's tokens, which all formats look up, and the number of rows of the model. */
     public record Ids(EncoderTokenizer tokenizer, int rows, Map<String, Integer> ids) {
         public static Ids of(EncoderTokenizer tokenizer, int rows) {
             Map<String, Integer> ids = new HashMap<>();
@@ -52,7 +52,7 @@ public final class TokenFormat {
             return id;
         }
 
-        /** Returns the id of a token that sequences have whatever their text. */
+        /** Returns the id of a token that all sequences contain. */
         private int around(String token, String setting) {
             int id = require(token, setting);
             if (id >= rows) {
@@ -77,7 +77,7 @@ public final class TokenFormat {
     }
 
     /**
-     * Skips the unknown token for a word that is no token, and skips tokens around a text as those in it, as PyLate does.
+     * Skips the unknown token for a word that is not a token, and treats tokens around a text like tokens in it, as PyLate does.
      */
     public static TokenFormat ofDocuments(Ids ids, TokenSettings settings) {
         EncoderTokenizer tokenizer = ids.tokenizer;
@@ -107,12 +107,12 @@ public final class TokenFormat {
         return skipped;
     }
 
-    /** Returns the most tokens of a sequence. */
+    /** Returns the largest number of tokens of a sequence. */
     public int most() {
         return most;
     }
 
-    /** Returns how many tokens a text's sequence has. */
+    /** Returns the number of tokens of a text's sequence. */
     public int length(TokenBuffer text) {
         return mask == NONE ? kept(text) + around() : most;
     }
@@ -125,7 +125,7 @@ public final class TokenFormat {
         return prefix == NONE ? 2 : 3;
     }
 
-    /** Adds a text's sequence, and says which of its tokens have vectors. */
+    /** Adds a text's sequence, and records which of its tokens have vectors. */
     public void add(TokenBatch batch, TokenBuffer text, boolean[] hasVector) {
         int kept = kept(text);
         batch.begin();

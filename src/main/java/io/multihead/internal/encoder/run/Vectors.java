@@ -2,7 +2,7 @@ package io.multihead.internal.encoder.run;
 
 import java.util.Arrays;
 
-/** Collects vectors in the order of their texts, of which there may be more or fewer than the list first said. Reused. */
+/** Collects vectors in the order of their texts, of which there may be more or fewer than the list first reported. Reused. */
 public final class Vectors implements VectorSink {
     private static final float[][] NONE = {};
 
@@ -33,7 +33,10 @@ public final class Vectors implements VectorSink {
         return count;
     }
 
-    /** Fails if an element is NaN or infinite, as by weights that overflow; {@code name} and {@code number} are those of the text. */
+    /**
+     * Fails if an element is NaN or infinite, for example because of weights that overflow; {@code name} and {@code number} identify the
+     * text.
+     */
     public static void requireFinite(float[] vector, String name, long number) {
         for (float element : vector) {
             requireFinite(element, name, number);

@@ -1,4 +1,4 @@
-/** Passes over texts: batches of their sequences, and the vectors and scores of them. */
+/** Passes over texts: batches of their sequences, and the resulting vectors and scores. */
 @NullMarked
 package io.multihead.internal.encoder.run;
 
