@@ -12,7 +12,7 @@ import dev.langchain4j.model.chat.response.StreamingChatResponseHandler;
 import dev.langchain4j.model.chat.response.StreamingHandle;
 import io.multihead.decoder.ToolCall;
 
-/** Gives a handler the parts of an answer, with a handle that ends it after the token that is generated. */
+/** Passes the parts of an answer to a handler, with a handle that ends the answer after the current token. */
 final class CancellableParts extends ChatParts implements StreamingHandle {
     private final PartialResponseContext context = new PartialResponseContext(this);
     private final boolean thinking;
@@ -24,9 +24,9 @@ final class CancellableParts extends ChatParts implements StreamingHandle {
     }
 
     /**
-     * Returns them as a type that a caller beside an older core can name without loading this one.
+     * Returns them as a type that a caller can name with an older core without loading this type.
      *
-     * @param thinking whether the handler is told of thoughts
+     * @param thinking whether the handler receives thoughts
      */
     static ChatParts of(StreamingChatResponseHandler handler, boolean thinking) {
         return new CancellableParts(handler, thinking);

@@ -36,26 +36,26 @@ import java.util.function.BooleanSupplier;
  * @param sessions of the model
  * @param defaults parameters for requests that have none
  * @param modelName the name of the model in responses
- * @param thinking how reasoning is returned
- * @param strictTools whether calls that are not required are valid by their schemas, too
+ * @param thinking the treatment of reasoning in answers
+ * @param strictTools whether calls that are not required are also valid against their schemas
  */
 record ChatCall(
         Sessions sessions, GenerationOptions defaults, String modelName, Thinking thinking, boolean strictTools) {
-    /** Constants of {@code ToolChoice}, of which core 1.0 has no NONE. */
+    /** Constants of {@code ToolChoice}; core 1.0 has no NONE. */
     private static final String NONE = "NONE";
 
     private static final String REQUIRED = "REQUIRED";
 
-    /** Whether answers have thoughts, and whether a model is sent those of earlier answers. */
+    /** Whether answers have thoughts, and whether a model receives the thoughts of earlier answers. */
     record Thinking(boolean returned, boolean sent) {}
 
     /**
      * Answers a request.
      *
-     * @param listener is told of the parts of the answer
-     * @param cancelled whether the answer is to end
+     * @param listener receives the parts of the answer
+     * @param cancelled whether the answer must end
      *
-     * @throws LangChain4jException if the request is wrong or cannot be done, or takes too long, or there is no room for it
+     * @throws LangChain4jException if the request is invalid, unsupported or takes too long, or there is no room for it
      */
     ChatResponse answer(ChatRequest request, AnswerListener listener, BooleanSupplier cancelled) {
         try (Session session = sessions.open()) {
@@ -86,7 +86,7 @@ record ChatCall(
         }
     }
 
-    /** Returns the tools that the model may call; those that it must not call are not shown to it. */
+    /** Returns the tools that the model may call; it does not see tools that it must not call. */
     private static List<ToolDefinition> tools(ChatRequestParameters parameters, Session session) {
         List<ToolSpecification> specifications = parameters.toolSpecifications();
         boolean none = specifications == null || specifications.isEmpty();

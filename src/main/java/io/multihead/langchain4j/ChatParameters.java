@@ -16,7 +16,7 @@ final class ChatParameters {
     private ChatParameters() {}
 
     /**
-     * Returns the options of a request, but for its format and its tools.
+     * Returns the options of a request, except its format and its tools.
      *
      * @param defaults parameters for requests that have none
      */
@@ -63,7 +63,7 @@ final class ChatParameters {
         return sampling.temperature() > 0 && sampling.seed() == 0 ? sampling.withSeed(seed()) : sampling;
     }
 
-    /** Returns those of a request, which count the answer's tokens alone, and otherwise the model's. */
+    /** Returns the penalties of a request, which count only the answer's tokens, and otherwise the model's. */
     private static Penalties penalties(@Nullable Double presence, @Nullable Double frequency, Penalties defaults) {
         return new Penalties(
                 defaults.repetition(),
@@ -77,7 +77,7 @@ final class ChatParameters {
         return value;
     }
 
-    /** Returns a seed other than 0, which stands for none. */
+    /** Returns a seed other than 0, which means no seed. */
     private static long seed() {
         long seed;
         do {

@@ -6,8 +6,8 @@ import io.multihead.decoder.AnswerListener;
 import java.lang.System.Logger.Level;
 
 /**
- * Gives a handler the parts of an answer, beside a core whose handlers cannot cancel: text alone, as they know no other. The handler's exceptions
- * goes to its {@code onError}, and the answer goes on, as langchain4j's contract has it.
+ * Passes the parts of an answer to a handler, for a core whose handlers cannot cancel: only text, because they have no other methods. The
+ * handler's exceptions go to its {@code onError}, and the answer continues, as langchain4j's contract requires.
  */
 class ChatParts implements AnswerListener {
     final StreamingChatResponseHandler handler;
@@ -21,7 +21,7 @@ class ChatParts implements AnswerListener {
         call(() -> deliver(part));
     }
 
-    /** A call that is none is text. */
+    /** An invalid call is text. */
     @Override
     public final void onBrokenCall(String text, String problem) {
         call(() -> deliver(text));
@@ -32,7 +32,7 @@ class ChatParts implements AnswerListener {
         call(() -> handler.onCompleteResponse(response));
     }
 
-    /** Delivers why there is no answer, unless it was canceled. */
+    /** Delivers the reason why there is no answer, unless it was canceled. */
     final void fail(Throwable failure) {
         if (!isCancelled()) {
             error(failure);

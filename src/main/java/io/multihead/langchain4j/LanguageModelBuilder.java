@@ -8,7 +8,7 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The common part of builders of all models on a language model: a path, and how it is loaded. For one thread.
+ * The common part of builders of all models on a language model: a path, and the options of loading. For one thread.
  *
  * @param <M> the model
  * @param <B> the builder
@@ -31,7 +31,7 @@ abstract class LanguageModelBuilder<M, B extends LanguageModelBuilder<M, B>> ext
     }
 
     /**
-     * Sets how the model is loaded: who is told how far it is, and whether inputs of 4-bit weights have 8 bits.
+     * Sets the options of loading: a listener of the progress, and whether inputs of 4-bit weights have 8 bits.
      *
      * @param newOptions the options
      * @return this
@@ -41,7 +41,7 @@ abstract class LanguageModelBuilder<M, B extends LanguageModelBuilder<M, B>> ext
         return self();
     }
 
-    /** Makes the model of a loaded one, which it owns from then on; the loaded one is closed if this fails. */
+    /** Makes the model from a loaded one, which it then owns; the loaded one is closed if this fails. */
     abstract M load(LanguageModel loaded, ModelThreads open);
 
     @Override

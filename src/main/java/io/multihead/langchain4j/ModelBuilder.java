@@ -21,13 +21,13 @@ abstract class ModelBuilder<M, B extends ModelBuilder<M, B>> {
     /** Returns this. */
     abstract B self();
 
-    /** Loads the model, which owns the threads from then on. */
+    /** Loads the model, which then owns the threads. */
     abstract M load(ModelThreads open) throws IOException;
 
     /**
-     * Computes on the calling thread and on threads of the model's own. Without it, on the calling thread alone.
+     * Computes on the calling thread and on threads of the model. Without it, the model computes only on the calling thread.
      *
-     * @param newThreads how many threads work on one request, the caller included; at least 1
+     * @param newThreads the number of threads that work on one request, including the caller; at least 1
      * @return this
      */
     public B threads(int newThreads) {
@@ -39,7 +39,7 @@ abstract class ModelBuilder<M, B extends ModelBuilder<M, B>> {
     /**
      * Computes on the threads of a Compute that the caller owns.
      *
-     * @param newCompute stays the caller's to close
+     * @param newCompute the Compute, which the caller closes
      * @return this
      */
     public B compute(Compute newCompute) {

@@ -27,7 +27,7 @@ final class SchemaTexts {
 
     private SchemaTexts() {}
 
-    /** Returns a tool as a model's template writes it; one without parameters has none. */
+    /** Returns a tool in the form that a model's template writes; a tool without parameters has none. */
     static ToolDefinition tool(ToolSpecification tool) {
         String parameters =
                 tool.parameters() == null ? "{\"type\":\"object\",\"properties\":{}}" : of(tool.parameters());
@@ -81,7 +81,7 @@ final class SchemaTexts {
         if (element instanceof JsonNullSchema) {
             return type("null");
         }
-        // the last one, since the oldest cores do not have it
+        // last, since the oldest cores do not have it
         if (element instanceof JsonRawSchema raw) {
             return raw.schema();
         }

@@ -1,5 +1,5 @@
-/** Sentence embeddings, rerankers and chats for langchain4j. Needs {@code dev.langchain4j:langchain4j-core}, which no other part of the library
- * needs. */
+/** Sentence embeddings, rerankers and chats for langchain4j. It needs {@code dev.langchain4j:langchain4j-core}, which no other part of the
+ * library needs. */
 @NullMarked
 package io.multihead.langchain4j;
 

@@ -7,9 +7,9 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Query, key and value of a token side by side in one row, and behind all of them the rows of attention's output. If {@code gated}, each query
- * head has its gates behind it; if {@code shared}, keys and values are another layer's; if {@code keysAreValues}, values are not projected, but copies
- * of the projected keys.
+ * Query, key and value of a token side by side in one row, followed by the rows of attention's output. If {@code gated}, the gates of each
+ * query head follow it; if {@code shared}, keys and values belong to another layer; if {@code keysAreValues}, values are not projected, but
+ * are copies of the projected keys.
  */
 record AttentionLayout(
         int heads, int keyValueHeads, int headDim, int valueDim, boolean gated, boolean shared, boolean keysAreValues)
@@ -72,7 +72,7 @@ record AttentionLayout(
         return new Views(
                 PartLayout.rows(buffer, 0, tokens, projected, stride),
                 List.copyOf(parts),
-                // of each head's part of a row, the first headDim elements
+                // the first headDim elements of each head's part of a row
                 PartLayout.heads(buffer, 0, tokens, heads, queryStep(), stride).slice(3, 0, headDim),
                 shared ? null : PartLayout.heads(buffer, keyAt, tokens, keyValueHeads, headDim, stride),
                 shared ? null : PartLayout.heads(buffer, valueAt, tokens, keyValueHeads, valueDim, stride),

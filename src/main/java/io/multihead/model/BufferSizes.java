@@ -5,8 +5,8 @@ package io.multihead.model;
  *
  * @param dim elements of a state
  * @param scratch floats of a wide row
- * @param results whether there is a row for a part's result beside the one that it reads
- * @param layerWidth elements of the embeddings that layers have of their own; 0 for none
+ * @param results whether there is a row for a part's result in addition to the row that it reads
+ * @param layerWidth elements of the separate embeddings of layers; 0 for none
  */
 record BufferSizes(int dim, int scratch, boolean results, int layerWidth) {
     /** Sizes without embeddings of layers. */

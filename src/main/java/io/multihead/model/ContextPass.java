@@ -11,8 +11,8 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Multiplies the context of each head of attention with the sigmoids of its gates, and with a factor of its own, in place; 0 drops a head, whatever
- * its values are.
+ * Multiplies the context of each head of attention by the sigmoids of its gates, and by a factor for each head, in place; 0 drops a head,
+ * whatever its values are.
  */
 final class ContextPass extends RowLoop {
     private static final FloatsKey GATES = new FloatsKey();
@@ -24,7 +24,7 @@ final class ContextPass extends RowLoop {
     /** Where the first row begins. */
     private int start;
 
-    /** Changes rows; without factors, by gates alone. */
+    /** Changes rows; without factors, only by gates. */
     void run(Compute cpu, float[] buffer, AttentionLayout newLayout, float @Nullable [] newFactors, int tokens) {
         rows = buffer;
         factors = newFactors;

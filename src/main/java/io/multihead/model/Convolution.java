@@ -11,25 +11,25 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The factors of a causal convolution over the last tokens, each channel alone, and its state: the inputs of the tokens before, the oldest
- * first. Immutable.
+ * The factors of a causal convolution over the last tokens, for each channel separately, and its state: the inputs of the previous tokens,
+ * the oldest first. Immutable.
  */
 final class Convolution {
     final int channels;
-    /** Tokens that a result depends on. */
+    /** The number of tokens on which a result depends. */
     final int taps;
     /** A row for each tap, the oldest first, padded to whole panels. */
     final float[] factors;
 
     final int stride;
 
-    /** A number for each channel, padded likewise, that is added to its sums; null for none. */
+    /** A number for each channel, also padded, that is added to its sums; null for none. */
     final float @Nullable [] bias;
 
     /**
      * Copies the factors.
      *
-     * @param weights {@code [channels, taps]}, the tap of the token itself last
+     * @param weights {@code [channels, taps]}, with the tap of the token itself last
      */
     Convolution(Tensor weights, int channels) {
         bias = null;

@@ -39,7 +39,7 @@ final class ConvolutionPass extends RowLoop {
     private boolean silu;
     private int chunks;
 
-    /** Sets where rows are: the first channel of the first row, and the floats from one row to the next. */
+    /** Sets the location of the rows: the first channel of the first row, and the floats from one row to the next. */
     ConvolutionPass rows(float[] buffer, int newAt, int newStride) {
         rows = buffer;
         at = newAt;
@@ -50,7 +50,7 @@ final class ConvolutionPass extends RowLoop {
         return this;
     }
 
-    /** Sets where the gates of inputs and of results are in a row. */
+    /** Sets the location of the gates of inputs and of results in a row. */
     ConvolutionPass gated(int newBefore, int newAfter) {
         before = newBefore;
         after = newAfter;
@@ -63,7 +63,7 @@ final class ConvolutionPass extends RowLoop {
         return this;
     }
 
-    /** Changes the rows of a batch, and the states of its sequences, as {@link Buffers#takeStates} gave them. */
+    /** Changes the rows of a batch, and the states of its sequences, which {@link Buffers#takeStates} returned. */
     void run(Compute cpu, Convolution convolution, TokenBatch newBatch, float[][] newStates) {
         of = convolution;
         batch = newBatch;
@@ -93,7 +93,7 @@ final class ConvolutionPass extends RowLoop {
         float[] window = scratch.floats(WINDOW, taps * CHUNK);
         float[] row = scratch.floats(ROW, CHUNK);
         float[] state = states[sequence];
-        // scratch holds anything, and sums of padding must not be slow ones
+        // scratch has arbitrary contents, and sums of padding must not be slow ones
         Arrays.fill(window, 0, taps * CHUNK, 0f);
         for (int k = 0; k + 1 < taps; k++) {
             System.arraycopy(state, k * convolution.channels + channel, window, k * CHUNK, columns);
@@ -120,7 +120,7 @@ final class ConvolutionPass extends RowLoop {
             System.arraycopy(row, 0, rows, from + at + channel, columns);
             newest = oldest;
         }
-        for (int k = 0; k + 1 < taps; k++) { // the slot of the oldest is the one that the next token takes
+        for (int k = 0; k + 1 < taps; k++) { // the next token takes the slot of the oldest one
             int slot = (newest + 1 + k) % taps;
             System.arraycopy(window, slot * CHUNK, state, k * convolution.channels + channel, columns);
         }

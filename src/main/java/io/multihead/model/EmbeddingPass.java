@@ -9,7 +9,7 @@ import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.exec.Workspace;
 import org.jspecify.annotations.Nullable;
 
-/** States become the embeddings of tokens. */
+/** Converts states to the embeddings of tokens. */
 final class EmbeddingPass extends RowLoop {
     private static final FloatsKey ROW = new FloatsKey();
     private static final FloatsKey SECOND = new FloatsKey();

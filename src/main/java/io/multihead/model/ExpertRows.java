@@ -12,7 +12,7 @@ import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
-/** Which rows of a call each expert computes: chosen, gathered by expert, and added up token by token in the order of experts. */
+/** The rows of a call that each expert computes: chosen, gathered by expert, and added up token by token in the order of experts. */
 final class ExpertRows {
     private static final FloatsKey SUM = new FloatsKey();
     private static final FloatsKey ROW = new FloatsKey();
@@ -94,7 +94,7 @@ final class ExpertRows {
         for (int expert = 0; expert < by.experts(); expert++) {
             starts[expert + 1] += starts[expert];
         }
-        // starts move to the ends as rows are taken, and so become those of the next expert
+        // starts move to the ends as rows are taken, and so become the starts of the next expert
         for (int i = 0; i < count; i++) {
             rows[i] = starts[ids[i]]++;
         }
@@ -112,7 +112,7 @@ final class ExpertRows {
         by.choose(buffer, token * stride, ids, factors, token * used, of.scores);
     }
 
-    /** Copies the tokens' rows of x to those of their experts. */
+    /** Copies the tokens' rows of x to the rows of their experts. */
     void gather(Compute cpu, Tensor x, float[] to, int toAt, int toStride) {
         bind(x, to, toAt, toStride);
         try {

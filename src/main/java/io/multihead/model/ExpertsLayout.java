@@ -4,12 +4,12 @@ import io.multihead.tensor.Tensor;
 import java.util.List;
 
 /**
- * The logits of experts, then a row for each expert that a token uses, behind these rows of inner elements, and at last a row of normalized
- * states where there are some.
+ * The logits of experts, then a row for each expert that a token uses, then rows of inner elements, and finally a row of normalized states
+ * if there are any.
  */
 record ExpertsLayout(int experts, int used, int dim, FeedForwardLayout inner, boolean normed)
         implements PartLayout<ExpertsLayout.Views> {
-    /** Rows are the experts' inputs, and then their results, at {@code results}. */
+    /** Rows are the experts' inputs, and later their results, at {@code results}. */
     record Views(
             Tensor logits,
             Tensor rows,
@@ -36,7 +36,7 @@ record ExpertsLayout(int experts, int used, int dim, FeedForwardLayout inner, bo
         return tokens * logitStride();
     }
 
-    /** Returns where the inner elements begin. */
+    /** Returns the index of the inner elements. */
     int innerAt(int tokens) {
         return rowsAt(tokens) + tokens * used * rowStride();
     }

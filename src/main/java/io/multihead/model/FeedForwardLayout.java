@@ -3,7 +3,7 @@ package io.multihead.model;
 import io.multihead.tensor.Tensor;
 import java.util.List;
 
-/** The inner elements of a token in one row: of one layer, or of gate and up side by side, and then the product in the gate's place. */
+/** The inner elements of a token in one row: of one layer, or of gate and up side by side; the product then replaces the gate. */
 record FeedForwardLayout(int inner, boolean gated) implements PartLayout<FeedForwardLayout.Views> {
     record Views(Tensor all, List<Tensor> parts, Tensor hidden) {}
 

@@ -3,7 +3,7 @@ package io.multihead.model;
 import io.multihead.gemm.Activation;
 
 /**
- * The function of a gate and the layer beside it: {@code f(gate) up}, or, with limits, {@link FeedForward#clamped}.
+ * The function of a gate and the layer that it multiplies: {@code f(gate) up}, or, with limits, {@link FeedForward#clamped}.
  *
  * @param function f
  * @param slope factor of the gate in its sigmoid; 0 without limits

@@ -10,7 +10,10 @@ import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.kernel.Silu;
 import java.util.Arrays;
 
-/** {@code gate = act(gate) up}, or {@link FeedForward#clamped}'s function, a chunk of a row at a time, so that the activation's result is multiplied while it is in L1. */
+/**
+ * {@code gate = act(gate) up}, or the function of {@link FeedForward#clamped}, a chunk of a row at a time, so that the activation's result
+ * is multiplied while it is in L1.
+ */
 final class GatePass extends RowLoop {
     private static final int CHUNK = 1024;
     private static final FloatsKey GATE = new FloatsKey();
@@ -58,7 +61,7 @@ final class GatePass extends RowLoop {
         }
     }
 
-    /** As {@code g s(slope g)} is the SiLU of {@code slope g}, divided by the slope. */
+    /** {@code g s(slope g)} is the SiLU of {@code slope g}, divided by the slope. */
     private static void clamp(float[] gate, float[] up, int length, float slope, float limit) {
         for (int i = 0; i < length; i++) {
             gate[i] = slope * Math.min(gate[i], limit);

@@ -24,7 +24,7 @@ final class HeadPass extends RowLoop {
     private @Nullable RowNorm valueNorm;
     private @Nullable Rope rope;
 
-    /** Sets the steps; null for those left out. */
+    /** Sets the steps; null for omitted steps. */
     HeadPass bind(HeadNorms norms, @Nullable Rope newRope) {
         queryNorm = Norm.row(norms.queries());
         keyNorm = Norm.row(norms.keys());
@@ -33,7 +33,7 @@ final class HeadPass extends RowLoop {
         return this;
     }
 
-    /** Changes the rows of a batch, whose positions have been found. */
+    /** Changes the rows of a batch, whose positions have been computed. */
     void run(Compute cpu, float[] buffer, AttentionLayout newLayout, TokenBatch newBatch) {
         if (queryNorm == null && keyNorm == null && valueNorm == null && rope == null && !newLayout.keysAreValues()) {
             return;
@@ -77,7 +77,7 @@ final class HeadPass extends RowLoop {
     }
 
     private void normalize(Workspace scratch, @Nullable RowNorm norm, int at, int heads, int dim, int step) {
-        if (norm != null) { // of a head, or of all heads as one row
+        if (norm != null) { // for a head, or for all heads as one row
             int next = norm.length() == dim ? step : norm.length();
             for (int from = at; from < at + heads * step; from += next) {
                 normalize(scratch, norm, from);

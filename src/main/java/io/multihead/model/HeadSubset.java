@@ -13,7 +13,7 @@ final class HeadSubset {
     /** The key/value heads that these heads read, in their order. */
     private final int[] keyValueHeads;
 
-    /** Checks that the heads are some of those of a layer, and that each of their key/value heads serves as many of them. */
+    /** Checks that the heads are some of the heads of a layer, and that all of their key/value heads serve the same number of them. */
     HeadSubset(AttentionLayout all, int... heads) {
         this.all = all;
         this.heads = Checks.distinctIndices(heads, all.heads(), "heads").clone();
@@ -51,7 +51,7 @@ final class HeadSubset {
                 : of.select(arena, queries, keys, elements(keyValueHeads, all.valueDim()));
     }
 
-    /** Fails unless the inputs of an output projection that are of these heads are whole blocks. */
+    /** Fails unless the inputs of an output projection that belong to these heads are whole blocks. */
     void requireBlocks(PackedLinear output) {
         WeightFormat format = output.weights().format();
         if (!format.areWholeBlocks(elements(heads, all.valueDim()))) {
@@ -77,7 +77,7 @@ final class HeadSubset {
         return some;
     }
 
-    /** Returns which elements of rows of heads belong to some of them. */
+    /** Returns the elements of rows of heads that belong to some of them. */
     private static int[] elements(int[] heads, int dim) {
         return Arrays.stream(heads)
                 .flatMap(head -> IntStream.range(head * dim, (head + 1) * dim))

@@ -46,7 +46,7 @@ final class LayerCaches {
                 layers, sizes.heads(), sizes.headDim(), sizes.valueDim(), CacheFormat.F32, List.of());
     }
 
-    /** Returns the layers of each cache that there is to be, by their sizes; all recurrent states share one, by null. */
+    /** Returns the layers of each cache to be made, by their sizes; all recurrent states share one, under null. */
     private static Map<@Nullable KeyValueSizes, List<Integer>> parts(List<StateSizes> layers) {
         Map<@Nullable KeyValueSizes, List<Integer>> parts = new LinkedHashMap<>();
         for (int layer = 0; layer < layers.size(); layer++) {
@@ -84,7 +84,7 @@ final class LayerCaches {
         return pages * bytesPerPage;
     }
 
-    /** Returns a cache of pages for so many tokens of all sequences together. */
+    /** Returns a cache of pages for a number of tokens of all sequences together. */
     static SequenceCache paged(List<StateSizes> layers, CacheFormat format, long tokens, Arena arena) {
         if (layers.isEmpty()) {
             config(layers); // fails by name
@@ -107,7 +107,7 @@ final class LayerCaches {
         return caches.size() == 1 ? caches.get(0) : HybridCache.of(caches, partOf);
     }
 
-    /** Fails unless a cache has a layer for each of some; without a cache nothing is kept. */
+    /** Fails unless a cache has a layer for each given size; without a cache, nothing is kept. */
     static void require(@Nullable SequenceCache cache, List<StateSizes> layers) {
         if (cache == null) {
             return;
@@ -131,7 +131,7 @@ final class LayerCaches {
         }
     }
 
-    /** Returns whether a cache's window has that of a layer. */
+    /** Returns whether a cache's window includes the window of a layer. */
     static boolean keeps(int kept, int seen) {
         return kept == 0 || seen > 0 && seen <= kept;
     }

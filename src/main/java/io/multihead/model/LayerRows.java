@@ -12,7 +12,7 @@ import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
-/** The rows of all layers of a call's tokens, as {@link LayerEmbeddings} say, and products with those of one layer. */
+/** The rows of all layers of a call's tokens, as defined by {@link LayerEmbeddings}, and products with the rows of one layer. */
 final class LayerRows extends RowLoop {
     private static final FloatsKey ROW = new FloatsKey();
     private static final FloatsKey SECOND = new FloatsKey();
@@ -25,7 +25,7 @@ final class LayerRows extends RowLoop {
     private final PartViews views;
     private @Nullable LayerEmbeddings from;
     private @Nullable TokenBatch batch;
-    /** Rows that are multiplied with those of one layer. */
+    /** Rows that are multiplied by the rows of one layer. */
     private float @Nullable [] gates;
 
     private int gateStride;
@@ -38,7 +38,7 @@ final class LayerRows extends RowLoop {
         views = new PartViews(rows, capacity);
     }
 
-    /** Computes the rows of a batch, whose embeddings are given. */
+    /** Computes the rows of a batch from its embeddings. */
     void fill(Compute cpu, LayerEmbeddings newFrom, TokenBatch newBatch, Tensor states) {
         newFrom.projection().forward(cpu, states, views.get(layout, newBatch.tokens()));
         from = newFrom;
@@ -51,7 +51,7 @@ final class LayerRows extends RowLoop {
         }
     }
 
-    /** Multiplies rows with those of a layer. */
+    /** Multiplies rows by the rows of a layer. */
     void multiply(Compute cpu, float[] newGates, int stride, int layer, int newDim, int tokens) {
         gates = newGates;
         gateStride = stride;

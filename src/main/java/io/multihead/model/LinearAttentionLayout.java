@@ -4,13 +4,13 @@ import io.multihead.tensor.Tensor;
 import java.util.List;
 
 /**
- * Queries, keys and values, the gates z, the rates and the decays of a token side by side in one row, and behind all of them the rows that the output
+ * Queries, keys and values, the gates z, the rates and the decays of a token side by side in one row, followed by the rows that the output
  * projection reads.
  */
 record LinearAttentionLayout(LinearHeads of) implements PartLayout<LinearAttentionLayout.Views>, StateRows {
     record Views(Tensor projections, List<Tensor> parts, Tensor context) {}
 
-    /** Returns where the gates of a token begin. */
+    /** Returns the index of the gates of a token. */
     int gatesAt() {
         return of.channels();
     }

@@ -5,7 +5,7 @@ import io.multihead.internal.nn.RowNorm;
 /**
  * The settings of {@link LinearAttentionPass}.
  *
- * @param layout where the rows of a token are
+ * @param layout the location of the rows of a token
  * @param decay of the states
  * @param queryNorm the division by the length of a query, and by the root of its elements
  * @param keyNorm the division by the length of a key

@@ -4,8 +4,8 @@ import io.multihead.tensor.Tensor;
 import java.util.List;
 
 /**
- * The gates z, x, b and c of all groups, and the rates of a token side by side in one row, as the projection makes them, with the decays behind; and
- * behind all of these rows those that the output projection reads.
+ * The gates z, x, b and c of all groups, and the rates of a token side by side in one row, as the projection makes them, followed by the
+ * decays; after all of these rows follow the rows that the output projection reads.
  */
 record Mamba2Layout(Mamba2Heads of) implements PartLayout<Mamba2Layout.Views>, StateRows {
     record Views(Tensor projections, List<Tensor> parts, Tensor context) {}
@@ -25,7 +25,7 @@ record Mamba2Layout(Mamba2Heads of) implements PartLayout<Mamba2Layout.Views>, S
         return of.headDim();
     }
 
-    /** Returns where x begins, behind the gates: the first channel of the convolution. */
+    /** Returns the index of x, after the gates: the first channel of the convolution. */
     @Override
     public int valuesAt() {
         return of.width();

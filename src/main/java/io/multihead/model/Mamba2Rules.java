@@ -12,7 +12,7 @@ import java.util.stream.IntStream;
  * @param decay of the states, whose softplus is the rate
  * @param skip the factor of x in the results of each head
  * @param norm of all results of a token
- * @param norms the same of equal parts of them, one behind the other
+ * @param norms the same for equal parts of them, one after another
  */
 @SuppressWarnings("ArrayRecordComponent")
 record Mamba2Rules(Mamba2Layout layout, LinearDecay decay, float[] skip, RowNorm norm, List<RowNorm> norms) {

@@ -43,21 +43,21 @@ final class NormPass extends RowLoop {
         stride = layout.floats();
     }
 
-    /** Says that {@code state = sum(state + after(result))}; norms may be null. */
+    /** Sets the step {@code state = sum(state + after(result))}; norms may be null. */
     void add(boolean ofResults, @Nullable RowNorm newAfter, @Nullable RowNorm newSum) {
         added = ofResults ? results : updates;
         after = newAfter;
         sum = newSum;
     }
 
-    /** Says that then {@code update = before(state)}; a copy without a norm. */
+    /** Sets the following step {@code update = before(state)}; a copy without a norm. */
     NormPass read(@Nullable RowNorm newBefore) {
         updating = true;
         before = newBefore;
         return this;
     }
 
-    /** Does the steps set since the last run, if any. */
+    /** Runs the steps that were set since the last run, if any. */
     void run(Compute cpu, int rows) {
         try {
             if (added != null || updating) {

@@ -7,7 +7,7 @@ import io.multihead.tensor.Tensor;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Where a part has its intermediate rows in the buffer that all parts share, one after the other. Equal layouts share their views.
+ * The location of a part's intermediate rows in the buffer that all parts share one after another. Equal layouts share their views.
  *
  * @param <V> the part's tensors
  */
@@ -18,7 +18,7 @@ interface PartLayout<V> {
     /** Returns the part's tensors for a number of tokens. */
     V views(float[] buffer, int tokens);
 
-    /** Returns the floats from one row to the next: whole panels, which kernels without tails work on. */
+    /** Returns the floats from one row to the next: whole panels, for kernels without tails. */
     static int stride(int columns) {
         return Lanes.roundUp(columns, Lanes.PANEL);
     }

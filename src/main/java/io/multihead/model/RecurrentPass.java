@@ -14,14 +14,14 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A recurrence of heads between its products, in three loops: over tokens, its inputs; over sequences, heads and panels of 32 columns, token after
- * token; and over tokens, its results.
+ * A recurrence of heads between its products, in three loops: over tokens, for its inputs; over sequences, heads and panels of 32 columns,
+ * token after token; and over tokens, for its results.
  */
 abstract class RecurrentPass {
     /** Floats of a token's gates, the decay and the rate, for each of the kernels. */
     private static final int GATES = DeltaRule.GATES;
 
-    /** Tokens whose values are copied together: these stay in L1 beside a panel. */
+    /** Tokens whose values are copied together: they and a panel fit in L1. */
     private static final int BLOCK = 64;
 
     private static final FloatsKey VALUES = new FloatsKey();
@@ -37,10 +37,10 @@ abstract class RecurrentPass {
     private @Nullable TokenBatch batch;
     private float[] rows = new float[0];
     private float[][] states = {};
-    /** Where the rows of results begin. */
+    /** The index of the first row of results. */
     private int context;
 
-    /** Changes the rows of a batch and the states of its sequences, as {@link Buffers#takeStates} gave them. */
+    /** Changes the rows of a batch and the states of its sequences, which {@link Buffers#takeStates} returned. */
     final void loops(Compute cpu, StateRows newLayout, float[] newRows, TokenBatch newBatch, float[][] newStates) {
         layout = newLayout;
         batch = newBatch;
@@ -63,20 +63,20 @@ abstract class RecurrentPass {
      * Computes the inputs of a token.
      *
      * @param all rows of all tokens
-     * @param at where the token's begins
+     * @param at index of the token's row
      */
     abstract void inputs(float[] all, int at, Workspace scratch);
 
     /**
      * Computes tokens of a sequence, one after the other.
      *
-     * @param head whose state it is
+     * @param head the head of the state
      * @param tokens how many
      * @param state of the sequence
-     * @param s0 where the panel begins
+     * @param s0 index of the panel
      * @param all rows of all tokens
-     * @param at where the first token's begins
-     * @param values 32 of each token, replaced by the results
+     * @param at index of the first token's row
+     * @param values 32 values of each token, replaced by the results
      * @param gates the decay and the rate of each token
      */
     abstract void steps(
@@ -86,12 +86,12 @@ abstract class RecurrentPass {
      * Changes the results of a token.
      *
      * @param all rows of all tokens
-     * @param at where the token's begins
-     * @param to where its results begin
+     * @param at index of the token's row
+     * @param to index of its results
      */
     abstract void outputs(float[] all, int at, int to, Workspace scratch);
 
-    /** Copies a row to scratch, with zeros behind it. */
+    /** Copies a row to scratch, with zeros after it. */
     static float[] row(Workspace scratch, FloatsKey key, float[] from, int at, int count) {
         int padded = PartLayout.stride(count);
         float[] row = scratch.floats(key, padded);

@@ -6,11 +6,11 @@ import io.multihead.internal.base.TensorFaults;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 
-/** Checks the rows that a part is called with. */
+/** Checks the rows with which a part is called. */
 final class RowChecks {
     private RowChecks() {}
 
-    /** Fails unless rows are of the part's size, and there is room for them in buffers of a call that runs. */
+    /** Fails unless rows have the part's size, and there is room for them in buffers of a running call. */
     static void require(Compute cpu, Tensor x, Tensor y, int dim, int scratch, Buffers buffers) {
         Checks.notNull(cpu, "cpu");
         Checks.notNull(x, "x");
@@ -18,7 +18,7 @@ final class RowChecks {
         Checks.notNull(buffers, "buffers").requireRows(x, y, dim, scratch);
     }
 
-    /** The same of a part that reads the batch, which is returned: it has as many tokens as there are rows. */
+    /** The same for a part that reads the batch, which is returned: it has as many tokens as there are rows. */
     static TokenBatch requireBatch(Compute cpu, Tensor x, Tensor y, int dim, int scratch, Buffers buffers) {
         require(cpu, x, y, dim, scratch, buffers);
         TokenBatch batch = buffers.batch();
@@ -28,7 +28,7 @@ final class RowChecks {
         return batch;
     }
 
-    /** Fails unless a tensor has some rows of a part's states; a shape is made for an error alone. */
+    /** Fails unless a tensor has some rows of a part's states; a shape is made only for an error. */
     static void requireShape(Tensor tensor, long rows, int dim, String argument) {
         if (tensor.rank() != 2 || tensor.dim(0) != rows || tensor.dim(1) != dim) {
             throw TensorFaults.shape(argument, tensor.shape(), Shape.of(rows, dim));

@@ -4,7 +4,7 @@ import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import io.multihead.internal.base.Checks;
 
-/** Where the rows of a token are for a recurrence of heads, each of which has a state of rows and columns. */
+/** The location of the rows of a token for a recurrence of heads, each of which has a state of rows and columns. */
 interface StateRows {
     /** Returns the heads that have states. */
     int heads();
@@ -18,25 +18,25 @@ interface StateRows {
     /** Returns the floats from one token's row to the next. */
     int stride();
 
-    /** Returns where the values of all heads begin, one behind the other. */
+    /** Returns the index of the values of all heads, one after another. */
     int valuesAt();
 
-    /** Returns where the factors begin by which a head's state is read. */
+    /** Returns the index of the factors with which a head's state is read. */
     int readAt(int head);
 
-    /** Returns where the factors begin by which a head's state is written. */
+    /** Returns the index of the factors with which a head's state is written. */
     int writeAt(int head);
 
-    /** Returns where the rates of all heads begin. */
+    /** Returns the index of the rates of all heads. */
     int ratesAt();
 
-    /** Returns where the decays of all heads begin. */
+    /** Returns the index of the decays of all heads. */
     int decaysAt();
 
     /** Returns the floats from one token's results to the next. */
     int contextStride();
 
-    /** Returns the panels of a head's state. */
+    /** Returns the number of panels for a number of columns. */
     default int panels() {
         return panels(columns());
     }

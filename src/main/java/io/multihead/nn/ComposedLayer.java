@@ -6,7 +6,7 @@ import io.multihead.tensor.Tensor;
 import java.util.List;
 import java.util.Map;
 
-/** A layer made of another one, such as a sequence: methods that its class does not have are that layer's. */
+/** A layer made from another one, such as a sequence; methods that its class does not implement are delegated to that layer. */
 abstract class ComposedLayer implements Layer {
     final Layer inner;
 

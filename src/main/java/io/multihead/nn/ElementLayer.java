@@ -9,13 +9,16 @@ import io.multihead.tensor.Tensor;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** A function of every element alone, without parameters. */
+/** A function of each element separately, without parameters. */
 abstract class ElementLayer implements Layer {
     private final Activation activation;
     private final ElementwiseCall.Function function;
     private final ElementwiseCall.Function gradient;
 
-    /** A layer of a function, given as part of a product too, and of the function that turns output gradients into input gradients. */
+    /**
+     * A layer of a function, which is also given as part of a product, and of the function that converts output gradients to input
+     * gradients.
+     */
     ElementLayer(Activation activation, ElementwiseCall.Function function, ElementwiseCall.Function gradient) {
         this.activation = activation;
         this.function = function;

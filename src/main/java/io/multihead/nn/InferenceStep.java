@@ -7,11 +7,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A layer of an inference, and the activation that follows it: that of a {@link Linear} is part of its product, so that the elements
- * between the two are never written to memory.
+ * A layer of an inference, and the activation that follows it: the activation after a {@link Linear} is part of its product, so that the
+ * elements between the two are never written to memory.
  */
 record InferenceStep(Layer layer, Activation activation) {
-    /** Returns the steps of layers one after the other, with the bits of the layers. */
+    /** Returns the steps of consecutive layers, with the bits of the layers. */
     static List<InferenceStep> of(List<Layer> layers) {
         List<InferenceStep> steps = new ArrayList<>();
         for (int i = 0; i < layers.size(); i++) {

@@ -5,25 +5,25 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 
 /**
- * The slices in which an inference of several layers is computed one after another. Without them a stack of six blocks of 384
- * features allocated 840 MB of arrays per call for 32 x 256 tokens, since a {@code Compute} keeps at most 64 MiB of them, and the heap
- * grew to between 0.7 and 2.5 GB, as the collector chose.
+ * The slices in which an inference of several layers is computed one after another. Without them a stack of six blocks of 384 features
+ * allocated 840 MB of arrays per call for 32 x 256 tokens, since a {@code Compute} keeps at most 64 MiB of them, and the heap grew to
+ * between 0.7 and 2.5 GB, depending on the collector.
  *
- * @param x the input, with all independent axes in the first one where a view has them so
- * @param y the output, the same way
+ * @param x the input, with all independent axes merged into the first one if a view allows it
+ * @param y the output, in the same form
  * @param length slices of the first axis that are computed together
  */
 record InputSlices(Tensor x, Tensor y, long length) {
     /** Elements of the largest result of a layer: 4 MiB. */
     private static final long ELEMENTS = 1 << 20;
-    /** Products of fewer rows read their weights from memory too often. */
+    /** Products of fewer rows would read their weights from memory too often. */
     private static final long ROWS = 384;
 
     /**
      * Returns the slices of a call.
      *
      * @param widest elements of the largest result of a layer for the whole input
-     * @param layers the layers, asked only about large inputs how many leading axes they treat independently
+     * @param layers the layers; they are queried only for large inputs how many leading axes they treat independently
      */
     static InputSlices of(Tensor x, Tensor y, long widest, Layer layers) {
         boolean small = widest <= ELEMENTS || x.shape().elements() == 0;
@@ -35,10 +35,10 @@ record InputSlices(Tensor x, Tensor y, long length) {
         Tensor input = merges ? merged(x, axes) : x;
         Tensor output = merges ? merged(y, axes) : y;
         long count = input.dim(0);
-        // ids have no features: their rows are those of the output
+        // ids have no features: their rows are the rows of the output
         long rows = Math.max(rows(input), rows(output));
         long most = Math.max(ELEMENTS / Math.ceilDiv(widest, count), Math.ceilDiv(ROWS * count, rows));
-        // slices of about one length, so that each finds the arrays of the one before
+        // slices of about equal length, so that each finds the arrays of the previous one
         long parts = Math.ceilDiv(count, Math.max(1, most));
         return new InputSlices(input, output, Math.ceilDiv(count, parts));
     }
@@ -58,7 +58,7 @@ record InputSlices(Tensor x, Tensor y, long length) {
         return tensor.reshape(dims);
     }
 
-    /** Returns how many slices there are. */
+    /** Returns the number of slices. */
     long count() {
         return length == Long.MAX_VALUE ? 1 : Math.ceilDiv(x.dim(0), length);
     }

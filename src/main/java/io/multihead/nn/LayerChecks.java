@@ -22,7 +22,7 @@ final class LayerChecks {
     }
 
     /**
-     * Checks a forward call of a layer without buffers that has a weight and a bias or less, as the other method does, and allocates nothing.
+     * Checks a forward call of a layer without buffers and with at most a weight and a bias, like the other method, without an allocation.
      * The parameters' element types and shapes were checked when the layer was made.
      */
     static void forward(Compute cpu, Tensor x, Tensor y, Shape output, @Nullable Tensor weight, @Nullable Tensor bias) {

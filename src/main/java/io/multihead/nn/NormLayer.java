@@ -14,7 +14,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** A normalization of the last axes: everything but whether the mean is subtracted. */
+/** A normalization of the last axes, except for the decision whether the mean is subtracted. */
 abstract class NormLayer implements Layer {
     private final Normalization norm;
     private final Map<String, Tensor> parameters;

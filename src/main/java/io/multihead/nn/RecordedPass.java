@@ -8,7 +8,7 @@ import io.multihead.tensor.Tensor;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** A pass that remembers the tensors of its forward call, and checks those of backward against them. */
+/** A pass that remembers the tensors of its forward call, and compares the tensors of backward with them. */
 abstract class RecordedPass implements Pass {
     final Compute cpu;
     final Tensor x;

@@ -8,7 +8,7 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Typed values of a dictionary from a file, which knows the keys that were asked for. A null value counts as none. */
+/** Typed values of a dictionary from a file, which records the keys that were requested. A null value means an absent one. */
 final class RopeDictionary {
     private final Map<String, @Nullable Object> entries;
     private final Set<String> read = new LinkedHashSet<>();
@@ -49,7 +49,7 @@ final class RopeDictionary {
         return interleaved ? RopeSections.interleaved(sizes) : RopeSections.consecutive(sizes);
     }
 
-    /** Returns the number of a key that must be there. */
+    /** Returns the number of a required key. */
     double number(String key) {
         return toNumber(required(key), key);
     }
@@ -75,7 +75,7 @@ final class RopeDictionary {
         return flag;
     }
 
-    /** Returns the numbers of a key that must be there. */
+    /** Returns the numbers of a required key. */
     List<Double> numbers(String key) {
         if (!(required(key) instanceof List<?> list)) {
             throw Checks.fail(key, required(key).toString(), "expected a list of numbers");
@@ -87,7 +87,7 @@ final class RopeDictionary {
         return numbers;
     }
 
-    /** Fails naming the first key that nothing has asked for. */
+    /** Fails with an error that names the first key that was not requested. */
     void requireAllRead(String type) {
         for (String key : entries.keySet()) {
             if (entries.get(key) != null && !read.contains(key)) {

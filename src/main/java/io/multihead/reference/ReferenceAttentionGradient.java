@@ -177,7 +177,7 @@ public final class ReferenceAttentionGradient {
         double added = logSumExpGradient == null ? 0 : logSumExpGradient[row];
         double meanError = 0;
         for (int j = 0; j < keys; j++) {
-            // a weight below 2^-126 may be lost to the output as well
+            // a weight below 2^-126 may also be lost in the output
             double lost = weight(row, j) * (1 + kappa[j] + meanKappa) + NORMAL / U;
             meanError += seen(row, j) ? lost * Math.abs(product[j] - mean) : 0;
         }
@@ -187,8 +187,8 @@ public final class ReferenceAttentionGradient {
                 double apart = product[j] - mean + added;
                 double delta = 1 + kappa[j] + meanKappa;
                 double score = p * apart;
-                // D comes from forward's output, with the errors of all its weights; an
-                // addend rounds like one more product
+                // D is computed from forward's output, with the errors of all its weights; an addend rounds like one
+                // more product
                 double bound = p * (delta * Math.abs(apart) + meanError + size[j] + meanSize + Math.abs(added))
                         + NORMAL / U * Math.abs(apart);
                 result.score.values[row * keys + j] = score;

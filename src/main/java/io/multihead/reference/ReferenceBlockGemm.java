@@ -7,7 +7,7 @@ import io.multihead.tensor.Tensor;
 
 /** The product with quantized weights as plain loops in {@code double} over dequantized values. */
 public final class ReferenceBlockGemm {
-    /** Elements that are rounded with one scale. */
+    /** The number of elements that are rounded with one scale. */
     private static final int ROUNDED = 32;
 
     private ReferenceBlockGemm() {}
@@ -109,7 +109,7 @@ public final class ReferenceBlockGemm {
 
     /**
      * Rounds each 32 elements to multiples of their scale, the largest magnitude divided by 127: the nearest integer, ties to even, to the
-     * element times 127 divided by the largest, each operation rounded to f32. Where the inverse of the scale is not finite all are 0.
+     * element times 127 divided by the largest, with each operation rounded to f32. If the inverse of the scale is not finite, all are 0.
      */
     private static double[] rounded(double[] a) {
         double[] result = new double[a.length];
@@ -160,7 +160,7 @@ public final class ReferenceBlockGemm {
             result.errorScale()[to] = Tolerance.blocks(values.length, chain(), spread, product, minimum, largest);
         }
 
-        /** The elements that share a scale. */
+        /** The number of elements that share a scale. */
         private int chain() {
             return switch (type) {
                 case Q6_K, Q3_K, Q2_K -> 16;

@@ -105,7 +105,7 @@ public final class ReferenceBlocks {
                 : bits(memory, 8 + part, 4, 4) + 16 * bits(memory, 4 + part, 6, 2);
     }
 
-    /** The low 4 bits of an element: byte i of 16 holds those of element i in its low half and of element i + 16 in its high half. */
+    /** The low 4 bits of an element: byte i of 16 has the bits of element i in its low half and of element i + 16 in its high half. */
     private static int pair(MemorySegment memory, int from, int element) {
         return bits(memory, from + element % 16, element / 16 * 4, 4);
     }
@@ -136,12 +136,15 @@ public final class ReferenceBlocks {
         return bits(memory, from + element / 128 * 32 + element % 32, element / 32 % 4 * 2, 2);
     }
 
-    /** Scale {@code part} of Q3_K: the low 4 bits of two in each of 8 bytes, the high 2 bits of four in each of the 4 after them. */
+    /**
+     * Scale {@code part} of Q3_K: each of 8 bytes has the low 4 bits of two scales, and each of the next 4 bytes the high 2 bits of four
+     * scales.
+     */
     private static int scaleOfSixteen(MemorySegment memory, int part) {
         return bits(memory, 96 + part % 8, part / 8 * 4, 4) + 16 * bits(memory, 104 + part % 4, part / 4 * 2, 2);
     }
 
-    /** A number of OCP's E2M1 by its definition: sign, exponent of bias 1, one bit of fraction; subnormal where the exponent is 0. */
+    /** A number of OCP's E2M1 by its definition: sign, exponent with bias 1, one bit of fraction; subnormal if the exponent is 0. */
     private static double e2m1(int code) {
         int exponent = code >> 1 & 3;
         double fraction = (code & 1) / 2.0;
@@ -149,7 +152,7 @@ public final class ReferenceBlocks {
         return size == 0 || code < 8 ? size : -size; // ggml has no negative zero
     }
 
-    /** Scale {@code part} of IQ4_XS: its high bits in two bytes, its low ones in the four after them. */
+    /** Scale {@code part} of IQ4_XS: its high bits in two bytes, and its low bits in the next four. */
     private static int sixBitScale(MemorySegment memory, int part) {
         return bits(memory, 4 + part / 2, part % 2 * 4, 4) + 16 * bits(memory, 2 + part / 4, part % 4 * 2, 2);
     }

@@ -82,7 +82,7 @@ public final class ReferenceSampling {
         return ids.subList(0, count(probabilities, ids, topP, minP));
     }
 
-    /** Returns how many tokens top-p and min-p keep, at least one. */
+    /** Returns the number of tokens that top-p and min-p keep, at least one. */
     private static int count(double[] probabilities, List<Integer> ids, double topP, double minP) {
         double limit = topP < 1 ? topP * sum(probabilities, ids) : Double.POSITIVE_INFINITY;
         double least = minP * probabilities[ids.getFirst()];

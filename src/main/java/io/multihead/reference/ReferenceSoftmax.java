@@ -34,7 +34,7 @@ public final class ReferenceSoftmax {
         double log = Math.log(sum(scores, max));
         double[] result = new double[scores.length];
         for (int j = 0; j < scores.length; j++) {
-            // not s_j - logSumExp: beside a large max, log would be lost
+            // not s_j - logSumExp: next to a large max, log would be lost
             result[j] = scores[j] == Double.NEGATIVE_INFINITY ? scores[j] : scores[j] - max - log;
         }
         return result;

@@ -175,7 +175,7 @@ public final class Tolerance {
             error = Math.max(0, error - storage(expected, dtype)); // Math.max keeps NaN
         }
         if (!(error <= Double.MAX_VALUE && bound <= Double.MAX_VALUE)) {
-            return Double.POSITIVE_INFINITY; // an infinite bound would let everything pass
+            return Double.POSITIVE_INFINITY; // with an infinite bound, everything would pass
         }
         return error == 0 ? 0 : error / bound;
     }

@@ -8,8 +8,8 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 
 /**
- * Rounds f32 weights to blocks, as ggml's reference does; {@link BlockType} says where the bits lie. Where a scale of a k-quant is
- * rounded to 0, its integers are 0 here, and those of the search in ggml: the values are the same. Belongs to one thread.
+ * Rounds f32 weights to blocks, like ggml's reference; {@link BlockType} defines the positions of the bits. If a scale of a k-quant is
+ * rounded to 0, its integers are 0 here, and in ggml they are the integers of the search; the values are the same. Belongs to one thread.
  */
 final class BlockQuantizer {
     private static final ValueLayout.OfShort SHORT =
@@ -17,7 +17,7 @@ final class BlockQuantizer {
 
     private static final float LEAST = 1e-15f;
 
-    /** No scale of f16 reaches it in any type that has one, and sums of cubes of less do not overflow. */
+    /** No f16 scale reaches it in any type that has one, and sums of cubes below it do not overflow. */
     private static final float MOST = 1e10f;
 
     private final BlockRounding rounding = new BlockRounding();
@@ -61,7 +61,7 @@ final class BlockQuantizer {
         }
     }
 
-    /** 0 also where f32 does not hold the inverse: f16 then has no scale but 0 either. */
+    /** 0 also if f32 does not hold the inverse: the f16 scale is then 0, too. */
     private static float inverse(float d) {
         float inverse = 1 / d;
         return Float.isInfinite(inverse) ? 0 : inverse;
@@ -73,7 +73,7 @@ final class BlockQuantizer {
         return Math.abs(value - towardsZero) < 0.5f ? towardsZero : towardsZero + (int) Math.signum(value);
     }
 
-    /** Q4_0 and Q5_0: the largest weight has the least integer. */
+    /** Q4_0 and Q5_0: the weight of largest magnitude has the smallest integer. */
     private void signed(float[] x, int at, int bits) {
         int zero = 1 << bits - 1;
         float d = BlockRounding.largest(x, at, 32) / -zero;
@@ -85,13 +85,13 @@ final class BlockQuantizer {
         storePairs(2, bits);
     }
 
-    /** Q4_1 and Q5_1: the least weight has integer 0, the largest the largest. */
+    /** Q4_1 and Q5_1: the smallest weight has integer 0, and the largest has the largest. */
     private void withMinimum(float[] x, int at, int bits) {
         int most = (1 << bits) - 1;
         float least = x[at];
         float largest = x[at];
         for (int i = at + 1; i < at + 32; i++) {
-            least = x[i] < least ? x[i] : least; // of two zeros the first, as in ggml
+            least = x[i] < least ? x[i] : least; // the first of two zeros, as in ggml
             largest = x[i] > largest ? x[i] : largest;
         }
         float d = (largest - least) / most;
@@ -104,7 +104,7 @@ final class BlockQuantizer {
         storePairs(4, bits);
     }
 
-    /** Stores 32 integers: their fifth bits, if they have them, then their nibbles. */
+    /** Stores 32 integers: their fifth bits, if they have any, then their nibbles. */
     private void storePairs(int at, int bits) {
         int nibbles = bits == 5 ? at + 4 : at;
         for (int i = 0; i < 32; i++) {
@@ -116,9 +116,9 @@ final class BlockQuantizer {
     }
 
     /**
-     * Q2_K, Q4_K and Q5_K: scales and minima of parts, rounded to integers, then the weights rounded by these.
+     * Q2_K, Q4_K and Q5_K: scales and minima of parts, rounded to integers, and then the weights, rounded with these.
      *
-     * @param halves where the factors of scales and minima are
+     * @param halves index of the factors of scales and minima
      * @param mostScale the largest integer of a scale or minimum, of 4 or 6 bits
      */
     private void withMinima(float[] x, int at, Search by, int halves, int mostScale) {
@@ -235,8 +235,8 @@ final class BlockQuantizer {
     }
 
     /**
-     * MXFP4: the largest weight has the largest exponent of E2M1. ggml takes its logarithm in f32, in which that of a number just below a power of
-     * two is rounded up. It has no answer where the scale is below {@code 2^-127}, which here is the least.
+     * MXFP4: the largest weight has the largest exponent of E2M1. ggml takes its logarithm in f32, which rounds up the logarithm of a
+     * number just below a power of two. ggml defines no result for a scale below {@code 2^-127}, which is the smallest scale here.
      */
     private void powerOfTwo(float[] x, int at) {
         float largest = Math.abs(BlockRounding.largest(x, at, 32));
@@ -281,7 +281,7 @@ final class BlockQuantizer {
         }
     }
 
-    /** Stores a binary16, and returns the number that it holds; fails where the scale is too large for one. */
+    /** Stores a binary16, and returns its value; fails if the scale is too large for one. */
     private float setHalf(int at, float scale) {
         short bits = Float.floatToFloat16(scale);
         float held = Float.float16ToFloat(bits);

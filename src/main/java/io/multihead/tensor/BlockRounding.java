@@ -1,23 +1,23 @@
 package io.multihead.tensor;
 
 /**
- * Finds scales for runs of weights that are rounded to integers: ggml's reference methods, which try some divisors around the one that
- * the largest weights suggest, solve the weighted least squares for the integers that each gives, and keep the best. All sums are f32
- * in ascending order, as ggml has them. Belongs to one thread.
+ * Finds scales for runs of weights that are rounded to integers, with ggml's reference methods: they try some divisors around the divisor
+ * that the largest weights suggest, solve the weighted least squares for the resulting integers, and keep the best. All sums are f32 in
+ * ascending order, as in ggml. Belongs to one thread.
  */
 final class BlockRounding {
     /** Weights below it are nothing. */
     private static final float LEAST = 1e-15f;
 
     /**
-     * How a scale and a minimum are searched.
+     * The parameters of the search for a scale and a minimum.
      *
-     * @param count weights that share them
+     * @param count the number of weights that share them
      * @param most the largest integer
-     * @param least added to it in the first divisor that is tried
-     * @param steps how many divisors are tried after that, each 0.1 more
-     * @param magnitudes whether a weight counts by its magnitude, and errors by theirs; else by its magnitude plus the root of the mean
-     *     square, and errors by their squares
+     * @param least the addend in the first divisor that is tried
+     * @param steps the number of further divisors, each 0.1 larger
+     * @param magnitudes whether weights are weighted by their magnitude, and errors by their magnitudes; otherwise weights by their
+     *     magnitude plus the root of the mean square, and errors by their squares
      */
     record Search(int count, int most, float least, int steps, boolean magnitudes) {
         static final Search Q2_K = new Search(16, 3, -0.5f, 15, true);
@@ -58,7 +58,7 @@ final class BlockRounding {
         float scale = 1 / inverse;
         float best = error(x, at, by, inverse, offset, scale, offset);
         for (int step = 0; step <= by.steps; step++) {
-            // the offset of the best so far, not the least weight, is the origin of integers
+            // the offset of the best result so far, not the smallest weight, is the origin of integers
             inverse = (by.least + 0.1f * step + most) / (high - offset);
             float sumQ = 0;
             float sumQ2 = 0;
@@ -101,7 +101,7 @@ final class BlockRounding {
         }
     }
 
-    /** The weighted error, under a scale and an offset, of the integers that a divisor gives when they are counted from a number. */
+    /** The weighted error, with a scale and an offset, of the integers that a divisor gives if they are counted from a number. */
     private float error(float[] x, int at, Search by, float inverse, float from, float scale, float offset) {
         float error = 0;
         for (int i = 0; i < by.count; i++) {
@@ -112,8 +112,9 @@ final class BlockRounding {
     }
 
     /**
-     * Returns the scale {@code s} with which {@code s * q} is closest to 16 weights, for integers q from -4 to 3: those of the divisor that the
-     * largest weight suggests, of which each is changed, in up to five rounds, while that helps. A weight counts by its square.
+     * Returns the scale {@code s} with which {@code s * q} is closest to 16 weights, for integers q from -4 to 3: the integers of the
+     * divisor that the largest weight suggests, each of which is changed, in up to five rounds, while that reduces the error. A weight is
+     * weighted by its square.
      */
     float threeBits(float[] x, int at) {
         float largest = largest(x, at, 16);
@@ -154,7 +155,7 @@ final class BlockRounding {
     }
 
     /**
-     * Returns the scale {@code s} with which {@code s * q} is closest to 16 weights, for integers q from -32 to 31. A weight counts by
+     * Returns the scale {@code s} with which {@code s * q} is closest to 16 weights, for integers q from -32 to 31. A weight is weighted by
      * its square.
      */
     static float symmetric(float[] x, int at) {
@@ -185,7 +186,7 @@ final class BlockRounding {
         return scale;
     }
 
-    /** Returns the scale with which the numbers of {@link CodeBook#IQ4} are closest to 32 weights. A weight counts by its square. */
+    /** Returns the scale with which the numbers of {@link CodeBook#IQ4} are closest to 32 weights. A weight is weighted by its square. */
     float codes(float[] x, int at) {
         float largest = largest(x, at, 32);
         if (Math.abs(largest) < LEAST) {
@@ -214,7 +215,7 @@ final class BlockRounding {
         return scale;
     }
 
-    /** The number of largest magnitude, the first of equal ones, with its sign. */
+    /** Returns the number of largest magnitude, the first of equal ones, with its sign. */
     static float largest(float[] x, int at, int count) {
         float largest = 0;
         for (int i = at; i < at + count; i++) {
@@ -225,7 +226,7 @@ final class BlockRounding {
         return largest;
     }
 
-    /** To the nearest integer, ties to even, then into a range. */
+    /** Rounds to the nearest integer, ties to even, then limits it to a range. */
     static int nearest(float value, int least, int most) {
         return Math.clamp((int) Math.rint(value), least, most);
     }

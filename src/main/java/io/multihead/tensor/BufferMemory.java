@@ -9,14 +9,14 @@ import java.nio.DoubleBuffer;
 import java.nio.FloatBuffer;
 import java.nio.ShortBuffer;
 
-/** The memory of a buffer whose elements are stored as a tensor reads them. */
+/** The memory of a buffer whose elements are stored in the form that a tensor reads. */
 final class BufferMemory {
     private BufferMemory() {}
 
     /**
      * Returns the memory from the buffer's position to its limit.
      *
-     * @throws IllegalArgumentException if the buffer is of another element type, or of an order that is not the machine's
+     * @throws IllegalArgumentException if the buffer has another element type, or its byte order is not the machine's
      */
     static MemorySegment of(Buffer buffer, DType dtype) {
         Checks.notNull(dtype, "dtype");

@@ -1,6 +1,6 @@
 package io.multihead.tensor;
 
-/** The 16 numbers that codes of 4 bits stand for. */
+/** The 16 numbers that codes of 4 bits represent. */
 enum CodeBook {
     /** E2M1, doubled: the highest bit is the sign. Zero has two codes, and neither is negative. */
     E2M1(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12),
@@ -17,12 +17,12 @@ enum CodeBook {
         return values[code];
     }
 
-    /** Returns {@code 2^(e - 128)}, by which a doubled element of E2M1 is multiplied. */
+    /** Returns {@code 2^(e - 128)}, the factor of a doubled element of E2M1. */
     static float halfPower(int e) {
         return Math.scalb(1f, e - 128);
     }
 
-    /** Returns the code of the number closest to one, of two that are as close the higher; numbers ascend. */
+    /** Returns the code of the closest number, the higher of two equally close ones; numbers ascend. */
     int nearest(float x) {
         int code = 0;
         while (code < 15 && x - values[code] >= values[code + 1] - x) {
@@ -31,7 +31,7 @@ enum CodeBook {
         return code;
     }
 
-    /** Returns the code whose number times a scale is closest to one, of equally close ones the first. */
+    /** Returns the code whose number times a scale is closest to a value, the first of equally close ones. */
     int nearest(float x, float scale) {
         int best = 0;
         for (int code = 1; code < 16; code++) {

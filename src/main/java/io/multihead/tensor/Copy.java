@@ -4,7 +4,7 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.TensorFaults;
 import java.lang.foreign.MemorySegment;
 
-/** Copies elements from view to view, or one number to all elements: at once where views are dense, else one by one. */
+/** Copies elements from view to view, or one number to all elements: as a whole if views are dense, otherwise one by one. */
 final class Copy {
     private Copy() {}
 

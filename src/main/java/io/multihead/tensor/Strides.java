@@ -5,11 +5,11 @@ import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
-/** The arithmetic of views: which strides a reshaped or repeated view has, and whether views share elements. */
+/** The arithmetic of views: the strides of a reshaped or repeated view, and whether views share elements. */
 final class Strides {
     private Strides() {}
 
-    /** The sizes with a single -1 replaced by the rest of the elements. */
+    /** Returns the sizes with a single -1 replaced by the remaining number of elements. */
     static long[] resolve(long[] dims, Shape from) {
         long[] resolved = dims.clone();
         int open = -1;
@@ -19,7 +19,7 @@ final class Strides {
                 open = axis;
             } else {
                 long size = Checks.atLeast(dims[axis], 0, "reshape axis " + axis);
-                // a product beyond 2^63 is no shape's number of elements: keep it out of reach
+                // a product beyond 2^63 is not the number of elements of any shape: exclude it
                 known = size > 0 && known > Long.MAX_VALUE / size ? Long.MAX_VALUE : known * size;
             }
         }
@@ -33,7 +33,7 @@ final class Strides {
         return resolved;
     }
 
-    /** Strides of a view with {@code target}'s sizes, or null when the elements' order allows none. */
+    /** Returns the strides of a view with {@code target}'s sizes, or null if the elements' order allows none. */
     static long @Nullable [] reshaped(Shape shape, long[] strides, Shape target) {
         if (shape.elements() == 0) {
             return target.denseStrides();
@@ -49,7 +49,7 @@ final class Strides {
                 to--;
                 continue;
             }
-            // One run: the fewest trailing axes on both sides that hold equally many elements.
+            // One run: the smallest number of trailing axes on both sides with equally many elements.
             long step = strides[from];
             long taken = shape.dim(from);
             long given = 1;
@@ -87,7 +87,7 @@ final class Strides {
         return result;
     }
 
-    /** Whether every element has its own storage: sorted by stride, each axis steps over all that the finer axes reach. */
+    /** Returns whether every element has its own storage: sorted by stride, each axis steps over the extent of the finer axes. */
     static boolean distinct(Shape shape, long[] strides) {
         if (shape.elements() == 0) {
             return true;
@@ -100,7 +100,7 @@ final class Strides {
         return true;
     }
 
-    /** How far the axes with finer strides than {@code axis} (ties: later axes) reach. */
+    /** Returns the extent of the axes with finer strides than {@code axis} (ties: later axes). */
     private static long reachBelow(Shape shape, long[] strides, int axis) {
         long reach = 0;
         for (int other = 0; other < strides.length; other++) {
@@ -113,8 +113,8 @@ final class Strides {
     }
 
     /**
-     * Whether two views whose ranges touch share no element because, modulo some common period, they live on different
-     * residues: slices of one wider row.
+     * Returns whether two views whose ranges overlap share no element because, modulo some common period, they have different residues:
+     * slices of one wider row.
      *
      * @param distance first element of the second view minus first element of the first
      */
@@ -138,7 +138,7 @@ final class Strides {
         return false;
     }
 
-    /** How many neighboring residues modulo {@code period} a view occupies; 0 when it cannot be said. */
+    /** Returns the number of neighboring residues modulo {@code period} that a view occupies; 0 if it cannot be determined. */
     private static long residueWidth(Shape shape, long[] strides, long period) {
         long width = 1;
         for (int axis = 0; axis < strides.length; axis++) {
@@ -165,7 +165,7 @@ final class Strides {
         return rest;
     }
 
-    /** Distance of the farthest element from the first, in elements; -1 when there is none. */
+    /** Returns the distance of the farthest element from the first, in elements; -1 if there is none. */
     static long reach(Shape shape, long[] strides) {
         if (shape.elements() == 0) {
             return -1;
@@ -184,7 +184,7 @@ final class Strides {
                 return;
             }
         } catch (ArithmeticException overflow) {
-            // falls through: a position beyond 2^63 is certainly outside
+            // continues: a position beyond 2^63 is certainly outside
         }
         throw Checks.fail(
                 "memory",

@@ -11,7 +11,7 @@ import java.util.Objects;
  * and thread-safe; the elements are plain memory.
  */
 final class View {
-    /** Positions above it would overflow when they are counted in bytes, and come out inside the memory again. */
+    /** Positions above it would overflow when they are counted in bytes, and could fall inside the memory again. */
     private static final long MAX_POSITION = Long.MAX_VALUE / Double.BYTES;
 
     private final MemorySegment memory;
@@ -22,7 +22,7 @@ final class View {
     private final long firstByte;
     private final long lastByte;
 
-    /** Makes a view of elements that are inside the memory; keeps the strides. */
+    /** Creates a view of elements that are inside the memory; keeps the strides. */
     private View(MemorySegment memory, DType dtype, Shape shape, long offset, long[] strides) {
         this.memory = memory;
         this.dtype = dtype;
@@ -148,7 +148,7 @@ final class View {
         return part(Shape.of(Strides.without(shape.toArray(), at)), Strides.without(strides, at), at, index);
     }
 
-    /** Returns the view that begins at one position of an axis; one without elements begins where this one does. */
+    /** Returns the view that begins at one position of an axis; a view without elements begins where this one does. */
     private View part(Shape dims, long[] steps, int axis, long from) {
         long start = dims.elements() == 0 ? offset : offset + from * strides[axis];
         return new View(memory, dtype, dims, start, steps);
@@ -182,7 +182,7 @@ final class View {
         return Strides.sameMemory(memory, other.memory);
     }
 
-    /** Returns whether two views of one memory whose ranges touch are known to share no element. */
+    /** Returns whether two views of one memory whose ranges overlap are known to share no element. */
     private boolean isInterleavedWith(View other) {
         if (dtype.bytes() != other.dtype.bytes() || (firstByte - other.firstByte) % dtype.bytes() != 0) {
             return false;

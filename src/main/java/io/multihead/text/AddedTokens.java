@@ -15,17 +15,17 @@ import java.util.stream.IntStream;
  */
 final class AddedTokens {
     /**
-     * A token and where it counts, as {@code tokenizer.json} says.
+     * A token and the conditions on its place, from {@code tokenizer.json}.
      *
      * @param text the text to find
      * @param id the token's id
-     * @param singleWord only where neither a letter, a digit nor an underscore touches it
-     * @param stripsLeft with the white space before it
-     * @param stripsRight with the white space after it
+     * @param singleWord only if neither a letter, a digit nor an underscore is adjacent
+     * @param stripsLeft whether it includes the white space before it
+     * @param stripsRight whether it includes the white space after it
      */
     record Token(String text, int id, boolean singleWord, boolean stripsLeft, boolean stripsRight) {}
 
-    /** The common parts of marks. Some files call marks of a chat, such as Qwen's {@code <think>}, texts of anybody. */
+    /** The common parts of marks. Some files mark chat marks, such as Qwen's {@code <think>}, as ordinary text. */
     private static final Pattern MARK = Pattern.compile(
             "<[|\uff5c].*[|\uff5c]>|</?(think|tool_call|tool_response|tools|mask|unused\\d+|start_of_turn|end_of_turn)>|\\[/?INST\\]",
             Pattern.DOTALL);
@@ -36,7 +36,7 @@ final class AddedTokens {
     private final List<Token> tokens = new ArrayList<>();
     private final PieceTrie trie = new PieceTrie();
     private final BitSet firstChars = new BitSet();
-    /** By number: whether any text may have the token, also where only a template may have others. */
+    /** By number: whether any text may contain the token, even if only a template may contain others. */
     private final BitSet inContent = new BitSet();
 
     AddedTokens(List<Token> all) {
@@ -49,13 +49,13 @@ final class AddedTokens {
         }
     }
 
-    /** Tokens that any text may have: those that are user-defined, without those that look like marks. */
+    /** Tokens that any text may contain: the user-defined ones, except tokens that look like marks. */
     static AddedTokens inText(Vocabulary vocabulary) {
         return new AddedTokens(plain(
                 vocabulary, id -> vocabulary.type(id) == TokenType.USER_DEFINED && !isMark(vocabulary.token(id))));
     }
 
-    /** These, and marks, whatever their type, control tokens and the unknown one. */
+    /** These tokens, and marks of any type, control tokens and the unknown token. */
     static AddedTokens inSpecialText(Vocabulary vocabulary) {
         return new AddedTokens(plain(vocabulary, id -> switch (vocabulary.type(id)) {
             case USER_DEFINED, CONTROL, UNKNOWN -> true;
@@ -92,7 +92,7 @@ final class AddedTokens {
         return false;
     }
 
-    /** Returns where the longest token that begins here ends, or {@code at}; the buffer has its number. */
+    /** Returns the end of the longest token that begins here, or {@code at}; the buffer has its number. */
     private int match(EncodeBuffer buffer, int at) {
         int longest = at;
         int node = PieceTrie.FIRST;
@@ -111,14 +111,14 @@ final class AddedTokens {
         return longest;
     }
 
-    /** Returns whether a token may come from a place: of a prompt's content only those that any text may have. */
+    /** Returns whether a token may begin at a place: in a prompt's content, only tokens that any text may contain. */
     private boolean mayBe(EncodeBuffer buffer, int number, int from, int end) {
         return buffer.prompt == null
                 || inContent.get(number)
                 || buffer.prompt.nextContent(from - EncodeBuffer.START) >= end - EncodeBuffer.START;
     }
 
-    /** Returns these tokens, of which some others may be in any text. */
+    /** Returns these tokens, and allows some further ones in any text. */
     AddedTokens alsoIn(AddedTokens anyText) {
         AddedTokens all = new AddedTokens(tokens);
         BitSet ids = new BitSet();

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 
 /** The scratch memory of one call of a tokenizer: the text, its ids so far, and arrays for merging. Reused from call to call; not thread-safe. */
 final class EncodeBuffer {
-    /** Where the text begins: before it is room for a space. */
+    /** The beginning of the text: before it is room for a space. */
     static final int START = 1;
 
     private static final int FEW = 256;
@@ -20,13 +20,13 @@ final class EncodeBuffer {
 
     final Merger merger = new Merger();
 
-    /** The added token that {@link AddedTokens#find} found, and where it begins and ends with the white space that it strips. */
+    /** The added token that {@link AddedTokens#find} found, and its beginning and end including the white space that it strips. */
     int match;
 
     int matchStart;
     int matchEnd;
 
-    /** The composed form of the part that was encoded last; null where it was encoded as it is. */
+    /** The composed form of the part that was encoded last; null if it was encoded unchanged. */
     @Nullable
     ComposedText composed;
 
@@ -34,7 +34,7 @@ final class EncodeBuffer {
     /** Whether control tokens are found in the text. */
     boolean special;
 
-    /** The text where only some of its characters may be control tokens. */
+    /** The text if only some of its characters may be control tokens. */
     @Nullable
     PromptText prompt;
 
@@ -43,7 +43,7 @@ final class EncodeBuffer {
     private int[] ids = new int[FEW];
     private int size;
 
-    /** Takes a text whose ids are collected here or, with their places, elsewhere. */
+    /** Takes a text whose ids are collected here or, with their places, in another buffer. */
     void begin(String string, boolean withSpecial, @Nullable TokenBuffer to) {
         special = withSpecial;
         tokens = to;
@@ -67,7 +67,7 @@ final class EncodeBuffer {
         ids[size++] = id;
     }
 
-    /** Adds an id that comes from a part of the text, as its caller has it. */
+    /** Adds an id for a part of the text, in the coordinates of the caller. */
     void add(int id, int start, int stop, boolean continuesWord) {
         if (tokens == null) {
             add(id);
@@ -104,7 +104,7 @@ final class EncodeBuffer {
         return ids[index];
     }
 
-    /** Drops the reference to the buffer that ids go to. */
+    /** Drops the reference to the buffer that receives ids. */
     void end() {
         tokens = null;
         composed = null;

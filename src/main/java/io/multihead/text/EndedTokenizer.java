@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 
 /** The common part of encoders' tokenizers: buffers that are reused, and the ids around a text. */
 abstract class EndedTokenizer implements EncoderTokenizer {
-    /** The id of tokens that are left out of every text, or {@link SpecialIds#NONE}. */
+    /** The id of tokens that are omitted from every text, or {@link SpecialIds#NONE}. */
     final int leftOut;
 
     private final AtomicReference<@Nullable TokenBuffer> spare = new AtomicReference<>();
@@ -17,7 +17,7 @@ abstract class EndedTokenizer implements EncoderTokenizer {
 
     abstract void tokenize(String text, TokenBuffer to);
 
-    /** Returns whether a token continues the word of the one before it. */
+    /** Returns whether a token continues the word of the previous one. */
     abstract boolean continuesWord(int id);
 
     @Override

@@ -18,11 +18,11 @@ import java.util.Set;
 import java.util.regex.Pattern;
 
 /**
- * Reads GGUF's settings of an encoder's tokenizer. Values for keys that are missing are llama.cpp's; texts become the tokens that the model was
- * trained with, those of HuggingFace's libraries.
+ * Reads GGUF's settings of an encoder's tokenizer. Missing keys have llama.cpp's values; texts become the tokens of the model's training,
+ * which are those of HuggingFace's libraries.
  */
 final class GgufEncoderTokenizer {
-    /** Before tokens of WordPiece that begin a word; others continue one. */
+    /** The prefix of WordPiece tokens that begin a word; others continue one. */
     private static final char SPACE = '\u2581';
 
     private static final int NONE = SpecialIds.NONE;
@@ -68,7 +68,7 @@ final class GgufEncoderTokenizer {
         return WordPieceModel.of(pieces, special, normalization(pieces), unknown, first, last);
     }
 
-    /** Returns a token as {@code vocab.txt} has it. Older converters left those in brackets as they are. */
+    /** Returns a token in the form of {@code vocab.txt}. Older converters did not change tokens in brackets. */
     private static String piece(String token) {
         if (token.indexOf(SPACE) == 0) {
             return token.substring(1);
@@ -81,7 +81,7 @@ final class GgufEncoderTokenizer {
         String key = "normalizer.lowercase";
         if (!keys.has(key)) {
             for (String piece : pieces) {
-                // no text in lower case has such a token
+                // no lower-case text has such a token
                 if (CAPITALIZED.matcher(piece).matches()) {
                     throw keys.fail(key, "true or false, as \"" + piece + "\" and others begin with a capital letter");
                 }
@@ -91,7 +91,7 @@ final class GgufEncoderTokenizer {
         return new BertSteps(true, true, keys.flag("normalizer.strip_accents", lowercase), lowercase);
     }
 
-    /** Fails unless texts stand between two tokens. */
+    /** Fails unless the tokenizer puts two tokens around texts. */
     private void requireAround(boolean otherwise) {
         for (String flag : List.of("add_bos_token", otherwise ? "add_sep_token" : "add_eos_token")) {
             if (!keys.flag(flag, otherwise)) {
@@ -100,13 +100,13 @@ final class GgufEncoderTokenizer {
         }
     }
 
-    /** Returns the id of a key, or of an older one, or a default. */
+    /** Returns the id of a key, or of an older key, or a default. */
     private int special(String name, String older, int otherwise) {
         int id = keys.id(name, NONE, tokens.size());
         return id == NONE ? keys.id(older, otherwise, tokens.size()) : id;
     }
 
-    /** Returns the special ids of pieces, of which the first and the last stand around every text. */
+    /** Returns the special ids of pieces; the first and the last are put around every text. */
     private SpecialIds special() {
         int begin = special("bos", "cls", NONE);
         int end = special("eos", "seperator", NONE);

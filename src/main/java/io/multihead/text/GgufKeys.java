@@ -7,9 +7,9 @@ import java.util.List;
 import java.util.OptionalLong;
 
 /**
- * A GGUF file's settings of its tokenizer, by the ends of the keys' names.
+ * The tokenizer settings of a GGUF file, by the ends of the keys' names.
  *
- * @param file whose keys begin with {@value #PREFIX}
+ * @param file the file, whose keys begin with {@value #PREFIX}
  */
 record GgufKeys(Gguf file) {
     static final String PREFIX = "tokenizer.ggml.";
@@ -37,7 +37,7 @@ record GgufKeys(Gguf file) {
         return scores;
     }
 
-    /** Returns the bytes of an array of integers, which is empty where there is none. */
+    /** Returns the bytes of an array of integers, which is empty if there is none. */
     byte[] bytes(String name) {
         if (!has(name)) {
             return new byte[0];
@@ -71,7 +71,7 @@ record GgufKeys(Gguf file) {
         return types;
     }
 
-    /** Returns the id that a key has, or a default, of a vocabulary of {@code size} tokens. */
+    /** Returns the id of a key, or a default, in a vocabulary of {@code size} tokens. */
     int id(String name, int otherwise, int size) {
         String key = PREFIX + name + "_token_id";
         OptionalLong id = file.findInteger(key);

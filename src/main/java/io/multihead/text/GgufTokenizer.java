@@ -10,7 +10,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 
-/** Reads GGUF's settings of a decoder's tokenizer, with llama.cpp's values for keys that are missing. */
+/** Reads GGUF's settings of a decoder's tokenizer, with llama.cpp's values for missing keys. */
 final class GgufTokenizer {
     private final GgufKeys keys;
 
@@ -37,8 +37,8 @@ final class GgufTokenizer {
         return SentencePieceTokenizer.of(vocabulary, special, prefixed ? SpacePrefix.ALWAYS : SpacePrefix.NONE);
     }
 
-    /** Pieces as SentencePiece has them, with spaces written as one of its characters, that are joined by ranks in place of scores, but for runs of line
-     * feeds. */
+    /** Pieces in SentencePiece's form, with spaces written as one of its characters, that merge by ranks instead of scores, except for runs
+     * of line feeds. */
     private Tokenizer mergedPieces() {
         Vocabulary vocabulary = vocabulary(true);
         int size = vocabulary.size();
@@ -70,11 +70,12 @@ final class GgufTokenizer {
     }
 
     /**
-     * Reads the tokens. Those that end a turn count as control tokens, and those of SentencePiece ({@code pieces}) that are written as
-     * bytes count as bytes, also where a converter took them for texts.
+     * Reads the tokens. Tokens that end a turn become control tokens, and SentencePiece tokens ({@code pieces}) that are written as bytes
+     * become bytes, even if a converter marked them as texts.
      */
     private Vocabulary vocabulary(boolean pieces) {
-        List<String> tokens = List.copyOf(keys.texts("tokens")); // once, as each is made when it is asked for
+        List<String> tokens =
+                List.copyOf(keys.texts("tokens")); // only once, because each text is made when it is requested
         List<TokenType> types = keys.types(tokens.size());
         if (types.isEmpty()) {
             types = new ArrayList<>();

@@ -5,13 +5,13 @@ import io.multihead.text.SentencePieceTokenizer.SpacePrefix;
 import java.util.List;
 import java.util.Optional;
 
-/** The normalizer and pre-tokenizer of a {@code tokenizer.json}; parts that no model of the families has are errors that name them. */
+/** The normalizer and pre-tokenizer of a {@code tokenizer.json}; parts that no supported family has are errors that name them. */
 final class JsonParts {
     private static final String SPACE = "\u2581";
 
     private JsonParts() {}
 
-    /** Returns whether text is composed (NFC) first, which is all that happens to it. */
+    /** Returns whether text is composed (NFC) first, which is the only supported change. */
     static boolean composes(JsonObject file) {
         List<JsonObject> parts = file.parts("normalizer", "normalizers");
         for (JsonObject part : parts) {
@@ -20,7 +20,7 @@ final class JsonParts {
         return !parts.isEmpty();
     }
 
-    /** Returns how a byte-level file divides text. */
+    /** Returns the rule with which a byte-level file divides text. */
     static WordPattern words(JsonObject file) {
         List<JsonObject> parts = file.parts("pre_tokenizer", "pretokenizers");
         JsonObject bytes = parts.getLast();
@@ -54,7 +54,7 @@ final class JsonParts {
         return words.orElseThrow(() -> pattern.fail("Regex", "the expression of a family in WordPattern"));
     }
 
-    /** Returns where a file of code points puts a space before text. */
+    /** Returns the places where a file of code points puts a space before text. */
     static SpacePrefix spaces(JsonObject file) {
         boolean replaced = false;
         boolean prefixed = false;
@@ -93,7 +93,7 @@ final class JsonParts {
         }
     }
 
-    /** Whether a part divides at spaces, where texts have none left: Gemma has it. */
+    /** Returns whether a part divides at spaces, where texts no longer have any: Gemma has it. */
     private static boolean isWithoutEffect(JsonObject part) {
         return part.text("type").equals("Split")
                 && part.has("pattern")

@@ -10,8 +10,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which tokens have a meaning of their own, by {@code tokenizer.json} and {@code tokenizer_config.json}. What the first puts around a text
- * counts, whatever the second says, as in the reference.
+ * The tokens with a special meaning, from {@code tokenizer.json} and {@code tokenizer_config.json}. The tokens that the first file puts
+ * around a text apply, whatever the second states, as in the reference.
  */
 final class JsonSpecialIds {
     private final Vocabulary vocabulary;
@@ -56,7 +56,7 @@ final class JsonSpecialIds {
         return new SpecialIds(begin, end, unknown, named("pad_token"), all, added);
     }
 
-    /** Returns the id of a token and its id, which must be the vocabulary's. */
+    /** Returns the id of a token, which must equal the vocabulary's id. */
     private int pair(JsonObject part, String member) {
         List<?> pair = part.array(member);
         int id = pair.size() == 2 && pair.get(0) instanceof String name ? find(name) : SpecialIds.NONE;
@@ -86,7 +86,7 @@ final class JsonSpecialIds {
         return ends;
     }
 
-    /** Returns the id that a template gives a token, which must be the vocabulary's. */
+    /** Returns the id that a template gives a token, which must equal the vocabulary's id. */
     private int id(JsonObject part, String name) {
         JsonObject described = part.object("special_tokens").object(name);
         int id = find(name);
@@ -96,7 +96,7 @@ final class JsonSpecialIds {
         return id;
     }
 
-    /** Returns the id of a token that the configuration names, as text or as an object with one. */
+    /** Returns the id of a token that the configuration names, as text or as an object with a text. */
     private int named(String member) {
         if (config == null || !config.has(member)) {
             return SpecialIds.NONE;
@@ -119,7 +119,7 @@ final class JsonSpecialIds {
         return find(vocabulary, token);
     }
 
-    /** Returns the id of the first token that is written so, or none. */
+    /** Returns the id of the first token with this text, or none. */
     static int find(Vocabulary vocabulary, @Nullable String token) {
         for (int id = 0; id < vocabulary.size(); id++) {
             if (vocabulary.token(id).equals(token)) {

@@ -15,8 +15,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads a {@code tokenizer.json} whose model is BPE: over bytes, as GPT-2, Llama 3 and Qwen have it, or over code points with bytes for what
- * has no token, as Llama 2 and Gemma have it. Anything else in a file is an error that names it. Truncation, padding and the decoder are
+ * Reads a {@code tokenizer.json} whose model is BPE: over bytes, as in GPT-2, Llama 3 and Qwen, or over code points with bytes for text
+ * without a token, as in Llama 2 and Gemma. Any other part of a file is an error that names it. Truncation, padding and the decoder are
  * not read.
  */
 final class MergesJson {
@@ -56,7 +56,7 @@ final class MergesJson {
     private Vocabulary vocabulary() {
         JsonObject tokens = model.object("vocab");
         int addedTokens = file.has("added_tokens") ? file.array("added_tokens").size() : 0;
-        // a few ids without a token occur in files; ids far beyond would cost memory that the file does not
+        // a few ids without a token occur in files; ids far beyond would cost more memory than the file has
         int most = (int) Math.min(2L * (tokens.names().size() + addedTokens), MergeTable.MOST_SYMBOLS);
         String[] texts = new String[most + 1];
         TokenType[] types = new TokenType[texts.length];

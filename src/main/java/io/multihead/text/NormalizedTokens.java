@@ -9,14 +9,14 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Added tokens that are found in normalized text, as {@code tokenizer.json} has them with {@code "normalized": true}; otherwise as
- * {@link AddedTokens}. Immutable and thread-safe.
+ * Added tokens that are found in normalized text, which {@code tokenizer.json} marks with {@code "normalized": true}; otherwise like {@link
+ * AddedTokens}. Immutable and thread-safe.
  */
 final class NormalizedTokens {
     private final List<AddedTokens.Token> tokens = new ArrayList<>();
     private final PieceArray pieces;
 
-    /** Takes tokens whose own text is normalized too; of those that become equal, the last one counts. */
+    /** Takes tokens whose own text is also normalized; among tokens that become equal, the last one is used. */
     NormalizedTokens(List<AddedTokens.Token> all, UnigramNormalizer normalizer) {
         List<PieceArray.Entry> entries = new ArrayList<>();
         UnigramBuffer buffer = new UnigramBuffer();

@@ -5,7 +5,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.HexFormat;
 
-/** The bytes that the tokens of SentencePiece stand for. */
+/** The bytes that the tokens of SentencePiece represent. */
 final class PieceBytes {
     private static final char SPACE = '\u2581';
 
@@ -25,7 +25,7 @@ final class PieceBytes {
         return bytes;
     }
 
-    /** Returns the ids of the byte tokens, or -1 where there is none. */
+    /** Returns the ids of the byte tokens, or -1 for missing ones. */
     static int[] ids(Vocabulary vocabulary) {
         int[] ids = new int[256];
         Arrays.fill(ids, -1);
@@ -37,7 +37,7 @@ final class PieceBytes {
         return ids;
     }
 
-    /** Returns whether a token is written as one of a byte. */
+    /** Returns whether a token is written as a byte token. */
     static boolean isByte(String token) {
         return token.length() == 6
                 && token.startsWith("<0x")

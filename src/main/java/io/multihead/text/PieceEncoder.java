@@ -8,7 +8,7 @@ import io.multihead.internal.text.wordpiece.WordPieceJson;
 import java.util.OptionalInt;
 import org.jspecify.annotations.Nullable;
 
-/** A tokenizer of pieces as that of an encoder: between the tokens that its file puts around a text, or without any. */
+/** A tokenizer of pieces as an encoder's tokenizer: with the tokens that its file puts around a text, or without any. */
 final class PieceEncoder extends EndedTokenizer {
     private final PieceTokenizer tokenizer;
     private final PairTemplate pairs;
@@ -38,7 +38,7 @@ final class PieceEncoder extends EndedTokenizer {
         this.last = last;
     }
 
-    /** Returns the tokenizer that a {@code tokenizer.json} describes, and perhaps a {@code tokenizer_config.json}. */
+    /** Returns the tokenizer that a {@code tokenizer.json} describes, optionally with a {@code tokenizer_config.json}. */
     static PieceEncoder of(PieceTokenizer tokenizer, JsonObject file, @Nullable JsonObject config) {
         SpecialIds special = tokenizer.specialIds();
         if (special.added() != SpecialIds.AddedSpecialTokens.BOTH) {
@@ -50,8 +50,8 @@ final class PieceEncoder extends EndedTokenizer {
     }
 
     /**
-     * Returns the tokenizer that a {@code tokenizer.json} describes, without the tokens that it may put around a text, and without those of
-     * an id, which may be {@link SpecialIds#NONE}.
+     * Returns the tokenizer that a {@code tokenizer.json} describes, without the tokens that it may put around a text, and without tokens
+     * of an id, which may be {@link SpecialIds#NONE}.
      */
     static PieceEncoder withoutEnds(PieceTokenizer tokenizer, JsonObject file, int leftOut) {
         PieceEncoder ended = new PieceEncoder(tokenizer, PairTemplate.OTHER, WordPieceJson.truncation(file));

@@ -8,20 +8,20 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
-/** The common part of tokenizers of pieces: tokens that are found first, and the way back to text. */
+/** The common part of tokenizers of pieces: tokens that are found first, and the conversion back to text. */
 abstract class PieceTokenizer implements Tokenizer {
     final Vocabulary vocabulary;
     /** The bytes that each token adds to a text. */
     private final byte[][] bytes;
 
     private final SpecialIds special;
-    /** Tokens that a text of anybody may have. */
+    /** Tokens that any user's text may contain. */
     private final AddedTokens inText;
     /** These and control tokens. */
     private final AddedTokens inSpecialText;
 
     private final Map<String, Integer> ids;
-    /** Tokens that continue the word of the one before them: those of text that begin with no space. */
+    /** Tokens that continue the word of the previous token: text tokens that do not begin with a space. */
     private final BitSet continuing = new BitSet();
 
     private final AtomicReference<@Nullable EncodeBuffer> spare = new AtomicReference<>();
@@ -48,19 +48,24 @@ abstract class PieceTokenizer implements Tokenizer {
         return continuing.get(id);
     }
 
-    /** Adds the ids of a part of the buffer's text that has no added token; may change this part and the character before it. */
+    /** Adds the ids of a part of the buffer's text that contains no added token; may change this part and the character before it. */
     abstract void encodePart(EncodeBuffer buffer, int from, int end);
 
-    /** Adds the ids from {@code first} on again, with the places that they come from, and removes them; none where they have places. */
+    /**
+     * Adds the ids from {@code first} on again, with the places from which they come, and removes them; has no effect if ids already have
+     * places.
+     */
     void place(EncodeBuffer buffer, int first, int from) {}
 
-    /** Returns whether decoding drops the space that a text begins with. */
+    /** Returns whether decoding drops the space at the beginning of a text. */
     abstract boolean beginsWithSpace();
 
     /** Returns whether encoding puts a space between an added token and the text after it. */
     abstract boolean putsSpaceAfterAdded();
 
-    /** Returns whether the first byte of a token is the space that encoding puts after a token of any text, such as Phi-3's {@code </s>}. */
+    /**
+     * Returns whether the first byte of a token is the space that encoding puts after a token of any text, such as Phi-3's {@code </s>}.
+     */
     final boolean hasPutSpace(int previous, int id) {
         return putsSpaceAfterAdded()
                 && previous != SpecialIds.NONE
@@ -70,7 +75,7 @@ abstract class PieceTokenizer implements Tokenizer {
                 && bytes[id][0] == ' ';
     }
 
-    /** Appends the tokens of a text with their places, where {@link #encodePart} adds them so. */
+    /** Appends the tokens of a text with their places, if {@link #encodePart} adds them in this form. */
     final void append(String text, boolean withSpecial, TokenBuffer to) {
         EncodeBuffer buffer = take();
         buffer.begin(text, withSpecial, to);
@@ -168,7 +173,7 @@ abstract class PieceTokenizer implements Tokenizer {
         return ids.getOrDefault(Checks.notNull(token, "token"), SpecialIds.NONE);
     }
 
-    /** Returns how many bytes a token adds to a text. */
+    /** Returns the number of bytes that a token adds to a text. */
     final int pieceLength(int id) {
         return bytes[id].length;
     }

@@ -11,14 +11,15 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The pieces of a SentencePiece vocabulary as symbols that merge. A code point that is no token but stands in one is a symbol with a number
- * from the vocabulary's size on; one that stands in none is the negative symbol {@code -1 - codePoint}, which merges with nothing.
+ * The pieces of a SentencePiece vocabulary as symbols that merge. A code point that is not a token but occurs in one is a symbol with a
+ * number from the vocabulary's size on; a code point that occurs in none is the negative symbol {@code -1 - codePoint}, which merges with
+ * nothing.
  */
 final class ScoredPieces {
     private static final char SPACE = '\u2581';
     private static final int PAGE_BITS = 8;
     private static final int REPLACEMENT = 0xfffd;
-    /** The ways to halve a piece take a time that grows as the square of its length; the longest of Gemma 3 has 31 characters. */
+    /** The time to find all divisions of a piece grows with the square of its length; the longest piece of Gemma 3 has 31 characters. */
     private static final int LONGEST = 512;
 
     private final int tokens;
@@ -28,7 +29,7 @@ final class ScoredPieces {
     private final BitSet beforeSpace = new BitSet();
     private final MergeTable merges;
 
-    /** Pieces that merge by their scores, or in the order of a list where there is one. */
+    /** Pieces that merge by their scores, or in the order of a list if there is one. */
     ScoredPieces(Vocabulary vocabulary, @Nullable List<Merge> ordered) {
         tokens = vocabulary.size();
         ids = HashMap.newHashMap(tokens);
@@ -105,7 +106,7 @@ final class ScoredPieces {
         return page == null ? absent(codePoint) : page[codePoint & page.length - 1];
     }
 
-    /** No token has a surrogate, so that their pages are never there. */
+    /** No token contains a surrogate, so their pages never exist. */
     private int absent(int codePoint) {
         boolean unpaired = codePoint >= Character.MIN_SURROGATE && codePoint <= Character.MAX_SURROGATE;
         return unpaired ? symbol(REPLACEMENT) : -1 - codePoint;
@@ -115,7 +116,7 @@ final class ScoredPieces {
         return symbol >= 0 && symbol < tokens;
     }
 
-    /** Returns the code point of a symbol that is no token. */
+    /** Returns the code point of a symbol that is not a token. */
     int codePoint(int symbol) {
         return symbol < 0 ? -1 - symbol : parts.get(symbol - tokens);
     }

@@ -57,7 +57,7 @@ final class SentencePieceModel {
         return model;
     }
 
-    /** Reads the {@code sentencepiece.bpe.model} of XLM-R, whose model is Unigram in spite of its name, with the ids of fairseq. */
+    /** Reads the {@code sentencepiece.bpe.model} of XLM-R, whose model is Unigram despite its name, with the ids of fairseq. */
     static UnigramTokenizer parseFairseq(byte[] file) {
         SentencePieceModel model = read(file);
         require(model.modelType == UNIGRAM, "model_type", "UNIGRAM (1)");
@@ -147,7 +147,7 @@ final class SentencePieceModel {
         require(modelType == BPE, "model_type", "UNIGRAM (1) or BPE (2)");
         require(map.length == 0, "precompiled_charsmap", "none with BPE");
         require(!collapses, "remove_extra_whitespaces", "false with BPE");
-        // a piece that is found before others is found in the text, where spaces are not replaced yet
+        // a piece that is found before others is searched in the text, in which spaces are not replaced yet
         for (int id = 0; id < tokens.size(); id++) {
             if (types.get(id) == TokenType.USER_DEFINED) {
                 tokens.set(id, tokens.get(id).replace('\u2581', ' '));
@@ -177,7 +177,7 @@ final class SentencePieceModel {
         return special.withAdded(added).withStopTokens(moreStopTokens);
     }
 
-    /** Returns an id; one that does not exist is -1, which is written as 2^64 - 1. */
+    /** Returns an id; a missing id is -1, which is written as 2^64 - 1. */
     private int id(int index, String name) {
         return ids[index] < 0
                 ? SpecialIds.NONE

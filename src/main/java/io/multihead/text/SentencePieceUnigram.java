@@ -23,7 +23,7 @@ import java.util.stream.IntStream;
  * @param scores of the pieces
  * @param map of characters
  * @param prefixed whether a space is put before a text
- * @param collapses whether spaces at the ends and after another one are removed
+ * @param collapses whether spaces at the ends and after another space are removed
  * @param byteFallback whether unknown code points become bytes
  */
 record SentencePieceUnigram(
@@ -34,12 +34,12 @@ record SentencePieceUnigram(
         boolean prefixed,
         boolean collapses,
         boolean byteFallback) {
-    /** Subtracted by SentencePiece from the score of a user-defined piece. */
+    /** SentencePiece subtracts it from the score of a user-defined piece. */
     private static final double USER_DEFINED_PENALTY = 0.1;
 
     private static final List<String> FIRST = List.of("<unk>", "<s>", "</s>");
 
-    /** Returns the tokenizer whose ids are those of the pieces. */
+    /** Returns the tokenizer whose ids are the indices of the pieces. */
     UnigramTokenizer tokenizer(SpecialIds special) {
         List<AddedTokens.Token> found = IntStream.range(0, tokens.size())
                 .filter(id -> types.get(id) == TokenType.CONTROL || types.get(id) == TokenType.UNKNOWN)
@@ -91,7 +91,7 @@ record SentencePieceUnigram(
         return new SentenceNormalizer(map, new PieceArray(userDefined), prefixed, collapses);
     }
 
-    /** Returns the scores by piece, where user-defined ones have one that lets each of them win. */
+    /** Returns the scores by piece, in which user-defined pieces have a score that lets each of them win. */
     private double[] allScores() {
         float highest = Float.MIN_NORMAL;
         for (int id = 0; id < scores.length; id++) {
@@ -106,8 +106,8 @@ record SentencePieceUnigram(
     }
 
     /**
-     * Returns XLM-R's tokenizer: the first tokens in the order of fairseq, the other pieces with an id more by 1, and {@code <mask>} after
-     * them; transformers has the same numbers.
+     * Returns XLM-R's tokenizer: the first tokens in the order of fairseq, the other pieces with ids that are 1 larger, and {@code <mask>}
+     * after them; transformers has the same ids.
      */
     UnigramTokenizer fairseq() {
         if (tokens.size() < FIRST.size() || !tokens.subList(0, FIRST.size()).equals(FIRST)) {

@@ -4,10 +4,10 @@ import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.Set;
 
-/** Tokens that end a turn, a message or a text in the models of the field, whatever a file says of them. */
+/** Tokens that end a turn, a message or a text in published models, whatever a file states about them. */
 final class StopTokens {
     private static final String MESSAGE_END = "<|end|>";
-    /** The end of an answer of harmony, where {@link #MESSAGE_END} ends a message, and another one follows. */
+    /** The end of an answer in harmony, in which {@link #MESSAGE_END} ends a message that another one may follow. */
     private static final Set<String> HARMONY = Set.of("<|return|>", "<|call|>");
 
     private static final Set<String> NAMES = Set.of(

@@ -10,7 +10,7 @@ import java.nio.file.Path;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** A {@code tokenizer.json}, whose {@code model.type} decides who reads the rest of it. */
+/** A {@code tokenizer.json}, whose {@code model.type} determines the reader of its other parts. */
 final class TokenizerJson {
     private final JsonObject file;
 
@@ -27,7 +27,7 @@ final class TokenizerJson {
         return file.object("model").fail("type", expected);
     }
 
-    /** Returns the tokenizer of a language model. */
+    /** Returns the tokenizer of an encoder; for a WordPiece model, without other settings. */
     Tokenizer tokenizer(@Nullable JsonObject config, Set<Integer> stopTokens) {
         return switch (file.object("model").text("type")) {
             case "BPE" -> MergesJson.parse(file, config, stopTokens);
@@ -47,13 +47,13 @@ final class TokenizerJson {
         return new WordPiece(WordPieceFiles.load(folder, Checks.in(json, () -> WordPieceJson.parse(file))));
     }
 
-    /** Returns the tokenizer of a table, which reads texts alone. */
+    /** Returns the tokenizer of a table of embeddings, which reads only texts. */
     EncoderTokenizer withoutSpecialTokens(boolean leavesUnknownOut) {
         if (isWordPiece()) {
             return WordPiece.of(WordPieceJson.parseWithoutEnds(file), leavesUnknownOut);
         }
         PieceTokenizer pieces = pieces(null);
-        // a Unigram model of HuggingFace's library has no name of its unknown token, by which model2vec finds it
+        // a Unigram model of HuggingFace's library has no name for its unknown token, which model2vec needs to find it
         boolean finds = leavesUnknownOut && !(pieces instanceof UnigramTokenizer);
         int leftOut = finds ? pieces.specialIds().unknown() : SpecialIds.NONE;
         return PieceEncoder.withoutEnds(pieces, file, leftOut);

@@ -23,8 +23,8 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads a {@code tokenizer.json} whose model is Unigram, as XLM-R and multilingual E5 have it: a precompiled map of characters, Metaspace, and
- * a template. Anything else in a file is an error that names it. Truncation, padding and the decoder are not read.
+ * Reads a {@code tokenizer.json} whose model is Unigram, as in XLM-R and multilingual E5: a precompiled map of characters, Metaspace, and a
+ * template. Anything else in a file is an error that names it. Truncation, padding and the decoder are not read.
  */
 final class UnigramJson {
     private static final String MARK = "\u2581";
@@ -82,8 +82,8 @@ final class UnigramJson {
 
     /**
      * Returns the number that the crate reads for the shortest decimal of a score: its digits as a double, divided by a power of ten, so
-     * that two roundings may miss the score by an ulp. Pieces in another order have sums that differ by such errors alone, as of
-     * {@code dd ddd} and {@code ddd dd}, and the largest counts.
+     * that two roundings may differ from the score by an ulp. Pieces in another order, such as {@code dd ddd} and {@code ddd dd}, have sums
+     * that differ only by such errors, and the largest sum is chosen.
      */
     private static double crateScore(double score) {
         BigDecimal decimal = new BigDecimal(Double.toString(score));
@@ -94,7 +94,7 @@ final class UnigramJson {
         return scale < 0 ? digits * power : digits / power;
     }
 
-    /** Adds a token that is a piece already, or the next one, as the crate numbers them. */
+    /** Adds a token that is already a piece, or the next one, in the numbering of the crate. */
     private void addToken(JsonAddedTokens each) {
         int id = each.token().id();
         String text = each.token().text();
@@ -126,7 +126,7 @@ final class UnigramJson {
                 division(),
                 prefix(),
                 byteFallback);
-        // the crate's model does not know tokens added beside it
+        // the crate's model does not know tokens that were added to it
         UnigramPieces.Model own = new UnigramPieces.Model(
                 texts.subList(0, scores.length),
                 TokenType.reserved(types.subList(0, scores.length)),

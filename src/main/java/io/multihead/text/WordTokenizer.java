@@ -2,7 +2,7 @@ package io.multihead.text;
 
 import io.multihead.internal.text.words.WordCache;
 
-/** A tokenizer that divides words one by one, whatever is around them, and remembers those that it saw. */
+/** A tokenizer that divides words one by one, independent of their context, and caches words that it saw. */
 abstract class WordTokenizer extends PieceTokenizer {
     private final WordCache cache = new WordCache();
 
@@ -11,10 +11,10 @@ abstract class WordTokenizer extends PieceTokenizer {
         super(vocabulary, bytes, special, inText, inSpecialText);
     }
 
-    /** Adds the ids of a word, which depend on nothing around it. */
+    /** Adds the ids of a word, which do not depend on its context. */
     abstract void divide(EncodeBuffer buffer, int from, int end);
 
-    /** Adds the ids of a word, from the cache where it has them. */
+    /** Adds the ids of a word, from the cache if it has them. */
     final void encodeWord(EncodeBuffer buffer, int from, int end) {
         if (end - from > WordCache.LONGEST) {
             divide(buffer, from, end);

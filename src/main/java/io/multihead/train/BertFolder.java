@@ -21,11 +21,11 @@ import org.jspecify.annotations.Nullable;
 /**
  * The settings and the tokenizer of a folder with a BERT encoder.
  *
- * @param mostTokens of a text, those around it included
+ * @param mostTokens the largest number of tokens of a text, including the tokens around it
  */
 record BertFolder(BertSizes sizes, EncoderTokenizer tokenizer, int mostTokens) {
     private static final int MOST = 1 << 24;
-    /** Settings that would make other numbers, with the values that these layers have. */
+    /** Settings that would change results, with the values that these layers have. */
     private static final Map<String, Object> EXPECTED = Map.of(
             "model_type", "bert",
             "hidden_act", "gelu",
@@ -33,7 +33,7 @@ record BertFolder(BertSizes sizes, EncoderTokenizer tokenizer, int mostTokens) {
             "is_decoder", false,
             "add_cross_attention", false);
 
-    /** Weights in the formats that folders have: a copy has others. */
+    /** Weights in the formats of folders; a copy has its own weights. */
     private static final Set<String> WEIGHTS =
             Set.of(".safetensors", ".bin", ".h5", ".onnx", ".msgpack", ".ot", ".index.json", ".gguf");
 
@@ -77,13 +77,13 @@ record BertFolder(BertSizes sizes, EncoderTokenizer tokenizer, int mostTokens) {
         }
     }
 
-    /** Copies all files but weights, in their folders. */
+    /** Copies all files except weights, in their folders. */
     static void copy(Path from, Path to) throws IOException {
         copy(from, to, file -> WEIGHTS.stream()
                 .noneMatch(end -> String.valueOf(file.getFileName()).endsWith(end)));
     }
 
-    /** Copies the files of the tokenizer alone, for a model of another kind. */
+    /** Copies only the files of the tokenizer, for a model of another kind. */
     static void copyTokenizer(Path from, Path to) throws IOException {
         copy(
                 from,

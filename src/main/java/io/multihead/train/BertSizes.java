@@ -27,7 +27,7 @@ record BertSizes(int dim, int layers, int heads, int inner, int vocabulary, int 
     static final String TYPES = "embeddings.token_type_embeddings.weight";
     private static final String SELF = "attention.self.";
 
-    /** By the name of a block's parameter: transformers' names, of several where the parameter has the rows of several. */
+    /** By the name of a block's parameter: transformers' names, several if the parameter has the rows of several weights. */
     private static final Map<String, List<String>> NAMES = Map.ofEntries(
             Map.entry(
                     "self_attn.in_proj_weight",
@@ -44,7 +44,7 @@ record BertSizes(int dim, int layers, int heads, int inner, int vocabulary, int 
             Map.entry("norm2.weight", List.of("output.LayerNorm.weight")),
             Map.entry("norm2.bias", List.of("output.LayerNorm.bias")));
 
-    /** Transformers' names of the weights that a parameter has, in the order of its rows. */
+    /** Transformers' names of the weights in a parameter, in the order of its rows. */
     static List<String> theirNames(String parameter) {
         if (!parameter.startsWith("encoder.layer.")) {
             return List.of(parameter);
@@ -56,7 +56,7 @@ record BertSizes(int dim, int layers, int heads, int inner, int vocabulary, int 
                 .toList();
     }
 
-    /** Draws the parameters of a head as BERT does: matrices normal with a deviation of 0.02, and others zeros. */
+    /** Draws the parameters of a head like BERT: matrices normal with a deviation of 0.02, and zeros for the others. */
     static Map<String, Tensor> drawn(Map<String, Shape> shapes, Arena arena, long seed) {
         InitialTensors random = new InitialTensors(seed, arena);
         Map<String, Tensor> drawn = new LinkedHashMap<>();
@@ -65,7 +65,7 @@ record BertSizes(int dim, int layers, int heads, int inner, int vocabulary, int 
         return drawn;
     }
 
-    /** Returns how many weights transformers has. */
+    /** Returns the number of weights in transformers. */
     int weights() {
         return 5 + 16 * layers;
     }

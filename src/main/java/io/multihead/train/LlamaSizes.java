@@ -14,9 +14,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The sizes of a decoder of Llama's shape, and its settings in {@code config.json}.
+ * The sizes of a decoder with Llama's architecture, and its settings in {@code config.json}.
  *
- * @param context most tokens of a text
+ * @param context the largest number of tokens of a text
  * @param tied whether the head is the table of embeddings
  */
 record LlamaSizes(
@@ -88,7 +88,7 @@ record LlamaSizes(
                 .read(dictionary == null ? null : dictionary.members(), Rope.Pairing.HALF_SPLIT);
     }
 
-    /** Returns the {@code config.json} of a model that was not read from one; its rope is not scaled. */
+    /** Returns the {@code config.json} of a model that was not read from a file; its rope is not scaled. */
     Map<String, Object> settings() {
         Map<String, Object> settings = new LinkedHashMap<>(EXPECTED);
         settings.put("architectures", List.of("LlamaForCausalLM"));
@@ -124,7 +124,7 @@ record LlamaSizes(
                 attention, inner, Activation.SILU, new TransformerBlock.Layers(true, true, true), 0, epsilon);
     }
 
-    /** Returns the same sizes with other settings of fresh models. */
+    /** Returns the same sizes with other settings for new models. */
     LlamaSizes with(int newInner, int newKeyValueHeads, int newContext, Rope newRope, boolean newTied) {
         return new LlamaSizes(
                 vocabulary,

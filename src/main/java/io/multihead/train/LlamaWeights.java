@@ -13,7 +13,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.BiFunction;
 
-/** The weights of a folder of Llama's shape, mapped, of which each must be taken. */
+/** The mapped weights of a folder with Llama's architecture, all of which must be used. */
 final class LlamaWeights {
     private final SafetensorsFolder weights;
     private final Set<String> left;
@@ -24,7 +24,7 @@ final class LlamaWeights {
         left.removeIf(name -> name.endsWith(".rotary_emb.inv_freq") || sizes.tied() && name.equals("lm_head.weight"));
     }
 
-    /** Makes a model of copies of all weights of a folder; messages name the folder. */
+    /** Makes a model from copies of all weights of a folder; messages name the folder. */
     static <T> T read(Path folder, BiFunction<LlamaSizes, LlamaWeights, T> making) throws IOException {
         Checks.folder(Checks.notNull(folder, "folder"), "a folder that transformers wrote");
         LlamaSizes sizes = ModelFolder.config(folder, LlamaSizes::read);

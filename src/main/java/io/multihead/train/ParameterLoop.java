@@ -15,14 +15,14 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The common part of optimizers: parameters with as many arrays of state each, and one pass over the rows of a parameter, its gradient and its
- * state. The arithmetic of an element is plain f32, which C2 turns into vectors without changing a bit.
+ * The common part of optimizers: parameters with several arrays of state each, and one pass over the rows of a parameter, its gradient and
+ * its state. The arithmetic of an element is plain f32, which C2 vectorizes without changing a bit.
  */
 abstract class ParameterLoop implements Optimizer {
     private static final FloatsKey VALUES = new FloatsKey();
     private static final FloatsKey GRADIENT = new FloatsKey();
     private static final String STEPS = "steps";
-    /** A float counts exactly to 2^24 only, so a number of steps is two of them. */
+    /** A float counts exactly only to 2^24, so two floats hold a number of steps. */
     private static final int LOW_BITS = 20;
 
     private final List<String> kinds;
@@ -111,7 +111,10 @@ abstract class ParameterLoop implements Optimizer {
         rows.run(cpu, tensor, own, parameter);
     }
 
-    /** The pass over the rows of one parameter at a time. Apart from the optimizer, which is public and has no rows to run. */
+    /**
+     * The pass over the rows of one parameter at a time. It is separate from the optimizer, which is public and should not inherit a method
+     * that runs rows.
+     */
     private final class Rows extends RowLoop {
         private final RowView values = new RowView();
         private final RowView gradient = new RowView();
@@ -149,7 +152,7 @@ abstract class ParameterLoop implements Optimizer {
      * Computes the common values of a step's elements.
      *
      * @param parameter index of the parameter whose rows come next
-     * @param step how many steps it has had, this one included
+     * @param step the number of steps of this parameter, including this one
      */
     abstract void begin(int parameter, long step, double rate);
 

@@ -43,10 +43,10 @@ final class StatePass implements AutoCloseable {
         return states;
     }
 
-    /** Adds the gradients of parameters, given those of the states. */
+    /** Adds the gradients of parameters, computed from the gradients of the states. */
     void backward(Tensor stateGradient, Map<String, Tensor> gradients) {
         boolean trained = tables.keySet().stream().anyMatch(gradients::containsKey);
-        Tensor down = trained ? like(states) : null; // else gradients end at the first layer that has some
+        Tensor down = trained ? like(states) : null; // otherwise gradients end at the first layer with gradients
         pass.backward(stateGradient, down, gradients);
         tables.forEach((name, table) -> {
             Tensor own = gradients.get(name);

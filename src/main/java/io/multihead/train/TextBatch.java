@@ -12,7 +12,7 @@ import java.util.List;
 /**
  * The tokens of a batch of texts, one text after another.
  *
- * @param types 1 in the second of two texts that are one sequence, else 0
+ * @param types 1 in the second of two texts that are one sequence, otherwise 0
  */
 @SuppressWarnings("ArrayRecordComponent")
 record TextBatch(int[] ids, int[] positions, int[] types, PackedSequences sequences) {
@@ -25,7 +25,7 @@ record TextBatch(int[] ids, int[] positions, int[] types, PackedSequences sequen
         return of(each, new int[each.length][]);
     }
 
-    /** Returns pairs of texts, each one sequence that is cut to a length as a reranker cuts it. */
+    /** Returns pairs of texts, each one sequence that is truncated to a length in the same way as by a reranker. */
     static TextBatch ofPairs(
             EncoderTokenizer tokenizer, PairFormat format, List<String> first, List<String> second, int mostTokens) {
         int[][] each = new int[first.size()][];
@@ -50,7 +50,7 @@ record TextBatch(int[] ids, int[] positions, int[] types, PackedSequences sequen
         return of(each, types);
     }
 
-    /** Returns sequences of ids; those without types have type 0. */
+    /** Returns sequences of ids; sequences without types have type 0. */
     static TextBatch of(int[][] each, int[][] types) {
         long[] lengths = Arrays.stream(each).mapToLong(one -> one.length).toArray();
         int tokens = Checks.fitsInt(Arrays.stream(lengths).sum(), "tokens");
@@ -74,7 +74,7 @@ record TextBatch(int[] ids, int[] positions, int[] types, PackedSequences sequen
         return ids.length;
     }
 
-    /** Returns how many elements the rows of all tokens have. */
+    /** Returns the number of elements of the rows of all tokens. */
     int elements(int dim) {
         return Checks.product("texts", tokens(), dim);
     }
@@ -105,7 +105,7 @@ record TextBatch(int[] ids, int[] positions, int[] types, PackedSequences sequen
         return Tensor.of(some, numbers.length, dim);
     }
 
-    /** Returns the gradient of all rows, given that of some, which are not repeated; that of others is 0. */
+    /** Returns the gradient of all rows from the gradient of some, which are not repeated; the gradient of other rows is 0. */
     Tensor rowsGradient(Tensor some, int[] numbers, int dim) {
         float[] given = some.toArray();
         float[] rows = new float[elements(dim)];
@@ -115,14 +115,14 @@ record TextBatch(int[] ids, int[] positions, int[] types, PackedSequences sequen
         return Tensor.of(rows, tokens(), dim);
     }
 
-    /** Returns the numbers of the first tokens of all texts. */
+    /** Returns the indices of the first tokens of all texts. */
     int[] firsts() {
         int[] firsts = new int[sequences.count()];
         Arrays.setAll(firsts, text -> (int) sequences.start(text));
         return firsts;
     }
 
-    /** Returns the gradient of the rows, given that of their means. */
+    /** Returns the gradient of the rows from the gradient of their means. */
     Tensor meansGradient(Tensor means, int dim) {
         float[] given = means.toArray();
         float[] rows = new float[elements(dim)];

@@ -5,11 +5,11 @@ import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Tensor;
 
 /**
- * The first elements of each row of a matrix, divided by their length: cosines are products of such rows. In {@code double}, on the calling
- * thread: a batch has some hundred rows, and the same bits on any number of threads cost nothing.
+ * The first elements of each row of a matrix, divided by their length: cosines are products of such rows. They are computed in {@code
+ * double}, on the calling thread: a batch has a few hundred rows, so the same bits for any number of threads cost little.
  */
 final class UnitRows {
-    /** As PyTorch's {@code normalize}: shorter rows are divided by it. */
+    /** Like PyTorch's {@code normalize}: shorter rows are divided by it. */
     private static final double SHORTEST = 1e-12;
 
     private final int rows;
@@ -26,7 +26,7 @@ final class UnitRows {
         gradients = new double[rows * dim];
     }
 
-    /** Returns the rows of a matrix of {@code columns}, of which the first {@code dim} elements count. */
+    /** Returns the rows of a matrix of {@code columns}, of which the first {@code dim} elements are used. */
     static UnitRows of(float[] values, int columns, int dim) {
         UnitRows made = new UnitRows(values.length / columns, dim);
         for (int row = 0; row < made.rows; row++) {
@@ -44,7 +44,7 @@ final class UnitRows {
         return made;
     }
 
-    /** Fails unless this is a floating matrix with a row or more, and returns its elements. */
+    /** Fails unless this is a floating-point matrix with at least one row, and returns its elements. */
     static float[] values(Tensor matrix, String name) {
         TensorChecks.requireFloating(matrix, name);
         if (matrix.rank() != 2 || matrix.dim(0) < 1 || matrix.dim(1) < 1) {
@@ -53,7 +53,7 @@ final class UnitRows {
         return matrix.toArray();
     }
 
-    /** Returns the cosine of a row of this and a row of others. */
+    /** Returns the cosine of a row of this matrix and a row of others. */
     double cosine(int row, UnitRows others, int other) {
         double sum = 0;
         for (int i = 0; i < dim; i++) {
@@ -62,7 +62,7 @@ final class UnitRows {
         return sum;
     }
 
-    /** Adds the gradients of both rows, given that of their cosine. */
+    /** Adds the gradients of both rows from the gradient of their cosine. */
     void addGradient(int row, UnitRows others, int other, double ofCosine) {
         for (int i = 0; i < dim; i++) {
             gradients[row * dim + i] += ofCosine * others.units[other * dim + i];
@@ -74,7 +74,7 @@ final class UnitRows {
     void addTo(double[] sums, int columns, double factor) {
         for (int row = 0; row < rows; row++) {
             double along = 0;
-            // the length of a row that is divided by the shortest one is a constant
+            // the length of a row that is divided by the minimum length is a constant
             for (int i = 0; i < dim && lengths[row] > SHORTEST; i++) {
                 along += units[row * dim + i] * gradients[row * dim + i];
             }

@@ -13,11 +13,15 @@ import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorOperators;
 
 /**
- * Passes over a row of any length that has an element for each token of a vocabulary. Each pass also writes the largest element of each block of
- * {@value #BLOCK} elements (NaN is skipped, and -0 becomes +0), so that the largest elements of all are found without another pass.
+ * Passes over a row of any length that has an element for each token of a vocabulary. Each pass also writes the largest element of each
+ * block of {@value #BLOCK} elements (NaN is skipped, and -0 becomes +0), so that the largest element of the row is found without another
+ * pass.
  */
 public final class VocabularyOps {
-    /** Elements of a block: twice as many double the time to take one token, half as many double the blocks that are sorted. */
+    /**
+     * Elements of a block: twice as many would double the time to take one token, and half as many would double the number of sorted
+     * blocks.
+     */
     public static final int BLOCK = 256;
 
     /** Partial sums of a block: two vectors of doubles at 16 lanes. */
@@ -29,7 +33,7 @@ public final class VocabularyOps {
 
     private VocabularyOps() {}
 
-    /** Returns how many blocks a row has. */
+    /** Returns the number of blocks of a row. */
     public static int blocks(int length) {
         return Math.ceilDiv(length, BLOCK);
     }
@@ -82,7 +86,7 @@ public final class VocabularyOps {
                 check = x.fma(zero, check);
                 most = most.blend(x, x.compare(VectorOperators.GT, most));
             }
-            // by integers of the same order, as RowOps.max
+            // with integers of the same order, like RowOps.max
             IntVector bits = most.reinterpretAsInts();
             int ordered = bits.lanewise(
                             VectorOperators.XOR,
@@ -113,7 +117,7 @@ public final class VocabularyOps {
                 y.intoArray(to, i);
                 most = most.blend(y, y.compare(VectorOperators.GT, most));
             }
-            // by integers of the same order, as RowOps.max
+            // with integers of the same order, like RowOps.max
             IntVector bits = most.reinterpretAsInts();
             int ordered = bits.lanewise(
                             VectorOperators.XOR,
@@ -135,7 +139,7 @@ public final class VocabularyOps {
      *
      * @param shift the largest element of the row, none of which is NaN
      * @param buffer 32 floats
-     * @return the sum of all, of 32 partial sums by position modulo 32
+     * @return the sum of all elements, from 32 partial sums by position modulo 32
      */
     public static float exponentials(float[] row, int length, float shift, float[] buffer) {
         int whole = length / PANEL * PANEL;
@@ -204,7 +208,7 @@ public final class VocabularyOps {
         }
     }
 
-    /** Returns the sum of a block: of 16 partial sums in double by position modulo 16, which one tree adds. */
+    /** Returns the sum of a block: 16 partial sums in double by position modulo 16, which are added in one tree. */
     public static double sum(float[] row, int length, int block, double[] buffer) {
         int start = block * BLOCK;
         int end = Math.min(length, start + BLOCK);
@@ -249,8 +253,8 @@ public final class VocabularyOps {
     /**
      * Writes the positions of a block's elements that are {@code least} or more, in their order. NaN is none of them.
      *
-     * @param positions has room for all elements of a block behind {@code at}
-     * @return behind the last position that was written
+     * @param positions has room for all elements of a block after {@code at}
+     * @return the index after the last position that was written
      */
     public static int select(float[] row, int length, int block, float least, int[] positions, int at) {
         int start = block * BLOCK;
@@ -263,7 +267,7 @@ public final class VocabularyOps {
     static int selectScalars(float[] row, int from, int to, float least, int[] positions, int at) {
         int count = at;
         for (int i = from; i < to; i++) {
-            positions[count] = i; // without a branch, which would be guessed wrong
+            positions[count] = i; // without a branch, which would be mispredicted
             count += row[i] >= least ? 1 : 0;
         }
         return count;
@@ -283,7 +287,7 @@ public final class VocabularyOps {
         return selectScalars(row, i, to, least, positions, count);
     }
 
-    /** Returns the first position of a block's largest element, which is there. */
+    /** Returns the first position of a block's largest element, which must be in the block. */
     public static int first(float[] row, int length, int block, float max) {
         int i = block * BLOCK;
         int end = Math.min(length, i + BLOCK);
@@ -296,7 +300,7 @@ public final class VocabularyOps {
         return i;
     }
 
-    /** Returns where the first vector begins that has a number, or the rest without a whole vector. */
+    /** Returns the start of the first vector that contains a number, or of the rest without a whole vector. */
     static int firstVector(float[] row, int from, int to, float number) {
         int i = from;
         while (i + COUNT <= to
@@ -308,7 +312,7 @@ public final class VocabularyOps {
         return i;
     }
 
-    /** Returns the largest element of a block again, after some have changed; NaN is skipped. */
+    /** Returns the largest element of a block after some elements have changed; NaN is skipped. */
     public static float largest(float[] row, int length, int block) {
         int start = block * BLOCK;
         int end = Math.min(length, start + BLOCK);

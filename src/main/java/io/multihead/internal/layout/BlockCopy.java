@@ -9,18 +9,18 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * Copies weights from panels to panels of the same format as they are stored, some columns of a block of rows at a time, so that nothing is
- * rounded again. In formats without blocks each row is one.
+ * Copies weights from panels to panels of the same format in their stored form, some columns of a block of rows at a time, so that nothing
+ * is rounded again. In formats without blocks, each row is a block.
  */
 public final class BlockCopy {
     private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT;
 
     private final PanelFormat format;
-    /** Rows of words of a block with two columns to a word, at the start of a panel or behind those of the block before. */
+    /** Rows of words of a block with two columns to a word, at the start of a panel or after the rows of the previous block. */
     private final int halves;
-    /** Rows of words behind them, with a column to a word. */
+    /** Rows of words after them, with one column to a word. */
     private final int words;
-    /** Rows of words with a column to a word that are behind those above of all blocks. */
+    /** Rows of words with one column to a word that follow the rows above of all blocks. */
     private final int fields;
 
     /** Creates a copier of a format of weights. */
@@ -43,12 +43,12 @@ public final class BlockCopy {
      *
      * @param panels all panels of a depth block
      * @param depth rows of the depth block
-     * @param block number of the block among those of the depth block
+     * @param block index of the block in the depth block
      * @param column number of the column
      */
     public record Place(PanelMemory panels, int depth, int block, int column) {}
 
-    /** Copies columns of a block, all of them within one panel here and there; others keep their contents. */
+    /** Copies columns of a block, all of them within one panel in both matrices; other columns keep their contents. */
     public void copy(Place from, Place to, int columns) {
         long read = block(from);
         long write = block(to);
@@ -89,12 +89,12 @@ public final class BlockCopy {
         target.set(INT, offset, others | bits << shift(column));
     }
 
-    /** Returns where the bits of a panel's column are in a word of two: those of the first half are the high ones. */
+    /** Returns the position of the bits of a panel's column in a word of two columns: the first half of the columns has the high bits. */
     private static int shift(int column) {
         return column < HALF ? 16 : 0;
     }
 
-    /** Returns the byte at which the scales of a block begin, or the row of a format without blocks. */
+    /** Returns the byte at which the scales of a block begin, or the row in a format without blocks. */
     private long block(Place at) {
         return panel(at) + (long) at.block * wordsOfBlock() * WORD;
     }

@@ -21,9 +21,9 @@ public final class BlockPacker {
     private final int[] words;
 
     /**
-     * Creates a packer of the rows of a tensor, whose type is that of the format.
+     * Creates a packer of the rows of a tensor, whose type must be the type of the format.
      *
-     * @param start the number of the tensor's first row, where it has some of the rows of a matrix
+     * @param start index of the tensor's first row, if it has only some of the rows of a matrix
      */
     public BlockPacker(BlockPanels format, BlockTensor tensor, int start) {
         this.format = format;

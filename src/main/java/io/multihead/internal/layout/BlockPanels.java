@@ -18,8 +18,8 @@ import java.util.Map;
 import java.util.function.Supplier;
 
 /**
- * The formats of quantized panels: the scales of all rows of a panel, then the fields. So a tile reads one stream, and fields of one width
- * have one kernel whatever their scales are. {@link BlockType} has the sizes and values of the blocks of the same names.
+ * The formats of quantized panels: the scales of all rows of a panel, then the fields. Therefore a tile reads one stream, and fields of one
+ * width have one kernel for all kinds of scales. {@link BlockType} has the sizes and values of the blocks with the same names.
  */
 public enum BlockPanels {
     /** int8 with an f16 scale for each 32 rows. */
@@ -30,15 +30,15 @@ public enum BlockPanels {
     Q4_1(new BitFields4(0), BlockScales.F16_SCALES_AND_MINS, () -> new QuantizedBlock.Nibbles(false, true)),
     /** Signed 5 bits with an f16 scale for each 32 rows. */
     Q5_0(new BitFields5(16), BlockScales.F16_SCALES, () -> new QuantizedBlock.Nibbles(true, false)),
-    /** Unsigned 5 bits with scales and mins as {@link #Q4_1} has them. */
+    /** Unsigned 5 bits with scales and mins as in {@link #Q4_1}. */
     Q5_1(new BitFields5(0), BlockScales.F16_SCALES_AND_MINS, () -> new QuantizedBlock.Nibbles(true, true)),
     /** Unsigned 4 bits with 6-bit scales and mins for each 32 rows, and two f16 for each 256. */
     Q4_K(new BitFields4(0), BlockScales.MINS, () -> new QuantizedBlock.Mins(false)),
-    /** Unsigned 5 bits with scales as {@link #Q4_K} has them. */
+    /** Unsigned 5 bits with scales as in {@link #Q4_K}. */
     Q5_K(new BitFields5(0), BlockScales.MINS, () -> new QuantizedBlock.Mins(true)),
     /** Signed 6 bits with an int8 scale for each 16 rows, and an f16 for each 256. */
     Q6_K(new BitFields6(), BlockScales.SIXTEEN_ROWS, QuantizedBlock.Sixes::new),
-    /** Signed 3 bits, stored as 6, with scales as {@link #Q6_K} has them: 210 bytes for the 110 of the file. */
+    /** Signed 3 bits, stored as 6 bits, with scales as in {@link #Q6_K}: 210 bytes for the 110 of the file. */
     Q3_K(new BitFields6(), BlockScales.SIXTEEN_ROWS, QuantizedBlock.Threes::new),
     /** Unsigned 2 bits with a scale and a minimum for each 16 rows, and two f16 for each 256: 100 bytes for the 84 of the file. */
     Q2_K(new BitFields2(), BlockScales.SIXTEEN_ROWS_AND_MINS, QuantizedBlock.Twos::new),
@@ -87,7 +87,7 @@ public enum BlockPanels {
         return reader.get();
     }
 
-    /** Returns the rows of a block: those that share an f16. */
+    /** Returns the rows of a block: the rows that share an f16. */
     public int rows() {
         return scales.rows();
     }

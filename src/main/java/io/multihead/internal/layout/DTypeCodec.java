@@ -11,8 +11,8 @@ import java.lang.foreign.ValueLayout;
  * Converts contiguous runs of a tensor's elements to f32 in scratch and back. Widening is exact (except f64, which rounds);
  * narrowing rounds to nearest, ties to even.
  *
- * <p>Elements of 8, 16 and 64 bits pass through staging arrays, so one instance belongs to one thread. All access to user memory
- * is checked by its segment.
+ * <p>Elements of 8, 16 and 64 bits pass through staging arrays, so one instance belongs to one thread. The segment checks all access to
+ * user memory.
  */
 final class DTypeCodec {
     private final Scratch scratch;

@@ -8,12 +8,12 @@ import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 
 /**
- * Copies matrices between user memory and rows of f32 scratch: element type and strides end here ({@link DTypeCodec} converts).
- * One instance per thread, because it stages elements in arrays of its own.
+ * Copies matrices between user memory and rows of f32 scratch. Element types and strides are only known here ({@link DTypeCodec} converts).
+ * One instance per thread, because it stages elements in its own arrays.
  *
- * <p>A matrix of user memory is named by its tensor, the position of its first element and the strides of its rows and
- * columns, in elements. All access is checked by the segment. Rows without gaps on both sides are copied at once: a rotation of 1024
- * rows of 64 takes 18 instead of 31 us, and 21 instead of 43 in a JVM that has copied heap and native memory and other types.
+ * <p>A matrix in user memory is identified by its tensor, the position of its first element and the strides of its rows and columns, in
+ * elements. All access is checked by the segment. Rows without gaps on both sides are copied together: a rotation of 1024 rows of 64 takes
+ * 18 instead of 31 us, and 21 instead of 43 in a JVM that has copied heap memory, native memory and other types.
  */
 public final class Packer {
     /** Rows of a staging block: 256 of 32 columns take 32 KiB. */
@@ -32,11 +32,12 @@ public final class Packer {
     }
 
     /**
-     * Reads {@code rows x columns} elements into rows of {@code to}, {@code ld} apart, and zeros from there to the next
-     * multiple of 32 columns.
+     * Reads {@code rows x columns} elements into rows of {@code to}, {@code ld} apart, and writes zeros up to the next multiple of 32
+     * columns.
      *
      * @param at position of the first element in the tensor's memory
-     * @param ld floats from row to row; at least {@code columns} rounded up to 32 unless {@code rows} is 1, since the zeros are written too
+     * @param ld floats from row to row; at least {@code columns} rounded up to 32 unless {@code rows} is 1, since the zeros are also
+     * written
      */
     public void read(
             Tensor from,

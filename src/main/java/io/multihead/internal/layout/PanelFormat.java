@@ -12,21 +12,22 @@ import io.multihead.tensor.DType;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How the elements of panels are stored. Positions and sizes count elements, row by row, whatever their size: {@code [panel][k][32]}.
+ * The storage of the elements of panels. Positions and sizes count elements, row by row, whatever the size of an element: {@code
+ * [panel][k][32]}.
  *
- * <p>A new format of 16 or 8 bits is a constant here, its cases in {@link PanelMemory} and {@link DTypeCodec} and, if few rows are to read
- * it at the speed of memory, a tile that widens it in registers. One of blocks is a row of the table {@link BlockPanels}.
+ * <p>A new format of 16 or 8 bits is a constant here, with its cases in {@link PanelMemory} and {@link DTypeCodec} and, if few rows must be
+ * read at the speed of memory, a tile that widens it in registers. A new format of blocks is a row of the table {@link BlockPanels}.
  */
 public enum PanelFormat {
-    /** f32, as every tile reads it. */
+    /** f32, which every tile reads. */
     F32(1, PANEL * Float.BYTES, Float.MAX_VALUE),
     /** bf16 as in {@link HalfPanels}. */
     BF16(1, PANEL * Short.BYTES, 0x1.fep127f),
     /** f16 as in {@link HalfPanels}. */
     F16(1, PANEL * Short.BYTES, 65504f),
-    /** int8 as in {@link Int8Panels}, with an f32 scale per row that is kept beside the panels. */
+    /** int8 as in {@link Int8Panels}, with an f32 scale per row that is stored beside the panels. */
     INT8(Int8Panels.ROWS, Int8Panels.ROWS * PANEL, Float.MAX_VALUE),
-    /** Blocks of ggml in the layout of {@link BlockPanels}; weights alone, as all formats below. */
+    /** Blocks of ggml in the layout of {@link BlockPanels}; only for weights, like all formats below. */
     Q8_0(BlockType.Q8_0),
     Q4_0(BlockType.Q4_0),
     Q4_1(BlockType.Q4_1),
@@ -42,7 +43,7 @@ public enum PanelFormat {
     IQ4_XS(BlockType.IQ4_XS);
 
     private static final float MOST_BYTE = 127f;
-    /** The largest scale of which every multiple up to 127 is finite; {@code Float.MAX_VALUE / 127} is rounded up. */
+    /** The largest scale whose multiples up to 127 are all finite; {@code Float.MAX_VALUE / 127} is rounded up. */
     private static final float MOST_SCALE = Math.nextDown(Float.MAX_VALUE / MOST_BYTE);
 
     private static final float LARGEST_FINITE_SCALE = Float.MAX_VALUE / 128f;
@@ -54,7 +55,7 @@ public enum PanelFormat {
     /** Binary logarithm of the elements of a block. */
     private final int blockBits;
 
-    /** The largest finite element of the format; of INT8, whose rows have scales, the largest f32. */
+    /** The largest finite element of the format; for INT8, whose rows have scales, the largest f32. */
     private final float largest;
 
     /** The type of quantized blocks; null for other formats. */
@@ -80,7 +81,7 @@ public enum PanelFormat {
         return type == null ? denseBytes : BlockPanels.of(type).bytes();
     }
 
-    /** Returns the format that stores elements of a type, F64 excepted, without losing anything. */
+    /** Returns the format that stores elements of a type, except F64, without loss. */
     public static PanelFormat of(DType dtype) {
         return switch (dtype) {
             case F32 -> F32;
@@ -95,7 +96,7 @@ public enum PanelFormat {
         return blockBytes() >> blockBits;
     }
 
-    /** Returns the rows that are stored together: those of other depths are rounded up to whole blocks, as INT8 does, or refused. */
+    /** Returns the rows that are stored together: other depths are rounded up to whole blocks, as in INT8, or refused. */
     public int blockRows() {
         return blockRows;
     }
@@ -105,7 +106,7 @@ public enum PanelFormat {
         return Lanes.roundUp(depth, blockRows);
     }
 
-    /** Returns {@link #rows} of a depth that was not checked yet. */
+    /** Returns {@link #rows} for a depth that was not checked yet. */
     public long rowsOf(long depth) {
         return Math.ceilDiv(depth, (long) blockRows) * blockRows;
     }
@@ -115,12 +116,12 @@ public enum PanelFormat {
         return rows(depth) * PANEL;
     }
 
-    /** Returns whether each row is divided by a scale of its own before it is stored. */
+    /** Returns whether each row is divided by its own scale before it is stored. */
     public boolean isScaled() {
         return this == INT8;
     }
 
-    /** Returns how many rows of A can read panels as they are; more need panels widened to F32. */
+    /** Returns how many rows of A can read panels in their stored form; more rows need panels widened to F32. */
     public int maxRowsInRegisters() {
         return this == F32 ? Integer.MAX_VALUE : MicroKernel.MR_SMALL;
     }
@@ -131,8 +132,8 @@ public enum PanelFormat {
     }
 
     /**
-     * Returns whether no element is NaN or exceeds the largest finite one of the format. False also for those just above it, which
-     * are rounded down to it.
+     * Returns whether no element is NaN or exceeds the largest finite element of the format. It returns false also for elements slightly
+     * above this element, which are rounded down to it.
      */
     public boolean isFinite(float[] row, int at, int length) {
         boolean finite = true;
@@ -143,8 +144,8 @@ public enum PanelFormat {
     }
 
     /**
-     * Returns whether every byte times the scale is finite, -128 included. False for the largest scales of {@link #quantize} too, although
-     * it stores no -128 and its own products are finite.
+     * Returns whether every byte times the scale is finite, including -128. It returns false also for the largest scales of {@link
+     * #quantize}, although {@link #quantize} stores no -128 and its products are finite.
      */
     public static boolean isFiniteScale(float scale) {
         return Math.abs(scale) <= LARGEST_FINITE_SCALE;
@@ -153,7 +154,7 @@ public enum PanelFormat {
     /**
      * Divides a row by its scale and rounds it to integers of a byte, in place.
      *
-     * @return the scale: the largest absolute element over 127; NaN if an element is not finite
+     * @return the scale: the largest absolute element divided by 127; NaN if an element is not finite
      */
     public static float quantize(float[] row, int at, int length) {
         float largest = 0f;
@@ -169,17 +170,17 @@ public enum PanelFormat {
         return scale;
     }
 
-    /** Returns the offset in bytes of an element, a multiple of 32 where rows are interleaved or packed in words. */
+    /** Returns the offset in bytes of an element, which must be a multiple of 32 if rows are interleaved or packed in words. */
     public long offset(int element) {
         return (long) element * blockBytes() >> blockBits;
     }
 
-    /** Returns the bytes of {@code rows} rows, whole blocks of them, of {@code panels} panels. */
+    /** Returns the bytes of {@code rows} rows, a whole number of blocks, of {@code panels} panels. */
     public long bytes(long rows, long panels) {
         return rows / blockRows * blockBytes() * panels;
     }
 
-    /** Returns the elements that so many bytes hold. */
+    /** Returns the number of elements in a number of bytes. */
     long elements(long bytes) {
         return (bytes << blockBits) / blockBytes();
     }
@@ -188,7 +189,8 @@ public enum PanelFormat {
      * Returns the offset in bytes at which a tile reads the first of its two vectors.
      *
      * @param panelAt the panel's first element
-     * @param column the tile's first column in the panel; below 16 in formats other than F32, in which a word holds two columns or four rows
+     * @param column the tile's first column in the panel; below 16 in formats other than F32, in which a word contains two columns or four
+     * rows
      */
     public long tileOffset(int panelAt, int column) {
         return offset(panelAt) + (long) column * Float.BYTES;
@@ -200,8 +202,8 @@ public enum PanelFormat {
     }
 
     /**
-     * Returns the layout of quantized blocks. Its classes need the Vector API, of which a JVM without it is told by name when a cache or packed
-     * weights are made; so no constant above holds it.
+     * Returns the layout of quantized blocks. Its classes need the Vector API. A JVM without it gets an error that names the flag when a
+     * cache or packed weights are made; therefore no constant above refers to them.
      */
     public BlockPanels blocks() {
         return BlockPanels.of(Checks.notNull(type, "type"));

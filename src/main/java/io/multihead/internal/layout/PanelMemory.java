@@ -10,9 +10,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * Native memory that holds panels of one format and begins on a cache line: elements of a Java array begin 16 bytes after the
- * object, so that every load of 64 bytes crosses a line. Only the kernels that compute with panels know the segment; everybody else
- * stores, widens and copies through this class. Positions count elements, row by row.
+ * Native memory that holds panels of one format and begins on a cache line: elements of a Java array begin 16 bytes after the object, so
+ * every load of 64 bytes would cross a line. Only the kernels that compute with panels know the segment; other code stores, widens and
+ * copies through this class. Positions count elements, row by row.
  *
  * <p>Rows that different threads store must not share a row of a panel. Otherwise thread-safe as memory is.
  */
@@ -34,14 +34,14 @@ public final class PanelMemory {
     /**
      * Returns memory for {@code elements} elements, all zero, in an arena.
      *
-     * @throws IllegalArgumentException if the arena's memory is no native memory on cache lines
+     * @throws IllegalArgumentException if the arena's memory is not native memory on cache lines
      * @throws OutOfMemoryError if the system, or in an automatic arena the JVM, has too little memory
      */
     public static PanelMemory allocate(Arena arena, PanelFormat format, int elements) {
         return of(format, segment(arena, format.offset(elements)), "arena");
     }
 
-    /** Returns native memory of an arena that begins on a cache line, all zero, as the other method does. */
+    /** Returns native memory of an arena that begins on a cache line, all zero, like the other method. */
     public static MemorySegment segment(Arena arena, long bytes) {
         try {
             return arena.allocate(bytes, ALIGNMENT);
@@ -51,7 +51,7 @@ public final class PanelMemory {
         }
     }
 
-    /** Returns panels in memory of the caller's, which must be native and begin on a cache line. */
+    /** Returns panels in memory of the caller, which must be native and begin on a cache line. */
     public static PanelMemory of(PanelFormat format, MemorySegment segment, String argument) {
         if (!segment.isNative() || segment.address() % ALIGNMENT != 0) {
             throw Checks.fail(
@@ -158,7 +158,7 @@ public final class PanelMemory {
         }
     }
 
-    /** Returns the f32 at index {@code at}, counted in floats: a scale that is kept beside INT8 panels. */
+    /** Returns the f32 at index {@code at}, counted in floats: a scale that is stored beside INT8 panels. */
     public float scale(int at) {
         return segment.getAtIndex(ValueLayout.JAVA_FLOAT, at);
     }

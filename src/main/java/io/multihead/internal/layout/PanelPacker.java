@@ -8,10 +8,10 @@ public final class PanelPacker {
     /** Columns that are read at a time: long runs, because each run begins with a wait for its first cache line. */
     private static final int RUN_COLUMNS = 512;
 
-    /** Rows of such runs that are packed at a time: they are still in L1 then, and push nothing out of L2. */
+    /** Rows of such runs that are packed at a time: they are still in L1 at that time, and evict nothing from L2. */
     private static final int RUN_ROWS = 16;
 
-    /** Columns that are read at a time where columns are contiguous, and transposed. */
+    /** Columns that are read at a time if columns are contiguous and are transposed. */
     private static final int TRANSPOSED_COLUMNS = 256;
 
     private final Scratch memory;
@@ -34,8 +34,8 @@ public final class PanelPacker {
     }
 
     /**
-     * Packs {@code depth} rows and {@code columns} columns into F32 panels {@code [panel][depth][32]}, as they are stored from
-     * element {@code p0} on.
+     * Packs {@code depth} rows and {@code columns} columns into F32 panels {@code [panel][depth][32]}, which are stored from element {@code
+     * p0} on.
      *
      * @param depth at most {@link io.multihead.internal.kernel.MicroKernel#MAX_DEPTH}
      */

@@ -6,11 +6,11 @@ import io.multihead.internal.kernel.Int8Panels;
 import java.lang.foreign.MemorySegment;
 
 /**
- * A panel operand: panels {@code [panel][k][32]} of one format, where the first one begins, how far apart they are, and the scales
- * of their rows. Mutable, so that one object serves block after block without allocation. Belongs to one thread.
+ * A panel operand: panels {@code [panel][k][32]} of one format, the position of the first one, the distance between them, and the scales of
+ * their rows. Mutable, so that one object serves block after block without allocation. Belongs to one thread.
  */
 public final class Panels {
-    /** Scales of panels that have none. */
+    /** The scales of panels without scales. */
     public static final float[] UNSCALED = {};
 
     private PanelMemory memory = PanelMemory.NONE;
@@ -20,7 +20,7 @@ public final class Panels {
     private int scaleAt;
     private boolean hasColumnScales;
 
-    /** Creates an operand of no memory. */
+    /** Creates an operand without memory. */
     public Panels() {}
 
     /**
@@ -40,8 +40,8 @@ public final class Panels {
     }
 
     /**
-     * Sets scales of the columns for each block of {@link Int8Panels#BLOCK} rows: that of column j, counted through all panels, for block
-     * i is at {@code newAt + i} {@link Int8Panels#SCALES_APART} {@code + j}.
+     * Sets scales of the columns for each block of {@link Int8Panels#BLOCK} rows: the scale of column j, counted through all panels, for
+     * block i is at {@code newAt + i} {@link Int8Panels#SCALES_APART} {@code + j}.
      */
     public Panels scaleColumns(float[] newScales, int newAt) {
         scales = newScales;
@@ -50,7 +50,7 @@ public final class Panels {
         return this;
     }
 
-    /** Sets the scales of the rows, of which row k has the one at {@code newAt + k}. */
+    /** Sets the scales of the rows: the scale of row k is at {@code newAt + k}. */
     public Panels scale(float[] newScales, int newAt) {
         scales = newScales;
         scaleAt = newAt;

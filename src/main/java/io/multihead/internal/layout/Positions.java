@@ -5,18 +5,18 @@ import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Positions of elements in the memory of a tensor, counted in elements, without an index array: loops that compute them allocate
- * nothing. Indices are not checked against the shape.
+ * Positions of elements in the memory of a tensor, counted in elements, without an index array: loops that compute them allocate nothing.
+ * Indices are not checked against the shape.
  */
 public final class Positions {
     private Positions() {}
 
-    /** Returns the element at a position, widened exactly; fails if that is outside the memory. */
+    /** Returns the element at a position, widened exactly; fails if the position is outside the memory. */
     public static double get(Tensor tensor, long position) {
         return ElementAccess.inside().get(tensor, position);
     }
 
-    /** Stores an element at a position, rounded once; fails if that is outside the memory, or the memory is read-only. */
+    /** Stores an element at a position, rounded once; fails if the position is outside the memory, or the memory is read-only. */
     public static void set(Tensor tensor, double value, long position) {
         ElementAccess.inside().set(tensor, value, position);
     }
@@ -40,7 +40,7 @@ public final class Positions {
      * Returns the position of a token's first element in a tensor {@code [sequences, heads, tokens, ...]}, or in
      * {@code [1, heads, tokens, ...]} of packed sequences.
      *
-     * @param offsets where each packed sequence starts; null when every batch is a sequence
+     * @param offsets the first token of each packed sequence; null if every batch is a sequence
      */
     public static long ofToken(Tensor tensor, long @Nullable [] offsets, int sequence, long head, long token) {
         return offsets == null ? of(tensor, sequence, head, token) : of(tensor, 0, head, offsets[sequence] + token);

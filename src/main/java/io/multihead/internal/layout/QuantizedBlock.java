@@ -6,12 +6,12 @@ import io.multihead.internal.kernel.BitFields;
 import io.multihead.internal.kernel.BitFields4Table;
 import io.multihead.internal.kernel.BitFields8;
 
-/** The numbers of one block of ggml, read from its bytes: elements as integers, and scales as they are stored. Belongs to one thread. */
+/** The numbers of one block of ggml, read from its bytes: elements as integers, and scales in their stored form. Belongs to one thread. */
 abstract class QuantizedBlock {
     private static final int F16_EXPONENT = 0x7c00;
     private static final byte[] NONE = {};
 
-    /** Bits of the f16 scale, or of a bf16 one. */
+    /** Bits of the f16 scale, or of a bf16 scale. */
     short d;
     /** Bits of the f16 scale of mins, or of the minimum itself. */
     short dmin;
@@ -22,7 +22,7 @@ abstract class QuantizedBlock {
         this.small = small;
     }
 
-    /** Reads a block at a byte; elements are the numbers to be multiplied by a scale. */
+    /** Reads a block at a byte; elements are the numbers that a scale multiplies. */
     abstract void read(byte[] from, int at, int[] elements);
 
     /** Reads scales, and stores elements as fields, from a word of a panel on; {@code elements} are overwritten. */
@@ -57,7 +57,7 @@ abstract class QuantizedBlock {
             }
         }
 
-        /** Four bytes are the fields of a word but for a bit of each: most files of many weights are of these. */
+        /** Four bytes are the fields of a word except for one bit of each: most large files have these types. */
         @Override
         void pack(byte[] from, int at, BitFields to, int[] elements, int[] words, int w0) {
             d = half(from, at);
@@ -65,7 +65,7 @@ abstract class QuantizedBlock {
         }
     }
 
-    /** 32 elements of 4 bits, or of 5, of which the fifth bits come first: signed, or unsigned with a minimum. */
+    /** 32 elements of 4 bits, or of 5 bits with the fifth bits first: signed, or unsigned with a minimum. */
     static final class Nibbles extends QuantizedBlock {
         private final boolean hasFifth;
         private final boolean hasMinimum;
@@ -94,7 +94,7 @@ abstract class QuantizedBlock {
         }
     }
 
-    /** Blocks with 6-bit scales and mins: of 4 bits, or of 5, of which the fifth bits are stored apart. */
+    /** Blocks with 6-bit scales and mins: of 4 bits, or of 5 bits with the fifth bits stored separately. */
     static final class Mins extends QuantizedBlock {
         private final boolean hasFifth;
 
@@ -157,7 +157,10 @@ abstract class QuantizedBlock {
         }
     }
 
-    /** Sixteen scales of 6 bits, and elements of 3: the pairs of low bits of four in a byte, high bits of eight in another. */
+    /**
+     * Sixteen scales of 6 bits, and elements of 3 bits: the pairs of low bits of four elements in a byte, and the high bits of eight
+     * elements in another byte.
+     */
     static final class Threes extends QuantizedBlock {
         Threes() {
             super(new byte[16]);
@@ -178,7 +181,7 @@ abstract class QuantizedBlock {
         }
     }
 
-    /** Sixteen scales and minima of 4 bits each, and elements of 2. */
+    /** Sixteen scales and minima of 4 bits each, and elements of 2 bits. */
     static final class Twos extends QuantizedBlock {
         Twos() {
             super(new byte[32]);
@@ -202,7 +205,7 @@ abstract class QuantizedBlock {
         return from[at + element / 128 * 32 + element % 32] >> element / 32 % 4 * 2 & 3;
     }
 
-    /** 32 codes with a scale of two bytes, an f16, or of one, an E8M0 that becomes the bf16 of half of it. */
+    /** 32 codes with a scale of two bytes, an f16, or of one byte, an E8M0 that becomes the bf16 of half its value. */
     static final class Codes extends QuantizedBlock {
         private static final int NAN = 255;
         private final BitFields4Table table;
@@ -228,7 +231,7 @@ abstract class QuantizedBlock {
             return (short) (e < 2 ? 0x20 << e : e - 1 << 7);
         }
 
-        /** E8M0 has a code for NaN and none for infinity. */
+        /** E8M0 has a code for NaN but none for infinity. */
         @Override
         boolean isFinite() {
             return scaleBytes == 1 ? !isNan : super.isFinite();

@@ -6,7 +6,10 @@ import static io.multihead.internal.kernel.Lanes.PANEL;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.MicroKernel;
 
-/** Packs a block of B into panels narrower than f32: first as f32 panels, a few at a time, then each is rounded. Belongs to one thread. */
+/**
+ * Packs a block of B into panels narrower than f32: first as f32 panels, a few at a time, each of which is then rounded. Belongs to one
+ * thread.
+ */
 public final class RoundingPacker {
     /** Columns that are packed at a time: 512 KiB. */
     private static final int COLUMNS = 8 * PANEL;
@@ -18,7 +21,7 @@ public final class RoundingPacker {
     private final int[] words = new int[MicroKernel.MAX_DEPTH * HALF];
     private PanelMemory wide = PanelMemory.NONE;
 
-    /** Creates a packer that reads matrices through others, which belong to the same thread. */
+    /** Creates a packer that reads matrices through other packers, which belong to the same thread. */
     public RoundingPacker(Scratch memory, Packer packer, PanelPacker panelPacker) {
         this.memory = memory;
         this.packer = packer;
@@ -28,7 +31,7 @@ public final class RoundingPacker {
     /**
      * Packs {@code depth} rows and {@code columns} columns into the panels of {@code to}, from its start.
      *
-     * @param firstRow number of the first row, for errors
+     * @param firstRow index of the first row, for errors
      * @throws IllegalArgumentException if the format is F16 and an element is not finite in it
      */
     public void pack(StridedBlock b, int depth, int columns, PanelMemory to, long firstRow) {

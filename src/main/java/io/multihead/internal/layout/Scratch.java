@@ -3,8 +3,8 @@ package io.multihead.internal.layout;
 import java.lang.ref.Reference;
 
 /**
- * Allocates the scratch memory of one thread, arrays and native panels, and counts its bytes. It grows and is kept, so that a warm
- * call allocates nothing. One thread allocates and closes; any thread may read the count.
+ * Allocates the scratch memory of one thread, arrays and native panels, and counts its bytes. It grows and is kept, so that a warm call
+ * allocates nothing. One thread allocates and closes; any thread may read the count.
  */
 public final class Scratch implements AutoCloseable {
     private final ScratchPanels panels = new ScratchPanels(this);
@@ -13,7 +13,7 @@ public final class Scratch implements AutoCloseable {
     /** Creates an allocator without arrays. */
     public Scratch() {}
 
-    /** Returns the bytes of everything that was allocated here and not replaced by something longer. */
+    /** Returns the bytes of all memory that was allocated here and not replaced by longer memory. */
     public long bytes() {
         return bytes;
     }
@@ -79,11 +79,11 @@ public final class Scratch implements AutoCloseable {
         return longer;
     }
 
-    /** Frees the panels, which nobody may use any more. */
+    /** Frees the panels, which must not be used afterwards. */
     @Override
     public void close() {
         panels.free();
-        // until here this is not garbage, whose panels any thread may free
+        // up to here this object must not become garbage, because any thread may free the panels of garbage
         Reference.reachabilityFence(this);
     }
 

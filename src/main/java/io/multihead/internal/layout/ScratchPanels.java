@@ -10,9 +10,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The native memory of one {@code Scratch}, each block in an arena of its own. It is freed when the Scratch is closed; and, for a
- * Compute that nobody closes, once the Scratch is garbage and scratch memory is allocated anywhere. An automatic arena would be
- * freed by the garbage collector alone, and counts towards {@code -XX:MaxDirectMemorySize}.
+ * The native memory of one {@code Scratch}, with a separate arena for each block. It is freed when the Scratch is closed; for a Compute
+ * that nobody closes, it is freed after the Scratch became garbage, when scratch memory is allocated anywhere. Only the garbage collector
+ * would free an automatic arena, which would also count towards {@code -XX:MaxDirectMemorySize}.
  */
 final class ScratchPanels extends PhantomReference<Object> {
     private static final ReferenceQueue<Object> UNREACHABLE = new ReferenceQueue<>();
@@ -38,14 +38,14 @@ final class ScratchPanels extends PhantomReference<Object> {
         return longer;
     }
 
-    /** Frees everything; does nothing the second time, by another thread at the same time perhaps ({@link #freeUnreachable}). */
+    /** Frees everything; a second call has no effect, even by another thread at the same time ({@link #freeUnreachable}). */
     synchronized void free() {
         HELD.remove(this);
         arenas.values().forEach(Arena::close);
         arenas.clear();
     }
 
-    /** Frees the memory of every Scratch that is garbage. */
+    /** Frees the memory of every Scratch that has become garbage. */
     static void freeUnreachable() {
         for (@Nullable Object panels = UNREACHABLE.poll(); panels != null; panels = UNREACHABLE.poll()) {
             ((ScratchPanels) panels).free();

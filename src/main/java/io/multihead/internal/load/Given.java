@@ -20,7 +20,7 @@ public final class Given {
     final Map<String, Tensor> arrays = new LinkedHashMap<>();
 
     final Map<String, StoredWeight> tables = new LinkedHashMap<>();
-    /** Sizes that a model has asked for. */
+    /** Sizes that a model has requested. */
     final Map<String, Shape> asked = new LinkedHashMap<>();
 
     Given() {}
@@ -65,7 +65,7 @@ public final class Given {
         });
     }
 
-    /** Returns the bytes of all weights that are read from a mapped file, or of those that are not. */
+    /** Returns the bytes of all weights that are read from a mapped file, or of weights that are not. */
     public long bytes(boolean mapped) {
         long bytes = 0;
         for (PackedWeights weights : matrices.values()) {

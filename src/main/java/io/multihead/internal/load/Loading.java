@@ -19,9 +19,9 @@ import org.jspecify.annotations.Nullable;
  *
  * @param cpu packs
  * @param arena owns all memory of the model's weights, mapped and packed, until the model closes it
- * @param format of matrices and of the table of words; null as they are stored
+ * @param format the format of matrices and of the table of words; null for the stored format
  * @param eightBitInputs whether products with weights of 4 bits round their inputs
- * @param adapter merged into matrices; null for none
+ * @param adapter the adapter that is merged into matrices; null for none
  */
 public record Loading(
         Compute cpu,
@@ -29,28 +29,28 @@ public record Loading(
         @Nullable WeightFormat format,
         boolean eightBitInputs,
         @Nullable PeftAdapter adapter) {
-    /** Begins with an arena of its own, for weights as they are stored. */
+    /** Begins with a new arena, for weights in their stored format. */
     public static Loading of(Compute cpu) {
         return of(cpu, null);
     }
 
-    /** Begins with an arena of its own, for weights in a format or as they are stored, with adapters of a folder or without. */
+    /** Begins with a new arena, for weights in a format or in their stored format, with or without adapters of a folder. */
     public static Loading of(Compute cpu, @Nullable WeightFormat format, @Nullable Path adapter) throws IOException {
         PeftAdapter read = adapter == null ? null : PeftAdapter.read(adapter);
         return new Loading(cpu, new SlabArena(), format, false, read);
     }
 
-    /** Begins with an arena of its own, for weights that are rounded to a format. */
+    /** Begins with a new arena, for weights that are rounded to a format. */
     public static Loading of(Compute cpu, @Nullable WeightFormat format) {
         return new Loading(cpu, new SlabArena(), format, false, null);
     }
 
-    /** Returns this with inputs of 4-bit weights in 8 bits, or not. */
+    /** Returns this with or without inputs of 4-bit weights in 8 bits. */
     public Loading withEightBitInputs(boolean rounded) {
         return new Loading(cpu, arena, format, rounded, adapter);
     }
 
-    /** Returns a model's weights as they are stored, with the adapters added. */
+    /** Returns a model's stored weights, with the adapters added. */
     public WeightSource adapted(WeightSource weights) {
         return adapter == null ? weights : adapter.into(cpu, weights);
     }
@@ -63,9 +63,9 @@ public record Loading(
     }
 
     /**
-     * Reads something on the calling thread, while another one of the Compute allocates memory for weights.
+     * Reads something on the calling thread, while another thread of the Compute allocates memory for weights.
      *
-     * @param source of the weights, all of which will be packed but for a table of words
+     * @param source the source of the weights, which will all be packed, except for a table of words
      */
     public <T> T besideMemory(WeightSource source, Callable<T> read) throws IOException {
         long[] bytes = source.names().stream().mapToLong(source::bytes).toArray();
@@ -80,11 +80,11 @@ public record Loading(
             }
         };
         SingleCall.run(cpu, body, 2);
-        task.run(); // does nothing, unless another thread took both tasks before this one came
+        task.run(); // has no effect, unless another thread took both tasks before this thread arrived
         return Loading.<T, IOException>result(task);
     }
 
-    /** Returns a result, or throws the exception, which another language need not declare. */
+    /** Returns a result, or throws the exception, which may be an undeclared checked one from another JVM language. */
     @SuppressWarnings("unchecked") // nothing is cast at run time
     public static <T, E extends Throwable> T result(Future<T> task) throws E {
         if (task.state() == Future.State.FAILED) {

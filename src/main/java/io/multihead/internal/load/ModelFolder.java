@@ -34,7 +34,7 @@ public final class ModelFolder {
 
     private ModelFolder() {}
 
-    /** Fails unless a path is a model's folder; {@code more} may say where else to look. */
+    /** Fails unless a path is a model's folder; {@code more} may state other places to check. */
     public static void require(Path folder, String more) throws IOException {
         Checks.folderWith(
                 folder,
@@ -44,8 +44,8 @@ public final class ModelFolder {
     }
 
     /**
-     * Returns a model that is read from a path. Where one of its files is missing, the message ends with the command that downloads all,
-     * or the missing one of the parts of a GGUF file.
+     * Returns a model that is read from a path. If one of its files is missing, the message ends with the command that downloads the model,
+     * or the missing part of a split GGUF file.
      *
      * @param path the model's folder or GGUF file
      */
@@ -65,7 +65,7 @@ public final class ModelFolder {
         }
     }
 
-    /** Reads a file of an object, whose name in messages is that of the file. */
+    /** Reads a file with an object, whose name in messages is the name of the file. */
     public static <T> T read(Path file, Function<JsonObject, T> reader) throws IOException {
         String name = String.valueOf(file.getFileName());
         String object = name.endsWith(JSON) ? name.substring(0, name.length() - JSON.length()) : name;
@@ -77,7 +77,7 @@ public final class ModelFolder {
         return Files.exists(file) ? Optional.of(read(file, reader)) : Optional.empty();
     }
 
-    /** Returns the regular files of a folder and of those in it. */
+    /** Returns the regular files of a folder and of its subfolders. */
     public static List<Path> files(Path folder) throws IOException {
         List<Path> found = new ArrayList<>();
         Files.walkFileTree(folder, Set.of(), 2, new SimpleFileVisitor<>() {
@@ -89,7 +89,7 @@ public final class ModelFolder {
                 return FileVisitResult.CONTINUE;
             }
 
-            /** A folder within this one that nobody may read, such as a file system's own, is not the model's. */
+            /** An unreadable folder within this one, such as a file system's own folder, does not belong to the model. */
             @Override
             public FileVisitResult visitFileFailed(Path file, IOException failed) throws IOException {
                 if (file.equals(folder)) {
@@ -106,7 +106,7 @@ public final class ModelFolder {
         return read(folder.resolve(CONFIG), reader);
     }
 
-    /** Returns a copy of weights of a folder; messages begin with their path. Nothing refers to their files afterwards. */
+    /** Returns a copy of the weights of a folder; messages begin with their path. Nothing refers to their files afterwards. */
     public static <T> T copy(Path folder, Function<SafetensorsFolder, T> copying) throws IOException {
         try (Arena arena = Arena.ofShared()) {
             SafetensorsFolder files = SafetensorsFolder.map(arena, folder);
@@ -114,7 +114,7 @@ public final class ModelFolder {
         }
     }
 
-    /** Returns whether sentence-transformers wrote a folder; of others it reads none of its own files. */
+    /** Returns whether sentence-transformers wrote a folder; in other folders it reads none of its own files. */
     public static boolean isModular(Path folder) {
         return Files.exists(folder.resolve(MODULES));
     }
@@ -132,11 +132,11 @@ public final class ModelFolder {
     /**
      * A module of sentence-transformers or PyLate.
      *
-     * @param folder with its files: the model's or one in it
+     * @param folder the folder with its files: the model's folder or a subfolder
      * @param json its entry in {@code modules.json}
      */
     public record Module(Path folder, JsonObject json) {
-        /** A file must not choose which other files are read. */
+        /** A file must not determine which files outside the folder are read. */
         private static Module of(Path model, JsonObject json) {
             String name = json.text("path");
             try {
@@ -145,12 +145,12 @@ public final class ModelFolder {
                     return new Module(model.resolve(path), json);
                 }
             } catch (InvalidPathException malformed) {
-                // falls through to the message for paths that leave the folder
+                // continues to the message for paths that leave the folder
             }
             throw json.fail("path", "a path within the model's folder");
         }
 
-        /** Returns whether this is a class of sentence-transformers, whose packages differ between its versions; the classes do not. */
+        /** Returns whether this is a class of sentence-transformers, whose packages differ between its versions, unlike the classes. */
         public boolean is(String name) {
             return isOf("sentence_transformers", name);
         }
@@ -160,7 +160,7 @@ public final class ModelFolder {
             return type.startsWith(library + ".") && type.endsWith("." + name);
         }
 
-        /** Returns the exception for a module that is another one than expected. */
+        /** Returns the exception for a module other than the expected one. */
         public IllegalArgumentException fail(String expected) {
             return json.fail("type", expected);
         }
@@ -171,7 +171,7 @@ public final class ModelFolder {
      *
      * @param json all of it
      * @param prompts by name
-     * @param prompt the one that is used by default; empty for none
+     * @param prompt the default prompt; empty for none
      */
     public record Framework(JsonObject json, Map<String, String> prompts, String prompt) {
         /** The settings of folders that sentence-transformers did not write. */
@@ -190,7 +190,7 @@ public final class ModelFolder {
         }
     }
 
-    /** Reads a folder's settings of a {@code SentenceTransformer} or a {@code SparseEncoder}; nothing where it has no such file. */
+    /** Reads a folder's settings of a {@code SentenceTransformer} or a {@code SparseEncoder}; the defaults if it has no such file. */
     public static <T> T framework(Path folder, String type, Function<Framework, T> reader) throws IOException {
         Path file = folder.resolve(FRAMEWORK);
         return isModular(folder) && Files.exists(file)

@@ -23,8 +23,8 @@ import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
- * A model in one file, its matrices packed as products read them: safetensors whose metadata says which kind of model and which layout of panels
- * it has. Sizes that a model asked its weights for, and the panels no longer say, are there too.
+ * A model in one file, with its matrices packed as products read them: safetensors whose metadata states the kind of model and the layout
+ * of panels. It also contains sizes that a model requested from its weights and that panels do not contain.
  */
 public final class PackedFile {
     private static final String FORMAT = "format";
@@ -47,7 +47,7 @@ public final class PackedFile {
         private final Map<String, Tensor> files = new LinkedHashMap<>();
         private final Map<String, Object> asked = new LinkedHashMap<>();
 
-        /** Begins a file of a kind of model, whose name has the version of its layout. */
+        /** Begins a file of a kind of model, whose name includes the version of its layout. */
         public Contents(String format) {
             metadata.put(FORMAT, format);
             metadata.put(PANELS, PackedMatrix.layout());
@@ -62,7 +62,7 @@ public final class PackedFile {
             return with(key, JsonWriter.write(key, json));
         }
 
-        /** Adds the weights of a part of the model; a prefix tells parts apart. */
+        /** Adds the weights of a part of the model; a prefix distinguishes parts. */
         public Contents with(String prefix, Given weights) {
             weights.put(prefix, panels, others);
             weights.asked.forEach((name, shape) -> asked.put(
@@ -75,14 +75,14 @@ public final class PackedFile {
             return this;
         }
 
-        /** Writes the file, and tells nobody. */
+        /** Writes the file without a listener. */
         public void write(Path path) throws IOException {
             write(path, (done, all) -> {});
         }
 
-        /** Writes the file: to a temporary one first, which then takes its place. */
+        /** Writes the file: first a temporary file, which then replaces it. */
         public void write(Path path, Progress progress) throws IOException {
-            // panels come first in a file, whose data begins on a cache line, so that each of them does
+            // panels come first in a file, whose data begins on a cache line, so that each panel does
             Map<String, Tensor> tensors = new LinkedHashMap<>(panels);
             tensors.putAll(others);
             tensors.putAll(files);
@@ -102,14 +102,14 @@ public final class PackedFile {
         }
     }
 
-    /** Is told how far a file is. */
+    /** Receives the progress of a file. */
     @FunctionalInterface
     public interface Progress {
-        /** So many tensors of all are written. */
+        /** Receives the number of written tensors, and of all tensors. */
         void onPart(int done, int all);
     }
 
-    /** Maps a file of a kind of model. The caller names its path in errors. */
+    /** Maps a file of a kind of model. The caller adds its path to errors. */
     public static PackedFile map(Path path, String format, Loading loading) throws IOException {
         Safetensors file = Safetensors.map(loading.arena(), path);
         return Checks.in(path, () -> {
@@ -181,12 +181,12 @@ public final class PackedFile {
         return memory.toArray(ValueLayout.JAVA_BYTE);
     }
 
-    /** Returns the memory of a file as {@link Contents#withFiles} takes it. */
+    /** Returns the memory of a file in the form that {@link Contents#withFiles} takes. */
     public static Tensor bytes(MemorySegment memory) {
         return Tensor.view(memory, DType.I8, Shape.of(memory.byteSize()));
     }
 
-    /** Returns the tensors whose names begin so, and not with any of others, which are those of other parts and of files. */
+    /** Returns the tensors whose names have a prefix, but none of some other prefixes, which belong to other parts and files. */
     public Set<String> names(String prefix, Set<String> others) {
         return file.names().stream()
                 .filter(name -> name.startsWith(prefix) && others.stream().noneMatch(name::startsWith))
@@ -196,7 +196,7 @@ public final class PackedFile {
     /**
      * Takes the weights of a part of the model.
      *
-     * @param prefix that {@link Contents#with(String, Given)} has put before the part's names
+     * @param prefix the prefix that {@link Contents#with(String, Given)} has put before the part's names
      * @param own names of the file that the part must use
      */
     public Weights weights(Loading loading, String prefix, Set<String> own) {

@@ -20,7 +20,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
-/** Low-rank adapters of PEFT, and modules that are saved beside them, which are merged into the weights of a model while it is loaded. */
+/** Low-rank adapters of PEFT, and modules that are saved with them, which are merged into the weights of a model while it is loaded. */
 public final class PeftAdapter {
     private static final String WEIGHT = ".weight";
 
@@ -31,7 +31,7 @@ public final class PeftAdapter {
     private interface Change {
         Shape shape();
 
-        /** Returns the weight that takes the place of a model's own. */
+        /** Returns the weight that replaces a weight of the model. */
         Tensor of(Compute cpu, Tensor own);
     }
 
@@ -50,7 +50,7 @@ public final class PeftAdapter {
         }
     }
 
-    /** A weight of a module that is saved whole. */
+    /** A weight of a module that is saved as a whole. */
     private record Whole(Tensor weight) implements Change {
         @Override
         public Shape shape() {
@@ -137,11 +137,11 @@ public final class PeftAdapter {
     }
 
     /**
-     * Returns a model's weights with these adapters added: {@code W + scale B A}, summed in f32 and rounded once to the type that W has, as
-     * PEFT merges them; and with modules that are saved whole in the place of the model's own, rounded to the type that those have.
+     * Returns a model's weights with these adapters added: {@code W + scale B A}, summed in f32 and rounded once to the type of W, like
+     * PEFT's merge; and with modules that are saved as a whole instead of the model's own, rounded to the types of the latter.
      *
      * @param cpu multiplies
-     * @param weights of transformers' names, perhaps after a prefix that the adapters' names lack, or without one that they have
+     * @param weights weights under transformers' names, possibly with a prefix that the adapters' names lack, or without one that they have
      * @throws IllegalArgumentException if there is no such matrix, or it has another shape; the message names the folder and the module
      */
     public WeightSource into(Compute cpu, WeightSource weights) {
@@ -172,7 +172,10 @@ public final class PeftAdapter {
         return like.getFirst();
     }
 
-    /** The weights of a model, some of them with adapters. The last sum is kept for its other rows, as of queries, keys and values in one matrix. */
+    /**
+     * The weights of a model, some of them with adapters. The last sum is kept for its other rows, for example if queries, keys and values
+     * are one matrix.
+     */
     private static final class Merged implements WeightSource {
         private final Compute cpu;
         private final WeightSource weights;
@@ -199,7 +202,7 @@ public final class PeftAdapter {
             StoredWeight own = weights.get(name, expected);
             Change change = changes.get(name);
             if (change == null || !own.isFloating()) {
-                return own; // other types are refused by those who take it
+                return own; // the callers that take it refuse other types
             }
             last = name;
             lastSum = StoredWeight.of(change.of(cpu, own.plain()));

@@ -10,12 +10,12 @@ import org.jspecify.annotations.Nullable;
 /**
  * Settings of low-rank adapters in PEFT's {@code adapter_config.json} (Hu et al. 2022, "LoRA").
  *
- * @param rank rows of A, where no pattern says another number
- * @param alpha the factor of B A times the rank, where no pattern says another number
- * @param rankStabilized whether it is the factor times the root of the rank instead (Kalajdzievski 2023, "rsLoRA")
+ * @param rank rows of A, unless a pattern sets another number
+ * @param alpha the factor of B A times the rank, unless a pattern sets another number
+ * @param rankStabilized whether alpha is the factor times the root of the rank instead (Kalajdzievski 2023, "rsLoRA")
  * @param ranks by the ends of names of modules
  * @param alphas by the ends of names of modules
- * @param saved last parts of the names of modules that are saved whole, in place of the model's own
+ * @param saved last parts of the names of modules that are saved as a whole and replace the model's own
  */
 public record PeftSettings(
         int rank,
@@ -42,7 +42,7 @@ public record PeftSettings(
     /** The largest rank. */
     public static final int MOST = 1 << 20;
 
-    /** Settings that would make other numbers, with the values that adapters have here. */
+    /** Settings that would change results, with the values that adapters have here. */
     public static final Map<String, Object> EXPECTED = Map.of(
             "peft_type", "LORA",
             "bias", "none",
@@ -51,17 +51,17 @@ public record PeftSettings(
             "lora_bias", false,
             "use_qalora", false);
 
-    /** Those of them that PEFT has had for a short time. */
+    /** The settings among them that existed in PEFT only for a short time. */
     public static final Set<String> LATER = Set.of("lora_bias", "use_qalora");
 
     /** Settings that are lists or objects, which must be empty. */
     private static final List<String> EMPTY =
             List.of("layer_replication", "trainable_token_indices", "target_parameters", "alora_invocation_tokens");
 
-    /** How adapters were drawn, of ways that leave the model's own weights as they are. */
+    /** Initializations of adapters that do not change the model's own weights. */
     private static final Set<Object> DRAWN = Set.of(true, false, "gaussian", "eva", "orthogonal");
 
-    /** Reads the settings; those that would make other numbers are refused by name. */
+    /** Reads the settings; settings that would change results are refused with an error that names them. */
     public static PeftSettings read(JsonObject json) {
         json.text("peft_type");
         EXPECTED.forEach(json::require);
@@ -108,7 +108,7 @@ public record PeftSettings(
         return byName;
     }
 
-    /** Returns whether a weight, of a name without the prefix of adapters, is one of a module that is saved whole. */
+    /** Returns whether a weight, with a name without the prefix of adapters, belongs to a module that is saved as a whole. */
     boolean isSaved(String weight) {
         return saved.stream().anyMatch(module -> ("." + weight).contains("." + module + "."));
     }

@@ -9,7 +9,7 @@ import java.util.Map;
 /**
  * The configuration of a Pooling module of sentence-transformers.
  *
- * @param modes by their names in version 5.4, whose vectors are put one after another; at least one
+ * @param modes the pooling modes by their names in version 5.4, whose vectors are concatenated; at least one
  * @param includesPrompt whether the tokens of a prompt count
  */
 public record PoolingSettings(List<String> modes, boolean includesPrompt) {
@@ -25,7 +25,7 @@ public record PoolingSettings(List<String> modes, boolean includesPrompt) {
     private static final String MEAN_FLAG = FLAG + "mean_tokens";
     private static final String INCLUDES_PROMPT = "include_prompt";
 
-    /** Names of version 5.4 and later by the names of flags before, in the order of their vectors. */
+    /** Names in version 5.4 and later, by the names of the earlier flags, in the order of their vectors. */
     private static final Map<String, String> FLAGS = new LinkedHashMap<>();
 
     static {
@@ -42,7 +42,7 @@ public record PoolingSettings(List<String> modes, boolean includesPrompt) {
         List<String> modes = json.has(MODE) ? named(json) : flagged(json);
         boolean includesPrompt = json.flag(INCLUDES_PROMPT, true);
         if (!includesPrompt && modes.contains(CLS)) {
-            // version 5.3 takes the first token, and 5.4 the first one after the prompt
+            // version 5.3 takes the first token, and 5.4 takes the first token after the prompt
             throw json.fail(INCLUDES_PROMPT, "true beside the first token, which versions read differently");
         }
         return new PoolingSettings(modes, includesPrompt);
@@ -64,7 +64,7 @@ public record PoolingSettings(List<String> modes, boolean includesPrompt) {
                 .toList();
         if (!json.names().contains(MEAN_FLAG)) {
             if (!chosen.isEmpty()) {
-                // version 5.3 puts the mean after the chosen ones, and 5.4 does not
+                // version 5.3 puts the mean after the chosen modes, and 5.4 does not
                 throw json.fail(
                         MEAN_FLAG, "true or false beside " + chosen + ", as versions read its absence differently");
             }

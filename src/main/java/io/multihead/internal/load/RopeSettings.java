@@ -4,21 +4,24 @@ import io.multihead.internal.base.JsonObject;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** Where a {@code config.json} has the settings of rotary positions: transformers 5 writes {@value #PARAMETERS}, earlier versions {@value #SCALING}. */
+/**
+ * The location of the settings of rotary positions in a {@code config.json}: transformers 5 writes {@value #PARAMETERS}, and earlier
+ * versions write {@value #SCALING}.
+ */
 public final class RopeSettings {
-    /** Also has the settings of each type of layer, where these differ. */
+    /** It also has the settings of each type of layer, if they differ. */
     public static final String PARAMETERS = "rope_parameters";
 
     private static final String SCALING = "rope_scaling";
 
     private RopeSettings() {}
 
-    /** Returns the name of the member that has them, or would. */
+    /** Returns the name of the member with the settings, or the name that it would have. */
     public static String name(JsonObject config) {
         return config.has(PARAMETERS) ? PARAMETERS : SCALING;
     }
 
-    /** Returns the settings, or null where there are none; fails if both members are there and differ. */
+    /** Returns the settings, or null if there are none; fails if both members exist and differ. */
     public static @Nullable JsonObject dictionary(JsonObject config) {
         if (config.has(PARAMETERS)
                 && config.has(SCALING)

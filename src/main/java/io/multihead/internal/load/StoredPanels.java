@@ -6,7 +6,7 @@ import io.multihead.internal.gemm.PanelAccess;
 import io.multihead.tensor.Tensor;
 import java.lang.invoke.MethodHandles;
 
-/** The panels of packed weights as tensors, for files that hold those of many matrices. */
+/** The panels of packed weights as tensors, for files with the panels of many matrices. */
 public final class StoredPanels {
     static {
         try {
@@ -24,8 +24,8 @@ public final class StoredPanels {
     }
 
     /**
-     * Returns weights that read panels, without a copy, or fails if these have other sizes or are in other memory than native memory that begins
-     * on a multiple of 64 bytes. They must not change while the weights are used.
+     * Returns weights that read panels, without a copy, or fails if the panels have other sizes, or are not in native memory that begins on
+     * a multiple of 64 bytes. The panels must not change while the weights are used.
      */
     public static PackedWeights weights(Tensor panels, WeightFormat format, long inputs, long outputs) {
         return (PackedWeights) PanelAccess.inside().weights(panels, format, inputs, outputs);

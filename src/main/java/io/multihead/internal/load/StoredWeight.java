@@ -13,10 +13,10 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A tensor as a source has it: numbers, or quantized blocks.
+ * A tensor as its source stores it: numbers, or quantized blocks.
  *
- * @param numbers null where there are blocks
- * @param blocks null where there are numbers
+ * @param numbers null if there are blocks
+ * @param blocks null if there are numbers
  */
 public record StoredWeight(
         @Nullable Tensor numbers, @Nullable BlockTensor blocks) {
@@ -42,7 +42,7 @@ public record StoredWeight(
         return (blocks != null ? blocks.memory() : plain().memory()).isMapped();
     }
 
-    /** Returns whether elements are floating numbers, in blocks or not. */
+    /** Returns whether elements are floating-point numbers, in blocks or not. */
     boolean isFloating() {
         return blocks != null || plain().dtype().isFloating();
     }
@@ -69,7 +69,7 @@ public record StoredWeight(
         return blocks != null ? of(blocks.slice(from, to)) : of(plain().slice(0, from, to));
     }
 
-    /** Returns the elements as numbers: in place, or those of blocks in memory of an arena. */
+    /** Returns the elements as numbers: in place, or dequantized in memory of an arena. */
     Tensor numbers(Arena arena) {
         if (blocks == null) {
             return plain();
@@ -79,7 +79,7 @@ public record StoredWeight(
         return widened;
     }
 
-    /** Takes mapped pages out of this process's memory, after it was copied. */
+    /** Releases mapped pages from this process's memory after they were copied. */
     void release() {
         if (blocks != null) {
             FileMemory.release(blocks.memory(), blocks.offset(), blocks.bytes());
@@ -90,7 +90,7 @@ public record StoredWeight(
         }
     }
 
-    /** Returns weights {@code [outputs, inputs]} of one size as one matrix, one below another. Rows of the file are copied whole. */
+    /** Returns weights {@code [outputs, inputs]} of equal sizes as one matrix, one below another. Rows of the file are copied whole. */
     static StoredWeight concatenated(List<StoredWeight> parts, Arena arena) {
         StoredWeight first = parts.getFirst();
         long outputs = parts.size() * first.shape().dim(0);
@@ -120,7 +120,7 @@ public record StoredWeight(
         return of(transposed.permute(1, 0));
     }
 
-    /** Returns the numbers of a tensor that has no blocks. */
+    /** Returns the numbers of a tensor without blocks. */
     public Tensor plain() {
         return Checks.notNull(numbers, "numbers");
     }

@@ -9,7 +9,7 @@ import java.util.OptionalInt;
 import java.util.Set;
 import java.util.stream.Stream;
 
-/** How many tokens of a text count, by the settings of a transformer's folder. */
+/** The number of tokens of a text that are read, according to the settings of a transformer's folder. */
 public final class TextLength {
     private static final int LEAST = 3;
 
@@ -17,10 +17,10 @@ public final class TextLength {
     private static final List<String> ARGUMENTS =
             List.of("config_args", "config_kwargs", "tokenizer_args", "processor_kwargs", "processing_kwargs");
 
-    /** sentence-transformers ignores it in files, and so runs no code of a folder. */
+    /** sentence-transformers ignores it in files, to avoid running code of a folder. */
     private static final Set<String> HARMLESS = Set.of("trust_remote_code");
 
-    /** The names that the transformer's own settings have had; the first file with members counts. */
+    /** The names that the file of the transformer's own settings has had; the first file with members is used. */
     private static final List<String> SETTINGS = Stream.of(
                     "bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
             .map(model -> "sentence_" + model + "_config.json")
@@ -48,7 +48,7 @@ public final class TextLength {
 
     private TextLength() {}
 
-    /** Returns the length that a folder's modules or else its tokenizer name, or the positions that the model has: neither is more. */
+    /** Returns the length that a folder's modules or else its tokenizer sets, or the model's number of positions if that is lower. */
     public static int of(Path transformer, boolean modular, Task task, int positions) throws IOException {
         int tokenizer = ModelFolder.find(
                         transformer.resolve("tokenizer_config.json"), json -> ofTokenizer(json, positions))
@@ -56,7 +56,7 @@ public final class TextLength {
         return modular ? named(transformer, task, positions).orElse(tokenizer) : tokenizer;
     }
 
-    /** Returns the length that the settings of a Transformer module name. */
+    /** Returns the length that the settings of a Transformer module set. */
     public static OptionalInt named(Path transformer, Task task, int positions) throws IOException {
         for (String name : SETTINGS) {
             Path file = transformer.resolve(name);
@@ -84,7 +84,7 @@ public final class TextLength {
         }
     }
 
-    /** Fails if texts become other tokens, or tokens other vectors, than the tokenizer's and the model's last states. */
+    /** Fails if settings change the tokens of texts, or the vectors of tokens, from the tokenizer's tokens and the model's last states. */
     private static void requirePlainTexts(JsonObject sentence, Task task) {
         sentence.require("do_lower_case", false);
         sentence.require("transformer_task", task.task);
@@ -107,11 +107,13 @@ public final class TextLength {
         }
     }
 
-    /** Returns {@code model_max_length}, for which a number of 31 digits stands where there is no limit, or the model's positions. */
+    /** Returns {@code model_max_length}, in which a number of 31 digits means no limit, or the model's positions. */
     private static int ofTokenizer(JsonObject tokenizer, int positions) {
         tokenizer.require("truncation_side", "right");
-        tokenizer.require("padding_side", "right"); // positions would depend on the other texts of a batch
-        // the older name counts only where the newer one is absent, as in transformers
+        tokenizer.require(
+                "padding_side",
+                "right"); // positions would depend on the other texts of a batch. The older name has an effect
+        // only if the newer one is absent, as in transformers
         String member = tokenizer.names().contains("model_max_length") ? "model_max_length" : "max_len";
         if (!tokenizer.has(member) || tokenizer.number(member) >= positions) {
             return positions;

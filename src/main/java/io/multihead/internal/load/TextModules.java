@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * The modules of a folder that makes one vector of a text (Reimers and Gurevych 2019, "Sentence-BERT"), in their order.
  *
  * @param tokens the folder of the transformer, or of the table of static embeddings
- * @param pooling how tokens become one vector; null of static embeddings
+ * @param pooling the function from token states to one vector; null for static embeddings
  * @param dense the folders of dense layers
  * @param normalized whether vectors have length 1
  */
@@ -32,7 +32,7 @@ public record TextModules(Path tokens, @Nullable PoolingSettings pooling, List<P
         return new TextModules(paths.tokens, pooling, paths.dense, paths.normalize != null);
     }
 
-    /** Fails unless these are a transformer in the folder itself, its pooling, and perhaps a normalization. */
+    /** Fails unless these are a transformer in the folder itself, its pooling, and optionally a normalization. */
     public TextModules requirePlain(Path folder) {
         String expected = "expected a Transformer in the folder itself, a Pooling, and perhaps a Normalize module";
         Path file = folder.resolve("modules.json");
@@ -45,7 +45,7 @@ public record TextModules(Path tokens, @Nullable PoolingSettings pooling, List<P
         return this;
     }
 
-    /** A Normalize module may be told to work on the vectors of tokens instead. */
+    /** A setting may make a Normalize module work on the vectors of tokens instead. */
     private static JsonObject requireVectors(JsonObject normalize) {
         normalize.require("module_input_name", "sentence_embedding");
         normalize.require("module_output_name", "sentence_embedding");

@@ -10,7 +10,7 @@ import java.util.function.Predicate;
 public final class UnreadSettings {
     private UnreadSettings() {}
 
-    /** Fails unless a value is absent or as if it were; numbers may be integers or reals. */
+    /** Fails unless a value is absent or has no effect; numbers may be integers or reals. */
     public static void requireNeutral(Gguf file, String key, Object neutral) {
         GgufValue value = file.find(key).orElse(null);
         if (value == null) {
@@ -25,10 +25,10 @@ public final class UnreadSettings {
     }
 
     /**
-     * Logs a warning of settings that are not known: other engines may compute something else by them.
+     * Logs a warning about unknown settings: other engines may compute something else because of them.
      *
      * @param place the file's path
-     * @param isKnown told the key without that of the architecture
+     * @param isKnown receives the key without the architecture's prefix
      */
     public static void warn(Gguf file, Object place, String architecture, Predicate<String> isKnown) {
         String begin = architecture + ".";

@@ -16,10 +16,10 @@ public interface WeightSource {
     /** Returns the names of all tensors. */
     Set<String> names();
 
-    /** Returns the tensor of a name, where it is stored; {@code expected} are the sizes that are asked for. */
+    /** Returns the tensor of a name, in place; {@code expected} are the requested sizes. */
     StoredWeight get(String name, Shape expected);
 
-    /** Returns a tensor of the type and sizes of {@link #get}'s, perhaps with other numbers. */
+    /** Returns a tensor of the type and sizes of {@link #get}'s tensor, possibly with other numbers. */
     default StoredWeight like(String name, Shape expected) {
         return get(name, expected);
     }
@@ -29,7 +29,7 @@ public interface WeightSource {
         return get(name, Shape.of()).shape();
     }
 
-    /** Returns about how many bytes a tensor has; never more than the file. */
+    /** Returns the approximate bytes of a tensor; never more than the file. */
     long bytes(String name);
 
     /** Returns whether there is a tensor of a name. */
@@ -42,12 +42,12 @@ public interface WeightSource {
         return false;
     }
 
-    /** Returns whether tensors are in memory for as long as the model, where they may be read in place. */
+    /** Returns whether tensors stay in memory as long as the model, so that they may be read in place. */
     default boolean isLasting() {
         return true;
     }
 
-    /** Frees the memory of a tensor that was copied, where that can be. */
+    /** Frees the memory of a tensor that was copied, if that is possible. */
     default void release(StoredWeight copied) {
         copied.release();
     }

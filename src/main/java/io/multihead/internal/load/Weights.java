@@ -22,8 +22,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Takes the weights of a model from a source, each by its name and sizes, and knows all that it gave. Matrices are packed, in the format that they
- * have or in another one; tables are read in place. For one thread.
+ * Takes the weights of a model from a source, each by its name and sizes, and records all weights that it returned. Matrices are packed, in
+ * their stored format or in another one; tables are read in place. For one thread.
  */
 public final class Weights {
     private static final String WEIGHT = ".weight";
@@ -38,7 +38,7 @@ public final class Weights {
     private int roundedInputs;
 
     /**
-     * How a model's names become stored ones.
+     * The mapping from a model's names to stored names.
      *
      * @param stored returns a weight's name in the source
      * @param own names of the source that the model must use; others are ignored
@@ -53,7 +53,7 @@ public final class Weights {
         loading.arena().expect(naming.own.stream().mapToLong(source::bytes).sum());
     }
 
-    /** Takes from a source that has the model's own names and nothing else. */
+    /** Takes weights from a source that has the model's own names and no others. */
     public Weights(Loading loading, WeightSource source) {
         this(loading, source, new Naming(name -> name, source.names()));
     }
@@ -71,7 +71,7 @@ public final class Weights {
         return exists;
     }
 
-    /** Says that a weight is of no use, though it may be there. */
+    /** Declares that a weight is not used, even if it exists. */
     public void ignore(String name) {
         used.add(naming.stored.apply(name));
     }
@@ -81,7 +81,7 @@ public final class Weights {
         return source.isChanged(naming.stored.apply(name));
     }
 
-    /** Fails unless a weight that files may have under a second name is there, and is the same. */
+    /** Fails unless a weight that files may store under a second name exists and is the same there. */
     public void requireSame(String second, String first) {
         String of = naming.stored.apply(second);
         Tensor own = source.contains(of) ? plain(of) : null;
@@ -107,7 +107,7 @@ public final class Weights {
         return naming.own;
     }
 
-    /** Returns the rows of a matrix, where only the file says how many there are. */
+    /** Returns the rows of a matrix, whose number only the file states. */
     public int outputs(String name) {
         return outputs(name, 2, "[outputs, inputs]");
     }
@@ -146,14 +146,14 @@ public final class Weights {
         }
     }
 
-    /** Takes a layer: a weight {@code [outputs, inputs]} and perhaps its bias. */
+    /** Takes a layer: a weight {@code [outputs, inputs]} and optionally its bias. */
     public PackedLinear linear(String name, int outputs, int inputs, boolean hasBias) {
         PackedWeights weights = matrix(name + WEIGHT, outputs, inputs);
         return PackedLinear.of(weights, hasBias ? numbers(name + BIAS, outputs) : null);
     }
 
     /**
-     * Takes layers of the same input and size, as one product where they have the same format.
+     * Takes layers with the same input and size, as one product if they have the same format.
      *
      * @param name of the product
      * @param parts names of the layers
@@ -169,7 +169,7 @@ public final class Weights {
             Stream<PackedLinear> layers = parts.stream().map(part -> linear(part, outputs, inputs, hasBias));
             return LinearGroup.of(layers.toArray(PackedLinear[]::new));
         }
-        // native, so that it is freed at once: the garbage of a load makes the heap grow
+        // native, so that it is freed immediately: the garbage of a load would make the heap grow
         try (Arena temporary = Arena.ofShared()) {
             List<StoredWeight> found = parts.stream()
                     .map(part -> take(part + WEIGHT, Shape.of(outputs, inputs)))
@@ -204,7 +204,7 @@ public final class Weights {
         return rows(name, Shape.of(outputs, inputs), 0, outputs);
     }
 
-    /** Takes some rows of a matrix that is several in one, and packs them. */
+    /** Takes some rows of a matrix that consists of several, and packs them. */
     public PackedWeights rows(String name, Shape whole, long from, long to) {
         String layer = stem(name) + (to - from == whole.dim(0) ? "" : "." + from);
         String packed = panels(layer);
@@ -259,7 +259,7 @@ public final class Weights {
         return Checks.in(what(packed), () -> given(layer, StoredPanels.weights(panels, format, inputs, outputs)));
     }
 
-    /** Returns the name of the panels of a layer, or null where the source has none. */
+    /** Returns the name of the panels of a layer, or null if the source has none. */
     private @Nullable String panels(String layer) {
         for (WeightFormat format : WeightFormat.values()) {
             String name = Given.panels(layer, format);
@@ -274,12 +274,12 @@ public final class Weights {
         return name.endsWith(WEIGHT) ? name.substring(0, name.length() - WEIGHT.length()) : name;
     }
 
-    /** Takes the table of words, of any sizes where these are null. */
+    /** Takes the table of words, of any sizes if these are null. */
     public EmbeddingTables words(String name, @Nullable Shape sizes) {
         return words(name, sizes == null ? shape(name) : sizes, false);
     }
 
-    /** Takes the table of words of a model that sums rows alone, of integers perhaps. */
+    /** Takes the table of words of a model that only sums rows; its elements may be integers. */
     public EmbeddingTables summedWords(String name, long rows, long columns) {
         return words(name, Shape.of(rows, columns), true);
     }
@@ -301,7 +301,7 @@ public final class Weights {
         return blocks == null ? EmbeddingTables.of(found.plain()) : EmbeddingTables.of(blocks);
     }
 
-    /** Returns a table that is read in place, or its copy where it is not in memory for as long as the model. */
+    /** Returns a table that is read in place, or its copy if it is not in memory as long as the model. */
     private StoredWeight lasting(StoredWeight table) {
         if (source.isLasting()) {
             loading.arena().expect(-table.bytes());
@@ -326,7 +326,7 @@ public final class Weights {
         }
     }
 
-    /** Returns the blocks that a packed file has of a table, or null. */
+    /** Returns the blocks of a table in a packed file, or null. */
     private @Nullable StoredWeight packedBlocks(String name, Shape sizes) {
         for (BlockType type : BlockType.values()) {
             String blocks = Given.blocks(name, type);
@@ -340,7 +340,7 @@ public final class Weights {
         return null;
     }
 
-    /** Takes another table, whose rows are read in place, or as f32 where they are blocks. */
+    /** Takes another table, whose rows are read in place, or as f32 if they are blocks. */
     public Tensor table(String name, long rows, long columns) {
         Tensor table = lasting(take(name, Shape.of(rows, columns))).numbers(loading.arena());
         given.tables.put(name, StoredWeight.of(table));
@@ -386,7 +386,10 @@ public final class Weights {
         return names.size() > MOST_NAMES ? names.size() + ", such as " + first : first.toString();
     }
 
-    /** Fails if a weight is left over: it would mean something that is not computed; or if inputs are to be rounded, and no matrix has them so. */
+    /**
+     * Fails if a weight is unused, because it would have a meaning that is not computed; or if inputs must be rounded and no matrix can
+     * round them.
+     */
     public void requireAllUsed() {
         Set<String> left = new TreeSet<>(naming.own);
         left.removeAll(used);

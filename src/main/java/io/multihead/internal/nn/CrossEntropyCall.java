@@ -13,7 +13,7 @@ import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
-/** One call of the cross-entropy, its rows divided into tasks. */
+/** One call of the cross-entropy, whose rows are divided into tasks. */
 public final class CrossEntropyCall extends RowLoop {
     private static final FloatsKey ROW = new FloatsKey();
     private static final FloatsKey SUM = new FloatsKey();
@@ -28,10 +28,10 @@ public final class CrossEntropyCall extends RowLoop {
     /**
      * Binds a call to checked tensors.
      *
-     * @param gradient written; null when not wanted
-     * @param targets the right class of every row
-     * @param ignored the target of rows that do not count
-     * @param counted how many rows count
+     * @param gradient written; null if not needed
+     * @param targets the target class of every row
+     * @param ignored the target of ignored rows
+     * @param counted the number of rows that are not ignored
      */
     public CrossEntropyCall(Tensor logits, @Nullable Tensor gradient, int[] targets, int ignored, int counted) {
         this.logits = RowView.of(logits, 1);

@@ -14,7 +14,7 @@ import io.multihead.internal.kernel.Lanes;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
-/** A call of an element-wise function, divided into chunks of rows; dense tensors are one row of everything. */
+/** A call of an element-wise function, divided into chunks of rows; dense tensors are one row. */
 public final class ElementwiseCall extends RowLoop {
     private static final ScratchKey<ElementwiseCall> CALL = ScratchKey.of(ElementwiseCall::new);
 
@@ -24,10 +24,10 @@ public final class ElementwiseCall extends RowLoop {
          * Changes values in place.
          *
          * @param values the elements, and zeros to a multiple of 32
-         * @param inputs the second tensor's elements; anything without one
+         * @param inputs the second tensor's elements; arbitrary contents if there is none
          * @param buffer anything, {@link ActivationOps#bufferLength} floats for the elements
-         * @param columns how many elements there are
-         * @param first row-major index of the first one in the whole tensor
+         * @param columns the number of elements
+         * @param first row-major index of the first element in the whole tensor
          */
         void apply(float[] values, float[] inputs, float[] buffer, int columns, long first);
     }

@@ -9,8 +9,8 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * Draws fresh f32 parameters from the distributions of PyTorch's layers, one after the other from one sequence of random numbers.
- * The numbers depend on the seed and on the order of the calls alone. Not thread-safe.
+ * Draws new f32 parameters from the distributions of PyTorch's layers, one after another from one sequence of random numbers.
+ * The numbers depend only on the seed and on the order of the calls. Not thread-safe.
  */
 public final class InitialTensors {
     private final SplitMix64 random;
@@ -35,7 +35,7 @@ public final class InitialTensors {
         return tensor;
     }
 
-    /** Returns normally distributed numbers (Box-Muller); {@link StrictMath} gives the same ones on every machine. */
+    /** Returns normally distributed numbers (Box-Muller); {@link StrictMath} gives the same numbers on every machine. */
     public Tensor normal(double deviation, Shape shape) {
         Tensor tensor = Tensor.allocate(arena, DType.F32, shape);
         for (long i = 0; i < shape.elements(); i++) {

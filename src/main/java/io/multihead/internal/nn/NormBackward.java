@@ -16,18 +16,18 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One backward call of a normalization: with {@code z = (x - mean) / deviation} and {@code g = dy weight},
- * {@code dx = (g - mean(g) - z mean(g z)) / deviation}, {@code dweight += sum dy z}, {@code dbias += sum dy}; without the
- * mean's terms where the layer subtracts none (Ba et al. 2016, "Layer normalization"; Zhang and Sennrich 2019).
+ * One backward call of a normalization: with {@code z = (x - mean) / deviation} and {@code g = dy weight}, {@code dx = (g - mean(g) - z
+ * mean(g z)) / deviation}, {@code dweight += sum dy z}, {@code dbias += sum dy}; without the mean's terms if the layer subtracts no mean
+ * (Ba et al. 2016, "Layer normalization"; Zhang and Sennrich 2019).
  *
- * <p>Parameter gradients are summed in an order that depends on the number of rows alone: chains of 64 rows, added up by unit
- * of consecutive rows, and units in ascending order.
+ * <p>Parameter gradients are summed in an order that depends only on the number of rows: chains of 64 rows, added up by unit of consecutive
+ * rows, and units in ascending order.
  */
 public final class NormBackward implements LoopBody {
     private static final int MOST_UNITS = 64;
     private static final int LEAST_ROWS = 8;
     private static final int CHAIN_ROWS = 64;
-    /** Most floats of the units' sums, unless a single unit needs more. */
+    /** The largest number of floats of the units' sums, unless a single unit needs more. */
     private static final long MOST_FLOATS = 1L << 26;
 
     private static final FloatsKey ROW = new FloatsKey();
@@ -66,7 +66,7 @@ public final class NormBackward implements LoopBody {
      * Computes the gradients; everything has been checked.
      *
      * @param dx written; null when not wanted
-     * @param gradients of {@link Normalization#WEIGHT} and {@link Normalization#BIAS}, added to where they are given
+     * @param gradients the gradients of {@link Normalization#WEIGHT} and {@link Normalization#BIAS}, which are added to if present
      */
     public static void run(
             Compute cpu, Normalization norm, Tensor x, Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {

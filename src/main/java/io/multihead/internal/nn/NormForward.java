@@ -85,7 +85,7 @@ public final class NormForward extends RowLoop {
         }
     }
 
-    /** Returns a parameter as one row, or a constant where there is none. */
+    /** Returns a parameter as one row, or a constant if there is none. */
     static float[] parameter(
             @Nullable RowView parameter, int length, float otherwise, Workspace scratch, FloatsKey key) {
         float[] row = scratch.floats(key, RowView.bufferLength(length));

@@ -18,7 +18,7 @@ import java.util.Arrays;
 @SuppressWarnings("ArrayRecordComponent")
 public record RowNorm(int length, boolean centered, double epsilon, float[] weight, float[] bias) {
     /**
-     * Normalizes a row in place, and sets the elements behind it to 0.
+     * Normalizes a row in place, and sets the elements after it to 0.
      *
      * @param row has room for a multiple of 32
      * @param partial room for 32 floats

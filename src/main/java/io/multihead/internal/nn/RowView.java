@@ -10,14 +10,14 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads and writes a tensor of any strides as rows, row-major: its last axes are one row, its leading ones count them. A reusable call binds
- * the same view to tensor after tensor, which allocates nothing; threads may share a view that is bound.
+ * Reads and writes a tensor of any strides as rows, row-major: its last axes are one row, and its leading axes number the rows. A reusable
+ * call binds the same view to different tensors, which allocates nothing; threads may share a bound view.
  */
 public final class RowView {
     private @Nullable Tensor tensor;
     private long count;
     private long length;
-    /** Leading axes that number runs: those that number rows, and where the last axes cannot be seen as one, all but the last. */
+    /** Leading axes that number runs: the axes that number rows and, if the last axes cannot be viewed as one, all axes but the last. */
     private int runAxes;
 
     private long run;
@@ -32,7 +32,7 @@ public final class RowView {
         return view;
     }
 
-    /** Views the last {@code axes} axes of a tensor; none means rows of one element. */
+    /** Views the last {@code axes} axes; none means rows of one element. */
     public void bind(Tensor of, int axes) {
         tensor = of;
         int lead = of.rank() - axes;
@@ -81,14 +81,14 @@ public final class RowView {
         return length;
     }
 
-    /** Returns how many floats of scratch a row needs: its elements, rounded up to panels, and a panel. */
+    /** Returns the number of floats of scratch for a row: its elements, rounded up to panels, and one panel more. */
     public static int bufferLength(int length) {
         return Lanes.roundUp(length, PANEL) + PANEL;
     }
 
-    /** Narrows the length of a row of which scratch has {@code copies} one after another, or fails naming it. */
+    /** Narrows the length of a row, of which scratch has {@code copies} one after another, or fails with an error that names it. */
     public static int requireLength(long length, int copies, String argument) {
-        // of each, with what room adds
+        // for each copy, including the additional room
         long most = Checks.MAX_ARRAY_LENGTH / copies - 2L * PANEL;
         if (length < 0 || length > most) {
             throw Checks.fail(argument, String.valueOf(length), "expected 0 to " + most);
@@ -96,7 +96,7 @@ public final class RowView {
         return (int) length;
     }
 
-    /** Reads a row, and zeros to the next multiple of 32. */
+    /** Reads a row, and writes zeros up to the next multiple of 32. */
     public void read(Packer packer, long row, float[] to) {
         for (int piece = 0; piece < pieces(); piece++) {
             packer.read(tensor(), start(row * pieces() + piece), 0, step, 1, (int) run, to, piece * (int) run, 0);
@@ -104,7 +104,7 @@ public final class RowView {
         Arrays.fill(to, (int) length, Lanes.roundUp((int) length, PANEL), 0f);
     }
 
-    /** Reads a part of a row that is one piece, and zeros to the next multiple of 32. */
+    /** Reads a part of a row that is one run, and writes zeros up to the next multiple of 32. */
     public void read(Packer packer, long row, long column, int columns, float[] to) {
         packer.read(tensor(), start(row) + column * step, 0, step, 1, columns, to, 0, 0);
     }
@@ -115,7 +115,7 @@ public final class RowView {
         }
     }
 
-    /** Writes a part of a row that is one piece. */
+    /** Writes a part of a row that is one run. */
     public void write(Packer packer, long row, long column, int columns, float[] from) {
         packer.write(from, 0, 0, 1, columns, tensor(), start(row) + column * step, 0, step);
     }

@@ -14,7 +14,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Allocates the intermediate results of one call from arrays that the Compute keeps. Closing it gives them to the next call; an
+ * Allocates the intermediate results of one call from arrays that the Compute keeps. Closing it returns the arrays for the next call; an
  * arena that is never closed leaves them to the garbage collector. Not thread-safe.
  */
 public final class TensorArena implements AutoCloseable {
@@ -56,18 +56,18 @@ public final class TensorArena implements AutoCloseable {
                 : f32(like.dim(0), like.dim(1), features);
     }
 
-    /** Returns a dense f64 tensor: for log-sum-exp, of which backward needs all digits. */
+    /** Returns a dense f64 tensor, for log-sum-exp, of which backward needs all digits. */
     public Tensor f64(long... dims) {
         return Tensor.allocate(Arena.ofAuto(), DType.F64, Shape.of(dims));
     }
 
-    /** Gives back every f32 tensor that was made. */
+    /** Returns every f32 tensor to the Compute. */
     public void clear() {
         taken.forEach(execution::giveBack);
         taken.clear();
     }
 
-    /** Gives back every f32 tensor that was made and ends the call, if there is one. To be closed once. */
+    /** Returns every f32 tensor to the Compute and ends the call, if there is one. To be closed once. */
     @Override
     public void close() {
         clear();

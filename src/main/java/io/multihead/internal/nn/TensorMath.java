@@ -14,7 +14,7 @@ import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import java.util.function.LongToDoubleFunction;
 
-/** Sums and multiples of tensors of one shape, any floating types and strides, on the threads of a Compute. Stateless. */
+/** Sums and multiples of tensors of one shape, with any floating-point types and strides, on the threads of a Compute. Stateless. */
 public final class TensorMath {
     private static final FloatsKey ROW = new FloatsKey();
     private static final FloatsKey OTHER = new FloatsKey();
@@ -56,7 +56,7 @@ public final class TensorMath {
     }
 
     /**
-     * Multiplies every row of a tensor, the elements of its last axis, with a factor of its own: in f32.
+     * Multiplies every row of a tensor, the elements of its last axis, by a separate factor: in f32.
      *
      * @param factors the factor of a row, by its row-major number
      */
@@ -114,7 +114,7 @@ public final class TensorMath {
             this.memory = memory;
         }
 
-        /** Returns an array that begins with this many zeros. */
+        /** Returns an array that begins with this number of zeros. */
         double[] ofZeros(int length) {
             sums = memory.atLeast(sums, length);
             Arrays.fill(sums, 0, length, 0);
@@ -122,7 +122,7 @@ public final class TensorMath {
         }
     }
 
-    /** Takes the sum of each group of rows, from several threads at a time. */
+    /** Takes the sum of each group of rows, possibly from several threads at the same time. */
     public interface GroupSums {
         /** Takes a sum, given the number of the group. */
         void accept(long group, double sum);
@@ -136,7 +136,7 @@ public final class TensorMath {
         groupDots(cpu, a, b, false, groups, to);
     }
 
-    /** The same for weights and their gradients: where a weight is 0, as a hidden key's is, its gradient may be anything. */
+    /** The same for weights and their gradients: if a weight is 0, like the weight of a hidden key, its gradient may be anything. */
     public static void weightedSums(Compute cpu, Tensor weights, Tensor gradients, long groups, GroupSums to) {
         groupDots(cpu, weights, gradients, true, groups, to);
     }

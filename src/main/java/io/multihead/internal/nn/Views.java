@@ -2,7 +2,7 @@ package io.multihead.internal.nn;
 
 import io.multihead.tensor.Tensor;
 
-/** Views of tensors: axes seen as one, features as heads. Stateless. */
+/** Views of tensors: axes viewed as one, features as heads. Stateless. */
 public final class Views {
     private Views() {}
 
@@ -11,7 +11,7 @@ public final class Views {
         return x.reshape(x.dim(0), x.dim(1), heads, x.dim(2) / heads).transpose(1, 2);
     }
 
-    /** Returns whether the axes {@code from} to {@code to - 1} can be seen as one. */
+    /** Returns whether the axes {@code from} to {@code to - 1} can be viewed as one. */
     public static boolean collapses(Tensor x, int from, int to) {
         long step = -1;
         for (int axis = to - 1; axis >= from && x.shape().elements() > 0; axis--) {
@@ -25,12 +25,12 @@ public final class Views {
         return true;
     }
 
-    /** Returns whether all axes but the last can be seen as one. */
+    /** Returns whether all axes but the last can be viewed as one. */
     public static boolean flattens(Tensor x) {
         return collapses(x, 0, x.rank() - 1);
     }
 
-    /** Returns the tensor as {@code [rows, features]}; one of one axis is one row. */
+    /** Returns the tensor as {@code [rows, features]}; a tensor of one axis is one row. */
     public static Tensor flattened(Tensor x) {
         long rows = 1;
         for (int axis = 0; axis < x.rank() - 1; axis++) {

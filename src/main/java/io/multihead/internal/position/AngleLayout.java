@@ -3,8 +3,8 @@ package io.multihead.internal.position;
 import io.multihead.internal.kernel.Rotation;
 
 /**
- * Order of the cosines and sines of one position, as {@link Rotation} reads them: for half-split pairs all cosines, then all
- * sines; for interleaved pairs every cosine twice, then every sine twice, the first one negated.
+ * The order of the cosines and sines of one position, as {@link Rotation} reads them: for half-split pairs all cosines, then all sines; for
+ * interleaved pairs every cosine twice, then every sine twice, the first one negated.
  */
 public record AngleLayout(int pairs, boolean interleaved) {
     /** Returns the floats of the cosines, and of the sines. */

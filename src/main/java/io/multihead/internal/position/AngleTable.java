@@ -8,16 +8,16 @@ import io.multihead.tensor.Tensor;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 
 /**
- * Cosines and sines per position, in the order in which the kernel reads them. Either copied from tables, all positions at once;
- * or computed from frequencies, in blocks of positions that are filled when first asked for and then kept, up to 64 MiB: 131,072
- * positions of 128 dims, half as many with interleaved pairs. Positions beyond are computed each time.
+ * Cosines and sines per position, in the order in which the kernel reads them. They are either copied from tables, all positions together,
+ * or computed from frequencies, in blocks of positions that are filled at the first request and then kept, up to 64 MiB: 131,072
+ * positions of 128 dims, half as many with interleaved pairs. Further positions are computed each time.
  *
- * <p>Thread-safe: blocks never change once published, and threads that race to fill one compute the same bits.
+ * <p>Thread-safe: blocks never change after they were published, and threads that fill the same block compute the same bits.
  */
 public final class AngleTable {
-    /** Positions of one block: few, since a decoder's single step fills a whole one. */
+    /** Positions of one block: few, since a single step of a decoder fills a whole block. */
     static final int BLOCK = 16;
-    /** Positions stay below 2^53, where f64 has every integer. */
+    /** Positions stay below 2^53, up to which f64 has every integer. */
     static final long MAX_POSITIONS = 1L << 53;
 
     private static final long LIMIT_BYTES = 64L << 20;
@@ -41,7 +41,7 @@ public final class AngleTable {
         allPairs = allPairs();
     }
 
-    /** Copies tables {@code [positions, pairs]} of any floating type and strides. */
+    /** Copies tables {@code [positions, pairs]} of any floating-point type and strides. */
     public AngleTable(Tensor cos, Tensor sin, boolean interleaved) {
         frequencies = new double[0];
         factor = 1;
@@ -54,7 +54,7 @@ public final class AngleTable {
         copy(cos, sin);
     }
 
-    /** Fails if a copy of both tables is more memory than the JVM can ever have. */
+    /** Fails if a copy of both tables needs more memory than the JVM can ever have. */
     private static void requireHeap(Tensor cos, AngleLayout layout) {
         long most = Runtime.getRuntime().maxMemory() / ((long) layout.floats() * Float.BYTES);
         if (cos.dim(0) > Math.min(most, Checks.MAX_ARRAY_LENGTH)) {
@@ -103,7 +103,7 @@ public final class AngleTable {
         return positions;
     }
 
-    /** Returns whether position 0 leaves a token as it is, which is not known of tables. */
+    /** Returns whether position 0 leaves a token unchanged, which is unknown for tables. */
     boolean isIdentityAtZero() {
         return identityAtZero;
     }
@@ -126,7 +126,7 @@ public final class AngleTable {
         System.arraycopy(block(position), start(position), to, at, floats());
     }
 
-    /** Writes the cosines and sines of some pairs, of those that {@link #load(long, float[], int)} writes. */
+    /** Writes the cosines and sines of some pairs, a part of the output of {@link #load(long, float[], int)}. */
     void load(long position, int[] pairs, float[] to, int at) {
         if (position >= limit()) {
             for (int pair : pairs) {

@@ -1,9 +1,11 @@
 package io.multihead.internal.position;
 
-/** The angles of tokens at positions in one or several streams: a table, and which pairs follow which stream. Immutable and thread-safe. */
+/**
+ * The angles of tokens at positions in one or several streams: a table, and the stream that each pair follows. Immutable and thread-safe.
+ */
 public final class PositionAngles {
     private final AngleTable table;
-    /** The pairs of each stream, ascending; not read where there is one stream. */
+    /** The pairs of each stream, ascending; not read if there is one stream. */
     private final int[][] pairs;
 
     private PositionAngles(AngleTable table, int[][] pairs) {
@@ -26,7 +28,7 @@ public final class PositionAngles {
         return pairs.length;
     }
 
-    /** Returns how many elements of a row are rotated. */
+    /** Returns the number of rotated elements of a row. */
     public int rotaryDims() {
         return 2 * table.layout().pairs();
     }
@@ -45,7 +47,7 @@ public final class PositionAngles {
         return position == 0 && table.isIdentityAtZero();
     }
 
-    /** Returns whether a token is copied whose streams have positions {@code stride} apart. */
+    /** Returns whether a token whose streams have positions {@code stride} apart is copied. */
     boolean isIdentity(long[] positions, int at, int stride) {
         return isIdentity(positions[at]) && isSame(positions, at, stride);
     }

@@ -27,11 +27,11 @@ public final class RopeCall extends Operation implements LoopBody {
     /**
      * Rotates tokens at positions.
      *
-     * @param x {@code [batch, heads, tokens, headDim]}, floating
+     * @param x {@code [batch, heads, tokens, headDim]}, floating-point
      * @param y the same shape, written
      * @param angles of all positions
-     * @param positions of all tokens, or null where they follow one another
-     * @param first position of the first token, where there is no array
+     * @param positions of all tokens, or null if they are consecutive
+     * @param first position of the first token, if there is no array
      * @param direction 1, or -1 for the inverse
      */
     public void run(
@@ -41,14 +41,14 @@ public final class RopeCall extends Operation implements LoopBody {
         run(this, divide(parallelism()));
     }
 
-    /** Rotates tokens by angles of their own. */
+    /** Rotates tokens by their own angles. */
     public void run(Tensor x, Tensor y, AngleTensors angles, float direction) {
         problem.bindTensors(x, y, direction);
         problem.bindAngles(angles);
         run(this, divide(parallelism()));
     }
 
-    /** Returns the number of tasks: tiles of tokens, each in groups of heads where there are fewer tiles than threads need. */
+    /** Returns the number of tasks: tiles of tokens, each divided into groups of heads if there are fewer tiles than threads need. */
     private long divide(int threads) {
         Tensor x = problem.x();
         heads = x.dim(1);

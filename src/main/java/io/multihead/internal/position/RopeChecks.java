@@ -81,7 +81,7 @@ public final class RopeChecks {
         TokenPositions.requireRange(positions, angles.positions(), rope);
     }
 
-    /** Whether both are views of the same elements in the same order; their shapes are equal. */
+    /** Returns whether both are views of the same elements in the same order; their shapes are equal. */
     static boolean sameElements(Tensor x, Tensor y) {
         if (x == y) {
             return true;

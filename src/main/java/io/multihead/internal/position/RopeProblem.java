@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 final class RopeProblem {
     float direction;
     int rotaryDims;
-    /** Whether the elements that are copied are in their place already. */
+    /** Whether the copied elements are already in their place. */
     boolean inPlace;
 
     private @Nullable PositionAngles angles;
@@ -26,7 +26,7 @@ final class RopeProblem {
         inPlace = RopeChecks.sameElements(newX, newY);
     }
 
-    /** Binds the angles of positions, and the positions of all tokens, or the first of consecutive ones. */
+    /** Binds the angles of positions, and the positions of all tokens, or the first of consecutive positions. */
     void bindAngles(PositionAngles newAngles, long @Nullable [] newPositions, long newFirst) {
         angles = newAngles;
         rotaryDims = newAngles.rotaryDims();
@@ -53,7 +53,7 @@ final class RopeProblem {
         return tensors == null ? angles().layout() : tensors.layout();
     }
 
-    /** Returns the cosines and sines of the tokens themselves, or null where there are positions. */
+    /** Returns the cosines and sines of the tokens themselves, or null if there are positions. */
     @Nullable
     AngleTensors given() {
         return given;

@@ -12,7 +12,7 @@ import io.multihead.tensor.Tensor;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
-/** A few tokens whose angles one thread has at hand, and one head at a time of their rows. */
+/** A few tokens whose angles one thread has loaded, and one head at a time of their rows. */
 final class RopeTile {
     /** Angles and rows of 128 dims fill half of a first-level cache of 32 KiB. */
     static final int TOKENS = 16;
@@ -35,7 +35,7 @@ final class RopeTile {
 
     private long token;
     private int tokens;
-    /** The sequence whose angles are loaded, 0 where all share them; -1 for none. */
+    /** The sequence whose angles are loaded, 0 if all share them; -1 for none. */
     private long loaded;
 
     void open(RopeProblem newProblem, long newToken, Workspace newScratch) {
@@ -51,7 +51,7 @@ final class RopeTile {
         loaded = -1;
     }
 
-    /** Loads the angles of a sequence's tokens, unless they are loaded already. */
+    /** Loads the angles of a sequence's tokens, unless they are already loaded. */
     void loadAngles(long batch) {
         RopeProblem of = Checks.notNull(problem, "problem");
         long wanted = of.hasAnglesPerBatch() ? batch : 0;
@@ -118,7 +118,7 @@ final class RopeTile {
         }
     }
 
-    /** The end of one row: its bytes between equal types, through f32 otherwise. */
+    /** Copies the end of one row: its bytes between equal types, through f32 otherwise. */
     private void copy(Packer packer, Tensor x, long from, Tensor y, long to, int first) {
         int count = (int) x.dim(3) - first;
         if (count == 0) {

@@ -7,7 +7,7 @@ import java.util.Set;
 
 /** Attributes, elements and slices of values. */
 final class Access {
-    /** Methods of Python's dictionaries, which hide keys of these names from {@code value.name}. */
+    /** Methods of Python's dictionaries, which hide keys with these names from {@code value.name}. */
     private static final Set<String> OF_DICTS = Set.of(
             "clear", "copy", "fromkeys", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values");
 

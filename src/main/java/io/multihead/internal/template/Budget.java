@@ -2,7 +2,7 @@ package io.multihead.internal.template;
 
 import io.multihead.text.PromptText;
 
-/** How much one rendering may do. */
+/** The limits of one rendering. */
 final class Budget {
     private static final int MOST_STEPS = 10_000_000;
     private static final int DEEPEST = 500;
@@ -20,7 +20,7 @@ final class Budget {
         }
     }
 
-    /** Counts a text that was made of others. */
+    /** Counts a text that was made from others. */
     PromptText made(PromptText text) {
         takeCharacters(text.length());
         return text;

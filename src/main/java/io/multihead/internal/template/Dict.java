@@ -8,14 +8,17 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** A dictionary with texts as keys, in the order in which they were put. Keys know who wrote them, and are equal by their characters. */
+/**
+ * A dictionary with texts as keys, in the order in which they were put. Keys carry the writer of each character, and are equal if their
+ * characters are.
+ */
 final class Dict {
     /** A key and its value. */
     record Entry(PromptText key, Object value) {}
 
     private final Map<String, Entry> entries = new LinkedHashMap<>();
 
-    /** Puts a value; for templates dictionaries never change. */
+    /** Puts a value; dictionaries never change for templates. */
     void put(PromptText key, Object value) {
         Entry old = entries.get(key.toString());
         entries.put(key.toString(), new Entry(old == null ? key : old.key(), value));

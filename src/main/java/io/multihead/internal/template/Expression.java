@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 /** An expression, which has a value. */
 sealed interface Expression {
     /**
-     * The arguments of a call, a filter or a test.
+     * A filter or a test with its arguments.
      *
      * @param positional in their order
      * @param named by name
@@ -69,7 +69,7 @@ sealed interface Expression {
     /**
      * A part of a comparison.
      *
-     * @param operator an order, {@code ==}, {@code !=}, {@code in} or {@code not in}
+     * @param operator a comparison, {@code ==}, {@code !=}, {@code in} or {@code not in}
      * @param right the other operand
      */
     record Comparison(String operator, Expression right) {}

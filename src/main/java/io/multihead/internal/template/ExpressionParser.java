@@ -11,7 +11,7 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Reads expressions with the precedence that Jinja gives their operators, and refuses features that are not implemented. */
+/** Reads expressions with Jinja's operator precedence, and refuses features that are not implemented. */
 final class ExpressionParser {
     private static final int DEEPEST = 60;
     private static final Set<String> COMPARISONS = Set.of("==", "!=", "<", "<=", ">", ">=");
@@ -35,7 +35,7 @@ final class ExpressionParser {
         return called;
     }
 
-    /** Reads one expression, or several with commas between, which are a tuple. */
+    /** Reads one expression, or several with commas between them, which form a tuple. */
     Expression tuple(boolean conditional) {
         Expression first = conditional ? expression() : or();
         if (!tokens.isOperator(",")) {
@@ -363,7 +363,7 @@ final class ExpressionParser {
         return new Use(name, arguments);
     }
 
-    /** Fails where a filter names another one, or a test, that is not implemented. */
+    /** Fails if a filter names another filter or a test that is not implemented. */
     private static void checkUsed(String name, Arguments arguments, int line) {
         int index = name.endsWith("attr") ? 1 : 0;
         for (String named : arguments.named().keySet()) {

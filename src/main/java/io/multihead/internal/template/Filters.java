@@ -26,7 +26,7 @@ final class Filters {
         }
         List<Object> arguments = signature.bind(positional, named);
         return switch (name) {
-            // as Jinja does, which looks for elements of true values alone
+            // as in Jinja, which searches only the elements of true values
             case "map" -> map(Values.isTrue(value) ? value : Items.list(List.of()), positional, named);
             case "select", "reject" ->
                 select(name, Values.isTrue(value) ? value : Items.list(List.of()), 0, positional);
@@ -68,7 +68,8 @@ final class Filters {
             case "lower" -> Texts.lower(text);
             case "upper" -> Texts.upper(text);
             case "capitalize" -> Texts.capitalize(text);
-            // words of Jinja's filter end at these characters, where those of the method end at all but letters
+            // words of Jinja's filter end at these characters, but words of the method end at every character except
+            // letters
             case "title" ->
                 Texts.title(text, c -> "-([{<".indexOf(c) >= 0 || c < 0x10000 && Python.isSpace((char) c) ? 0 : 1);
             case "safe" -> text;
@@ -138,7 +139,7 @@ final class Filters {
         return results;
     }
 
-    /** Returns an attribute of an attribute and so on, by names with points between. */
+    /** Returns an attribute of an attribute and so on, by names with dots between them. */
     private Object path(Object value, Object names) {
         Object at = value;
         for (Object name : Texts.split(Methods.text(names), PromptText.template("."), -1, false)) {
@@ -170,7 +171,7 @@ final class Filters {
         }));
     }
 
-    /** Selects elements by a test of them, or of an attribute where {@code attributes} is 1. */
+    /** Selects elements with a test on them, or on an attribute if {@code attributes} is 1. */
     private Object select(String name, Object value, int attributes, List<Object> positional) {
         boolean wanted = name.startsWith("select");
         List<Object> selected = new ArrayList<>();
@@ -297,7 +298,7 @@ final class Filters {
         return elements.stream().sorted(order).toList();
     }
 
-    /** Returns the order of elements, or of an attribute, in which texts are compared without their case unless it counts. */
+    /** Returns the order of elements, or of an attribute, in which texts are compared without case unless case matters. */
     private Comparator<Object> order(Object caseCounts, Object attribute) {
         boolean cased = caseCounts != Special.ABSENT && Values.isTrue(caseCounts);
         Comparator<Object> order = (a, b) -> Values.compare(folded(a, cased), folded(b, cased), budget);

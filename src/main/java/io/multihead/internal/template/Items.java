@@ -2,15 +2,15 @@ package io.multihead.internal.template;
 
 import java.util.List;
 
-/** A list, a tuple, or something else that has elements. */
+/** A list, a tuple, or another object with elements. */
 final class Items {
     /** Its name in Python. */
     enum Kind {
         LIST,
         TUPLE,
-        /** A range, or the keys, values or items of a dictionary: it has a length. */
+        /** A range, or the keys, values or items of a dictionary, which have a length. */
         VIEW,
-        /** The result of a filter such as {@code map}: it is read once, has no length, and is always true. */
+        /** The result of a filter such as {@code map}, which is read once, has no length, and is always true. */
         STREAM
     }
 
@@ -48,7 +48,9 @@ final class Items {
         return kind == Kind.LIST || kind == Kind.TUPLE;
     }
 
-    /** Returns the elements, of a stream once: Python has none left then, so that a second time is an error rather than nothing. */
+    /**
+     * Returns the elements; the elements of a stream only once. Python returns nothing the second time; here it is an error.
+     */
     List<Object> elements() {
         if (kind == Kind.STREAM && isRead) {
             throw new Fault("the result of a filter is read twice; expected once, or |list");
@@ -57,7 +59,7 @@ final class Items {
         return elements;
     }
 
-    /** Returns the elements where there is a length. */
+    /** Returns the elements if there is a length. */
     List<Object> sized() {
         if (kind == Kind.STREAM) {
             throw new Fault("the result of a filter has no length and no indices; expected |list");

@@ -6,7 +6,9 @@ import java.util.List;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
-/** Writes values as Python's {@code json.dumps} does. Characters of texts stay their writer's, those of JSON are the template's. */
+/**
+ * Writes values like Python's {@code json.dumps}. Characters of texts keep their writer; characters of JSON syntax belong to the template.
+ */
 final class JsonText {
     private static final int DEEPEST = 200;
 
@@ -33,7 +35,7 @@ final class JsonText {
         this.sorted = sorted;
     }
 
-    /** Writes a value as the arguments of {@code tojson} say: whether in ASCII, with which indent, separators, and sorted keys. */
+    /** Writes a value with the arguments of {@code tojson}: whether in ASCII, the indent, the separators, and whether keys are sorted. */
     static PromptText write(Object value, List<Object> arguments, Budget budget) {
         boolean ascii = arguments.get(0) != Special.ABSENT && Values.isTrue(arguments.get(0));
         PromptText indent = indent(arguments.get(1));
@@ -154,7 +156,7 @@ final class JsonText {
         to.append(text.substring(plain, chars.length())).append("\"", false);
     }
 
-    /** Returns how a character is written that is not written as it is, or nothing. */
+    /** Returns the escape of a character that must be escaped, or nothing. */
     private String escape(char c) {
         return switch (c) {
             case '"' -> "\\\"";

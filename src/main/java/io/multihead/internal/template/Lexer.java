@@ -7,8 +7,9 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Divides a template into tokens as Jinja's lexer does with {@code trim_blocks} and {@code lstrip_blocks}: the line feed after a statement or
- * a comment is dropped, and the blanks between the start of a line and one; {@code -} drops all white space beside a tag, {@code +} none.
+ * Divides a template into tokens like Jinja's lexer with {@code trim_blocks} and {@code lstrip_blocks}: it drops the line feed after a
+ * statement or a comment, and blanks between the start of a line and a statement or comment; {@code -} drops all white space beside a tag,
+ * and {@code +} drops none.
  */
 final class Lexer {
     private static final Pattern RAW_BEGIN = Pattern.compile("\\{%([-+]?)\\s*raw\\s*(-%}\\s*|\\+%}|%}\\n?)");
@@ -137,7 +138,7 @@ final class Lexer {
         beginsLine = source.charAt(at - 1) == '\n';
     }
 
-    /** Reads tokens up to the end of a tag; a brace that is open hides an end. */
+    /** Reads tokens up to the end of a tag; an open brace hides an end. */
     private void inside(String close, Kind end) {
         int begin = at;
         int braces = 0;
@@ -238,7 +239,7 @@ final class Lexer {
         tokens.add(new Token(kind, text, lineOf(place)));
     }
 
-    /** Returns the line of a place; places are asked for in order. */
+    /** Returns the line of a place; places must be requested in order. */
     private int lineOf(int place) {
         for (; counted < place; counted++) {
             line += source.charAt(counted) == '\n' ? 1 : 0;

@@ -17,7 +17,7 @@ final class Parser {
 
     private final TokenReader tokens;
     private final ExpressionParser expressions;
-    /** Names that the template gives values. */
+    /** Names to which the template assigns values. */
     private final Set<String> assigned = new HashSet<>();
 
     private int depth;
@@ -28,7 +28,7 @@ final class Parser {
         expressions = new ExpressionParser(tokens);
     }
 
-    /** Returns the statements of a template, or fails naming the line. */
+    /** Returns the statements of a template, or fails with an error that names the line. */
     static List<Statement> parse(String source) {
         Parser parser = new Parser(new TokenReader(Lexer.tokens(source)));
         List<Statement> all = parser.body(Set.of());
@@ -40,7 +40,7 @@ final class Parser {
         return all;
     }
 
-    /** Reads statements up to one of some names, which stays next; up to the end of the template where there are none. */
+    /** Reads statements up to one of some names, which is not consumed; up to the end of the template if there are no names. */
     private List<Statement> body(Set<String> ends) {
         if (++depth > DEEPEST) {
             throw tokens.fail("statements nested deeper than " + DEEPEST);
@@ -100,7 +100,7 @@ final class Parser {
         tokens.expect(Kind.STATEMENT_END, "%}");
     }
 
-    /** Reads the end of a tag, and a body up to a name, and the end of its tag. */
+    /** Reads the end of a tag, a body up to a name, and the end of its tag. */
     private List<Statement> block(String name) {
         end();
         List<Statement> body = body(Set.of(name));
@@ -109,7 +109,7 @@ final class Parser {
         return body;
     }
 
-    /** Reads a block that ends no loop around it. */
+    /** Reads a block that does not end a surrounding loop. */
     private List<Statement> apart(String name) {
         int outer = loops;
         loops = 0;

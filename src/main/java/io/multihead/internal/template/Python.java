@@ -3,7 +3,7 @@ package io.multihead.internal.template;
 import java.math.BigDecimal;
 import java.util.Locale;
 
-/** Python's behavior with characters and numbers where Java differs. */
+/** Python's behavior with characters and numbers, if it differs from Java's. */
 final class Python {
     private static final int NEXT_LINE = 0x85;
     private static final double SMALLEST_PLAIN = 1e-4;
@@ -11,7 +11,7 @@ final class Python {
 
     private Python() {}
 
-    /** Whether {@code str.isspace} is true of a character: white space by Unicode, no-break spaces included. */
+    /** Returns whether Python's {@code str.isspace} is true for a character: white space in Unicode, including no-break spaces. */
     static boolean isSpace(char c) {
         return Character.isWhitespace(c) || Character.isSpaceChar(c) || c == NEXT_LINE;
     }

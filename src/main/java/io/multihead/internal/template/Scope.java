@@ -4,7 +4,7 @@ import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Variables of a part of a template, over those of the part around it. */
+/** Variables of a part of a template, in front of the variables of the part around it. */
 final class Scope {
     private final @Nullable Scope outer;
     private final Map<String, Object> values = new HashMap<>();

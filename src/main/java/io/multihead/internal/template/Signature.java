@@ -11,9 +11,9 @@ import org.jspecify.annotations.Nullable;
  * The arguments of a filter, a test, a function or a method.
  *
  * @param name of it
- * @param parameters names in their order
- * @param required how many must be given
- * @param open whether more may follow, with any names
+ * @param parameters the names in their order
+ * @param required the number of required parameters
+ * @param open whether more arguments may follow, with any names
  */
 record Signature(String name, List<String> parameters, int required, boolean open) {
     static final Map<String, Signature> FILTERS = table(
@@ -170,7 +170,7 @@ record Signature(String name, List<String> parameters, int required, boolean ope
         return all.isEmpty() ? "none" : String.join(", ", all);
     }
 
-    /** Returns arguments in the order of the parameters, {@link Special#ABSENT} where none is given. */
+    /** Returns arguments in the order of the parameters, {@link Special#ABSENT} for missing ones. */
     List<Object> bind(List<Object> positional, Map<String, Object> named) {
         String complaint = complaint(positional.size(), named.keySet());
         if (complaint != null) {

@@ -13,7 +13,7 @@ sealed interface Statement {
      * The target of an assignment.
      *
      * @param name a variable
-     * @param attribute of the namespace in it, or null for the variable itself
+     * @param attribute the attribute of the namespace in it, or null for the variable itself
      */
     record Target(String name, @Nullable String attribute) {}
 
@@ -34,7 +34,7 @@ sealed interface Statement {
     /** {@code if}, {@code elif} and {@code else}. */
     record If(List<Branch> branches, List<Statement> otherwise, int line) implements Statement {}
 
-    /** {@code for}; several targets take the elements of each element. */
+    /** {@code for}; several targets receive the elements of each element. */
     record For(
             List<Target> targets,
             Expression elements,
@@ -44,7 +44,7 @@ sealed interface Statement {
             int line)
             implements Statement {}
 
-    /** {@code set} with a value; several targets take its elements. */
+    /** {@code set} with a value; several targets receive its elements. */
     record Set(List<Target> targets, Expression value, int line) implements Statement {}
 
     /** {@code set} of the text of a body. */
@@ -54,14 +54,14 @@ sealed interface Statement {
      * A parameter of a macro.
      *
      * @param name of it
-     * @param otherwise its value where none is given, or null for none
+     * @param otherwise its default value, or null for none
      */
     record Parameter(String name, @Nullable Expression otherwise) {}
 
     /** {@code macro}. */
     record Macro(String name, List<Parameter> parameters, List<Statement> body, int line) implements Statement {}
 
-    /** A body whose variables are its own: {@code generation}, and {@code filter} with filters. */
+    /** A body with its own variables: {@code generation}, and {@code filter} with filters. */
     record Scoped(List<Expression.Use> filters, List<Statement> body, int line) implements Statement {}
 
     /** {@code break}, or else {@code continue}. */

@@ -6,7 +6,7 @@ import java.time.LocalDateTime;
 import java.util.List;
 import java.util.Map;
 
-/** A chat template: a program in the part of Jinja that published ones use. Immutable and thread-safe. */
+/** A chat template: a program in the part of Jinja that published templates use. Immutable and thread-safe. */
 public final class Template {
     private final List<Statement> statements;
 
@@ -17,13 +17,13 @@ public final class Template {
     /**
      * Reads a template.
      *
-     * @throws IllegalArgumentException if it is malformed or asks for a feature that is not implemented; the message has the line
+     * @throws IllegalArgumentException if it is malformed or needs a feature that is not implemented; the message has the line
      */
     public static Template parse(String jinja) {
         return new Template(Parser.parse(Checks.notNull(jinja, "jinja")));
     }
 
-    /** Fails unless a value is one that templates know. */
+    /** Fails unless a value is of a type that templates support. */
     public static void requireValue(Object value) {
         try {
             Values.of(value);
@@ -32,7 +32,7 @@ public final class Template {
         }
     }
 
-    /** Returns a value of elements that a template can read one by one, but neither print nor put together with others. */
+    /** Returns a value with elements that a template can read one by one, but neither print nor concatenate. */
     public static Object elements(List<?> values) {
         return Items.view(((Items) Values.of(values)).elements());
     }
@@ -40,10 +40,10 @@ public final class Template {
     /**
      * Renders the template.
      *
-     * @param variables values of JSON's types, by name: strings are content, {@link PromptText} is as it says
+     * @param variables values of JSON's types, by name: strings are content, and {@link PromptText} carries its own marks
      * @param time the template's time
      * @throws RaisedException if the template raises an exception
-     * @throws IllegalArgumentException if it cannot work with the variables, or does more than {@link Budget} allows; the message has the line
+     * @throws IllegalArgumentException if it cannot work with the variables, or exceeds {@link Budget}; the message has the line
      */
     public PromptText render(Map<String, ?> variables, LocalDateTime time) {
         Interpreter interpreter = new Interpreter();

@@ -3,7 +3,7 @@ package io.multihead.internal.template;
 import io.multihead.text.PromptText;
 import java.util.List;
 
-/** Tests, which {@code is} asks of a value. */
+/** Tests, which {@code is} applies to a value. */
 final class Tests {
     private Tests() {}
 
@@ -54,7 +54,7 @@ final class Tests {
         };
     }
 
-    /** Whether a text has letters, all of them large or small. */
+    /** Returns whether a text has letters, all of them upper case or all lower case. */
     private static boolean isCased(Object value, boolean upper, Budget budget) {
         PromptText text = Values.text(value, budget);
         String chars = text.toString();

@@ -7,13 +7,13 @@ import java.util.Locale;
 import java.util.function.IntUnaryOperator;
 import java.util.function.UnaryOperator;
 
-/** Operations on strings, each character of the result as its source was written: by the template or as content. */
+/** Operations on strings; each character of the result keeps its writer, the template or content. */
 final class Texts {
     private static final PromptText EMPTY = PromptText.template("");
 
     private Texts() {}
 
-    /** Returns a text without certain characters at its ends; without white space where {@code which} is null. */
+    /** Returns a text without certain characters at its ends; without white space if {@code which} is null. */
     static PromptText strip(
             PromptText text, @org.jspecify.annotations.Nullable String which, boolean left, boolean right) {
         String chars = text.toString();
@@ -32,7 +32,7 @@ final class Texts {
         return which == null ? Python.isSpace(c) : which.indexOf(c) >= 0;
     }
 
-    /** Divides a text at a separator, at most {@code most} times, or everywhere where that is negative; from its end if {@code last}. */
+    /** Divides a text at a separator, at most {@code most} times, or everywhere if that is negative; from its end if {@code last}. */
     static List<Object> split(PromptText text, PromptText separator, long most, boolean last) {
         String chars = text.toString();
         String between = separator.toString();
@@ -59,7 +59,7 @@ final class Texts {
         return parts;
     }
 
-    /** Divides a text at runs of white space, at most {@code most} times, or everywhere where that is negative. */
+    /** Divides a text at runs of white space, at most {@code most} times, or everywhere if that is negative. */
     static List<Object> splitAtSpace(PromptText text, long most) {
         List<Object> parts = new ArrayList<>();
         String chars = text.toString();
@@ -102,13 +102,13 @@ final class Texts {
         return lines;
     }
 
-    /** Replaces the first {@code most} places of a part, or all where that is negative. */
+    /** Replaces the first {@code most} occurrences of a part, or all if that is negative. */
     static PromptText replace(PromptText text, PromptText part, PromptText by, long most, Budget budget) {
         String chars = text.toString();
         String old = part.toString();
         PromptText.Builder result = new PromptText.Builder();
         int from = 0;
-        int next = 0; // where an empty part is looked for
+        int next = 0; // if the searched part is empty
         for (long count = 0; count != most; count++) {
             int at = old.isEmpty() && next > chars.length() ? -1 : chars.indexOf(old, next);
             if (at < 0) {
@@ -143,13 +143,13 @@ final class Texts {
         return changed(text, chars -> chars.toLowerCase(Locale.ROOT));
     }
 
-    /** Returns a text whose first letter is large, and whose others are small. */
+    /** Returns a text whose first letter is upper case, and whose others are lower case. */
     static PromptText capitalize(PromptText text) {
         int first = text.length() == 0 ? 0 : text.toString().offsetByCodePoints(0, 1);
         return upper(text.substring(0, first)).plus(lower(text.substring(first, text.length())));
     }
 
-    /** Returns a text whose words begin with large letters; words are runs of characters for which {@code continues} is not 0. */
+    /** Returns a text whose words begin with upper case letters; words are runs of characters for which {@code continues} is not 0. */
     static PromptText title(PromptText text, IntUnaryOperator continues) {
         PromptText.Builder result = new PromptText.Builder();
         boolean inWord = false;
@@ -161,7 +161,7 @@ final class Texts {
         return result.build();
     }
 
-    /** Changes runs of characters of one writer each, so that it is known whose the result is. */
+    /** Changes runs of characters of one writer each, so that the writer of the result is known. */
     private static PromptText changed(PromptText text, UnaryOperator<String> change) {
         PromptText.Builder result = new PromptText.Builder();
         for (int from = 0; from < text.length(); ) {
@@ -192,7 +192,7 @@ final class Texts {
         return result.build();
     }
 
-    /** Indents all lines but the first, or it too, and lines that are blank or not. */
+    /** Indents all lines but the first, or the first one too, with or without blank lines. */
     static PromptText indent(PromptText text, PromptText by, boolean first, boolean blank) {
         PromptText.Builder result = new PromptText.Builder();
         boolean begin = true;

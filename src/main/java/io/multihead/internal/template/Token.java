@@ -4,8 +4,8 @@ package io.multihead.internal.template;
  * A part of a template's source.
  *
  * @param kind its kind
- * @param text its characters; of a string, its value
- * @param line where it begins, from 1
+ * @param text its characters; for a string, its value
+ * @param line the line where it begins, from 1
  */
 record Token(Kind kind, String text, int line) {
     /** Kinds of tokens. */

@@ -51,7 +51,7 @@ final class TokenReader {
         return after().is(Kind.OPERATOR, operator);
     }
 
-    /** Returns the operator that is next, or nothing. */
+    /** Returns the next token if it is an operator, or nothing. */
     String operator() {
         return isKind(Kind.OPERATOR) ? peek().text() : "";
     }

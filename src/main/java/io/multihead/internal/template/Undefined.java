@@ -1,7 +1,7 @@
 package io.multihead.internal.template;
 
 /**
- * A value that nobody gave: it prints nothing, is false and has no elements; everything else is an error.
+ * A value that was not set: it prints nothing, is false and has no elements; any other use is an error.
  *
  * @param what its name in messages
  */

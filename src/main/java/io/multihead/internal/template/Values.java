@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The values of templates, as Python has them: texts are {@link PromptText}, integers {@link Long}, floats {@link Double}, besides
+ * The values of templates, with Python's types: texts are {@link PromptText}, integers {@link Long}, floats {@link Double}; the others are
  * {@link Boolean}, {@link Special}, {@link Undefined}, {@link Items}, {@link Dict}, {@link Namespace} and {@link Callable}.
  */
 final class Values {
@@ -14,7 +14,7 @@ final class Values {
 
     private Values() {}
 
-    /** Returns a value of a caller: texts are content, unless they are {@link PromptText}. */
+    /** Converts a value of a caller: texts are content, unless they are {@link PromptText}. */
     static Object of(@org.jspecify.annotations.Nullable Object value) {
         return switch (value) {
             case null -> Special.NONE;
@@ -225,7 +225,7 @@ final class Values {
         return equal;
     }
 
-    /** Returns whether a value is a number; booleans are. */
+    /** Returns whether a value is a number; booleans are numbers. */
     static boolean isNumber(Object value) {
         return value instanceof Long || value instanceof Double || value instanceof Boolean;
     }

@@ -1,4 +1,4 @@
-/** An interpreter of chat templates, the part of Jinja that they use. */
+/** An interpreter of chat templates, for the part of Jinja that they use. */
 @NullMarked
 package io.multihead.internal.template;
 

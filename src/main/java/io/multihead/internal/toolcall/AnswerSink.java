@@ -7,12 +7,12 @@ public interface AnswerSink {
 
     void reasoning(String part);
 
-    /** Takes more of a call's arguments; the first part of a call may be empty. */
+    /** Takes the next part of a call's arguments; the first part of a call may be empty. */
     void callPart(int index, String name, String arguments);
 
-    /** Takes a call that is complete, whose arguments are all parts together. */
+    /** Takes a complete call, whose arguments are all parts concatenated. */
     void call(int index, Call call);
 
-    /** Takes text that began like a call and is none. */
+    /** Takes text that began like a call but is not one. */
     void broken(String text, String problem);
 }

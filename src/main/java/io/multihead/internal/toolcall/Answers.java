@@ -9,7 +9,7 @@ public final class Answers {
     /**
      * Returns a reader of one answer.
      *
-     * @param thoughtEnd with which a thought ends that the prompt began; empty for none
+     * @param thoughtEnd the mark that ends a thought that the prompt began; empty for none
      */
     public static AnswerReader reader(CallSyntax syntax, List<Tool> tools, String thoughtEnd, AnswerSink sink) {
         return syntax.hasChannels() ? new HarmonyAnswer(sink) : new MarkedAnswer(syntax, tools, thoughtEnd, sink);

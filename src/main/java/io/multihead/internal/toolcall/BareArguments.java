@@ -3,11 +3,11 @@ package io.multihead.internal.toolcall;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Arguments that stand alone behind a name. */
+/** Arguments that follow a name directly. */
 final class BareArguments {
     private BareArguments() {}
 
-    /** Reads an object that begins at an index, or behind white space there. */
+    /** Reads an object that begins at an index, or after white space there. */
     static Reading read(Call call, String text, int from, boolean ended) {
         int begin = JsonText.space(text, from);
         List<Reading.Part> parts = new ArrayList<>();

@@ -9,7 +9,7 @@ import java.util.stream.Collectors;
 
 /** A grammar of calls in GBNF, with rules that are JSON schemas or control tokens. Rules are added before it is used. */
 public final class CallRules {
-    /** The rule of calls whose first mark is written. */
+    /** The rule of calls whose first mark is already written. */
     private static final String MARKED = "marked";
 
     private final StringBuilder text = new StringBuilder();
@@ -19,7 +19,7 @@ public final class CallRules {
     private int rules;
     private String markOfCalls = "";
 
-    /** Adds the rules of calls of which each begins with a mark: {@code rest} follows it, and the separator is between calls. */
+    /** Adds the rules of calls that each begin with a mark: {@code rest} follows it, and the separator is between calls. */
     CallRules calls(String mark, String rest, String separator) {
         String more = " (" + separator + " call)*";
         markOfCalls = mark;
@@ -29,7 +29,7 @@ public final class CallRules {
                 .rule(MARKED, "rest" + more);
     }
 
-    /** Adds the rules of calls that have one mark for all of them. */
+    /** Adds the rules of calls that share one mark. */
     CallRules call(String mark, String rest) {
         markOfCalls = mark;
         return rule(MARKED, rest).rule("calls", token(mark) + " " + MARKED);
@@ -38,7 +38,7 @@ public final class CallRules {
     /**
      * Adds the rule of answers with any text, in which a mark of calls begins calls to the end of the answer.
      *
-     * @param thoughtEnd with which the thought ends in which the answer begins; empty for none
+     * @param thoughtEnd the mark that ends the thought in which the answer begins; empty for none
      * @throws IllegalArgumentException if calls have no mark
      */
     public void beginText(String thoughtEnd) {
@@ -56,9 +56,9 @@ public final class CallRules {
     /**
      * Adds the rule with which answers begin.
      *
-     * @param thoughtEnd with which the thought ends in which the answer begins; empty for none
+     * @param thoughtEnd the mark that ends the thought in which the answer begins; empty for none
      * @param calls whether an answer may be {@code calls}, a rule of the format
-     * @param schema of an answer in JSON; empty for none
+     * @param schema the schema of an answer in JSON; empty for none
      */
     public void begin(String thoughtEnd, boolean calls, String schema) {
         List<String> answers = new ArrayList<>();
@@ -73,7 +73,7 @@ public final class CallRules {
         rule("root", thoughtEnd.isEmpty() ? any : until(thoughtEnd) + " [ \\n]{0,2} " + any);
     }
 
-    /** Returns the rules in GBNF, of which {@code root} is one. */
+    /** Returns the rules in GBNF, including {@code root}. */
     public String text() {
         return text.toString();
     }
@@ -83,7 +83,7 @@ public final class CallRules {
         return schemas;
     }
 
-    /** Returns the marks of strings by the names of rules whose schemas are not written as JSON. */
+    /** Returns the marks of strings by the names of rules whose schemas describe another notation than JSON. */
     public Map<String, String> stringMarks() {
         return stringMarks;
     }
@@ -105,7 +105,7 @@ public final class CallRules {
         return name;
     }
 
-    /** Returns a rule of one of several things, one for each tool. */
+    /** Returns a rule of alternatives, one for each tool. */
     String each(List<Tool> tools, BiFunction<CallRules, Tool, String> body) {
         return rule(tools.stream().map(tool -> body.apply(this, tool)).collect(Collectors.joining(" | ")));
     }
@@ -116,7 +116,10 @@ public final class CallRules {
         String rule(CallRules rules, Tool tool, String key);
     }
 
-    /** Returns the rule of arguments that are written one by one: required ones, then others, with a separator before all but the first. */
+    /**
+     * Returns the rule of arguments that are written one by one: required arguments, then others, with a separator before all but the
+     * first.
+     */
     String members(Tool tool, String separator, Argument argument) {
         tool.requireFlat();
         String comma = literal(separator);
@@ -131,7 +134,7 @@ public final class CallRules {
             begins.add(each + " " + tail);
             tail = "(" + comma + " " + each + ")? " + tail;
         }
-        // where none is required, any of the others may be the first
+        // if none is required, any of the others may be the first
         String rest = required.isEmpty() && !begins.isEmpty() ? "(" + String.join(" | ", begins) + ")?" : tail;
         return String.join(" " + comma + " ", required) + " " + rest;
     }
@@ -141,7 +144,7 @@ public final class CallRules {
         return schema(tool.name(), tool.objectSchema());
     }
 
-    /** Returns the rule of a tool's arguments, with a mark before and behind each string. */
+    /** Returns the rule of a tool's arguments, with a mark before and after each string. */
     String arguments(Tool tool, String stringMark) {
         String name = arguments(tool);
         stringMarks.put(name, stringMark);
@@ -153,7 +156,7 @@ public final class CallRules {
         return schema(tool.name() + "-" + key, tool.property(key));
     }
 
-    /** Returns the rule of a schema's values; its name, which errors have, says whose they are. */
+    /** Returns the rule of a schema's values; its name, which errors contain, identifies them. */
     String schema(String of, String schema) {
         String name = "arguments-of-" + of.replaceAll("[^A-Za-z0-9_]", "-") + "-" + schemas.size();
         schemas.put(name, schema);
@@ -189,12 +192,12 @@ public final class CallRules {
         return literal(JsonText.quoted(characters));
     }
 
-    /** Returns a rule of any text up to a mark, characters or a control token, which ends it and is a part of it. */
+    /** Returns a rule of any text up to a mark, characters or a control token, which ends the text and is a part of it. */
     String until(String mark) {
         return until(mark, "\"\"", false);
     }
 
-    /** Returns such a rule with another one behind the mark; {@code ends}: the text may end without the mark. */
+    /** Returns such a rule with another one after the mark; with {@code ends}, the text may end without the mark. */
     private String until(String mark, String behind, boolean ends) {
         String all = "until-" + rules++ + "-";
         String other = " | " + token(mark) + " " + behind + (ends ? " | \"\"" : "");
@@ -205,7 +208,10 @@ public final class CallRules {
         return all + 0;
     }
 
-    /** Returns the characters that may follow the first ones of a mark: by Knuth, Morris and Pratt (1977), how much of it then matches. */
+    /**
+     * Returns the characters that may follow the first characters of a mark, with the number of matching characters afterwards (Knuth,
+     * Morris and Pratt 1977).
+     */
     private static String after(String mark, int matched, String all) {
         String seen = mark.substring(0, matched);
         StringBuilder body = new StringBuilder();

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.regex.Pattern;
 
-/** How a family writes calls within the text of an answer. Immutable. */
+/** The notation in which a family writes calls within the text of an answer. Immutable. */
 public abstract class CallSyntax {
     private final Pattern written;
     private final List<String> marks;
@@ -22,28 +22,28 @@ public abstract class CallSyntax {
         this.firstMarks = firstMarks;
     }
 
-    /** Returns a template's text for a call of {@code probed_name} with the argument {@code key} that is {@code value}. */
+    /** Returns a template's text for a call of {@code probed_name} with the argument {@code key} of value {@code value}. */
     public final Pattern written() {
         return written;
     }
 
-    /** Returns texts with which calls begin, anywhere. */
+    /** Returns texts with which calls begin, anywhere in an answer. */
     public final List<String> marks() {
         return marks;
     }
 
-    /** Returns texts with which calls may begin where no other text comes before. */
+    /** Returns texts with which calls may begin if no other text precedes them. */
     public final List<String> firstMarks() {
         return firstMarks;
     }
 
-    /** Reads the calls that begin at the beginning of a text, which begins with a mark. */
+    /** Reads the calls at the beginning of a text, which begins with a mark. */
     public abstract Reading read(String text, boolean ended, List<Tool> tools);
 
     /** Returns the rule {@code calls}, of one call or more. */
     public abstract CallRules rules(List<Tool> tools);
 
-    /** Returns calls as an answer has them; empty where only templates write them. */
+    /** Returns calls in the form of an answer; empty if only templates write them. */
     public Optional<PromptText> write(List<Call> calls) {
         return Optional.empty();
     }
@@ -55,9 +55,9 @@ public abstract class CallSyntax {
     }
 
     /**
-     * Reads the calls that end with a mark, which a string within them may have, too.
+     * Reads the calls that end with a mark, which a string within them may also contain.
      *
-     * @param outside the index of the first mark that is within no string; -1 for none
+     * @param outside the index of the first mark outside strings; -1 for none
      */
     static Reading beforeMark(String text, String mark, boolean ended, int outside, UpToMark calls) {
         int first = text.indexOf(mark);
@@ -67,7 +67,7 @@ public abstract class CallSyntax {
         if (outside < 0 && !ended) {
             return Reading.open(List.of());
         }
-        // a string without an end may be a broken call, which ends with the first mark
+        // a string without an end may be a malformed call, which ends with the first mark
         Reading whole = calls.read(text, outside < 0 ? first : outside);
         return outside == first || whole.state() == Reading.State.CALLS ? whole : calls.read(text, first);
     }
@@ -83,32 +83,35 @@ public abstract class CallSyntax {
                 .build();
     }
 
-    /** Returns whether calls begin with JSON, so that a text before them is no part of the format and says that it is another one. */
+    /** Returns whether calls begin with JSON, so that a text before them shows that the format is another one. */
     public boolean isBare() {
         return false;
     }
 
-    /** Returns marks around the text of an answer, which are no part of it. */
+    /** Returns marks around the text of an answer, which are not part of it. */
     public List<String> textMarks() {
         return List.of();
     }
 
-    /** Returns whether an answer is messages on channels, which are read otherwise than text with marks. */
+    /** Returns whether an answer consists of messages on channels, which are not read as text with marks. */
     public boolean hasChannels() {
         return false;
     }
 
-    /** Returns whether an answer has marks beside those of calls, by which it is read even where there are no tools. */
+    /** Returns whether an answer has marks other than those of calls, with which it is read even if there are no tools. */
     public boolean hasMessages() {
         return hasChannels() || !textMarks().isEmpty();
     }
 
-    /** Fails unless a tool's name may stand in calls without quotes; {@code characters}: a regular expression of those that it may have. */
+    /**
+     * Fails unless a tool's name may be written in calls without quotes; {@code characters} is a regular expression of the characters that
+     * it may have.
+     */
     static void requireName(Tool tool, String characters) {
         requireName(tool.name(), "tools." + tool.name(), characters);
     }
 
-    /** Fails unless a name at a place may stand in calls without quotes. */
+    /** Fails unless a name at a place may be written in calls without quotes. */
     static void requireName(String name, String place, String characters) {
         if (name.isBlank() || !name.equals(name.strip()) || !name.matches(characters + "+")) {
             throw Checks.fail(
@@ -124,7 +127,7 @@ public abstract class CallSyntax {
         return CallRules.literal(begin + "{\"name\": ") + " " + nameAndArguments(rules, tool, arguments);
     }
 
-    /** Returns the rest of an object behind the key of its name. */
+    /** Returns the rest of an object after the key of its name. */
     static String nameAndArguments(CallRules rules, Tool tool, String arguments) {
         return CallRules.quoted(tool.name()) + CallRules.literal(", \"" + arguments + "\": ") + " "
                 + rules.arguments(tool);

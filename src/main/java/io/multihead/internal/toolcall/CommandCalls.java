@@ -5,8 +5,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * {@code <|START_ACTION|>[{"tool_call_id": "0", "tool_name": ..., "parameters": {...}}]<|END_ACTION|>} with a line for each call, as Command R7B and
- * Command A write it. Its ids begin again with each answer, so that they are not kept. Text has marks, too.
+ * {@code <|START_ACTION|>[{"tool_call_id": "0", "tool_name": ..., "parameters": {...}}]<|END_ACTION|>} with a line for each call, in the
+ * notation of Command R7B and Command A. Its ids restart with each answer, so they are not kept. Text has marks, too.
  */
 public final class CommandCalls extends ListCalls {
     private static final String CALLS = "<|START_ACTION|>";
@@ -36,7 +36,7 @@ public final class CommandCalls extends ListCalls {
         return "\n    ";
     }
 
-    /** Returns nothing, as the template writes calls. */
+    /** Returns nothing, because the template writes calls. */
     @Override
     public Optional<PromptText> write(List<Call> calls) {
         return Optional.empty();

@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Calls of a name and a JSON object within marks, and marks around all of them, as DeepSeek writes them. */
+/** Calls of a name and a JSON object within marks, with marks around all of them, in the notation of DeepSeek. */
 public final class DeepSeekCalls extends CallSyntax {
     private static final String CALLS = "<\uff5ctool\u2581calls\u2581begin\uff5c>";
     private static final String CALLS_END = "<\uff5ctool\u2581calls\u2581end\uff5c>";
@@ -37,7 +37,7 @@ public final class DeepSeekCalls extends CallSyntax {
         return new DeepSeekCalls(true);
     }
 
-    /** Returns that of DeepSeek V3.1: a name, a separator, and JSON. */
+    /** Returns the syntax of DeepSeek V3.1: a name, a separator, and JSON. */
     public static DeepSeekCalls bare() {
         return new DeepSeekCalls(false);
     }
@@ -74,7 +74,10 @@ public final class DeepSeekCalls extends CallSyntax {
                 : broken(calls, text, at, ended, Reading.problem(text, "expected " + CALL + " or " + CALLS_END));
     }
 
-    /** Returns the index of the mark behind the call that begins at an index, less than 0 if it goes on; arguments may have the mark in a string. */
+    /**
+     * Returns the index of the mark after the call that begins at an index, negative if the call continues; arguments may contain the mark
+     * in a string.
+     */
     private static int close(String text, int at, boolean ended) {
         int first = text.indexOf(CALL_END, at);
         int object = text.indexOf('{', at);
@@ -86,7 +89,7 @@ public final class DeepSeekCalls extends CallSyntax {
         return behind < 0 && ended ? first : behind;
     }
 
-    /** Ends behind the mark, or with the text. */
+    /** Ends after the mark, or with the text. */
     private static Reading broken(List<Reading.Part> calls, String text, int from, boolean ended, String problem) {
         int close = text.indexOf(CALLS_END, from);
         if (close < 0 && !ended) {

@@ -3,7 +3,7 @@ package io.multihead.internal.toolcall;
 import java.util.List;
 import java.util.regex.Pattern;
 
-/** {@code call:name{key:<escape>text<escape>,other:1}} between two marks, as Gemma writes it. */
+/** {@code call:name{key:<escape>text<escape>,other:1}} between two marks, in the notation of Gemma. */
 public final class GemmaCalls extends CallSyntax {
     private static final String HEAD = "call:";
 
@@ -32,7 +32,7 @@ public final class GemmaCalls extends CallSyntax {
         return beforeMark(text, close, ended, outside(text), this::read);
     }
 
-    /** Returns the index of the first mark behind a call that is within no string; -1 for none. */
+    /** Returns the index of the first mark after a call that is outside strings; -1 for none. */
     private int outside(String text) {
         int last = text.indexOf(close);
         int string = text.indexOf(escape);

@@ -3,12 +3,12 @@ package io.multihead.internal.toolcall;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Reads arguments as Gemma writes them, as JSON: objects, lists, escaped texts, and values that are JSON. */
+/** Reads arguments in Gemma's notation, and converts them to JSON: objects, lists, escaped texts, and values that are JSON. */
 final class GemmaValues {
     private static final int DEEPEST = 64;
 
     private final String text;
-    /** The mark before and behind each text. */
+    /** The mark before and after each text. */
     private final String escape;
 
     private int at;
@@ -24,7 +24,7 @@ final class GemmaValues {
         return new IllegalArgumentException(Reading.problem(text, "expected " + expected + " at character " + at));
     }
 
-    /** Returns the object that the text ends with. */
+    /** Returns the object at the end of the text. */
     String whole() {
         String object = object();
         if (JsonText.space(text, at) != text.length()) {

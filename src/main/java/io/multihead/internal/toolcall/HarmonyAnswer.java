@@ -5,8 +5,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * An answer in harmony: messages of a header and a body. Those on the channel {@code analysis} are thoughts, those to a function are calls,
- * and all others are text. The answer begins behind {@code <|start|>assistant}.
+ * An answer in harmony: messages of a header and a body. Messages on the channel {@code analysis} are thoughts, messages to a function are
+ * calls, and all others are text. The answer begins behind {@code <|start|>assistant}.
  */
 final class HarmonyAnswer implements AnswerReader {
     private static final Pattern TO = Pattern.compile("to=(?:functions\\.)?([^\\s<]+)");
@@ -107,7 +107,7 @@ final class HarmonyAnswer implements AnswerReader {
         return false;
     }
 
-    /** Knows from each character of arguments whether the next one is within a string, which may have marks. */
+    /** Determines from each character of arguments whether the next one is within a string, which may contain marks. */
     private void follow(char c) {
         if (isEscaped || function.isEmpty()) {
             isEscaped = false;
@@ -140,7 +140,7 @@ final class HarmonyAnswer implements AnswerReader {
     }
 
     /**
-     * Puts arguments back from their first mark on, if they are no JSON and a quote hid the mark and a message, or all that follows; returns
+     * Restores arguments from their first mark on, if they are not JSON and a quote hid the mark and a message, or the whole rest; returns
      * whether it did.
      */
     private boolean putBack() {

@@ -2,7 +2,7 @@ package io.multihead.internal.toolcall;
 
 import java.util.List;
 
-/** Messages on channels, as GPT-OSS writes them (harmony): a call is a message to {@code functions.name}. */
+/** Messages on channels, in the notation of GPT-OSS (harmony): a call is a message to {@code functions.name}. */
 public final class HarmonyCalls extends CallSyntax {
     static final String CHANNEL = "<|channel|>";
     static final String MESSAGE = "<|message|>";
@@ -23,7 +23,7 @@ public final class HarmonyCalls extends CallSyntax {
         return true;
     }
 
-    /** Returns a grammar that lets a thought come first. */
+    /** Returns a grammar that allows a thought first. */
     @Override
     public CallRules rules(List<Tool> tools) {
         CallRules rules = new CallRules();

@@ -42,7 +42,7 @@ public final class HermesCalls extends CallSyntax {
         if (call.isComplete() && text.startsWith(end, at)) {
             return Reading.calls(parts, at + end.length());
         }
-        // the object alone is no call before its mark
+        // the object itself is not a call before its mark
         List<Reading.Part> open = parts.stream()
                 .map(part -> new Reading.Part(part.call(), ObjectCall.OPEN))
                 .toList();

@@ -5,16 +5,16 @@ import io.multihead.internal.base.JsonWriter;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 
-/** Where values of JSON end in a text that may go on. */
+/** The ends of JSON values in a text that may continue. */
 final class JsonText {
-    /** The end of a value that is no JSON. */
+    /** The end of a value that is not JSON. */
     static final int NONE = -2;
 
     private static final String ENDS = ",]} \t\r\n";
 
     private JsonText() {}
 
-    /** Returns the index of the first character that is no white space. */
+    /** Returns the index of the first character that is not white space. */
     static int space(String text, int from) {
         int at = from;
         while (at < text.length() && Character.isWhitespace(text.charAt(at))) {
@@ -23,7 +23,7 @@ final class JsonText {
         return at;
     }
 
-    /** Returns the index behind the value that begins at an index; less than 0 if the text ends before. */
+    /** Returns the index after the value that begins at an index; negative if the text ends before. */
     static int valueEnd(String text, int from) {
         char first = text.charAt(from);
         if (first != '"' && first != '{' && first != '[') {
@@ -37,11 +37,11 @@ final class JsonText {
     }
 
     /**
-     * Returns the index behind the string, list or object that begins at an index; -1 if the text ends before.
+     * Returns the index after the string, list or object that begins at an index; -1 if the text ends before.
      *
-     * @param strict whether to return {@link #NONE} at a character that JSON does not have there: {@code <} or a backslash outside strings, or a
-     *     control character within one. A mark is then passed within strings alone, so that of many values between marks at most two are read past
-     *     the same character, and all take linear time.
+     * @param strict whether to return {@link #NONE} at a character that JSON does not allow there: {@code <} or a backslash outside
+     *     strings, or a control character within one. A mark is then skipped only within strings, so that among many values between marks
+     *     at most two are read past the same character, and all together take linear time.
      */
     static int nestedEnd(String text, int from, boolean strict) {
         int depth = 0;
@@ -65,7 +65,7 @@ final class JsonText {
         return -1;
     }
 
-    /** Returns why a text is no JSON object; empty if it is one. */
+    /** Returns the reason why a text is not a JSON object; empty if it is one. */
     static String problem(String json) {
         try {
             Json.object("tool call", json.getBytes(StandardCharsets.UTF_8));
@@ -80,7 +80,7 @@ final class JsonText {
         return object.substring("{\"\":".length(), object.length() - 1);
     }
 
-    /** Returns a value that stands alone as JSON: as it is if it is JSON, as a constant of Python that templates write, or as a text. */
+    /** Returns a separate value as JSON: unchanged if it is JSON, a constant of Python that templates write, or a text. */
     static String valueOf(String text) {
         String value = text.strip();
         return switch (value) {
@@ -91,7 +91,7 @@ final class JsonText {
         };
     }
 
-    /** Returns whether a text is one value of JSON, and no more members behind it. */
+    /** Returns whether a text is exactly one JSON value. */
     static boolean isValue(String text) {
         return valueEnd(text + " ", 0) == text.length()
                 && problem("{\"\":" + text + "}").isEmpty();

@@ -5,8 +5,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * A list of calls in Python between two marks, as LFM2 writes it: {@code <|tool_call_start|>[name(key="text", other=1)]<|tool_call_end|>}.
- * Where the list is JSON, it is read as such.
+ * A list of calls in Python between two marks, in the notation of LFM2: {@code <|tool_call_start|>[name(key="text",
+ * other=1)]<|tool_call_end|>}. If the list is JSON, it is read as JSON.
  */
 public final class LfmCalls extends CallSyntax {
     private static final String CALLS = "<|tool_call_start|>";

@@ -18,10 +18,10 @@ public class ListCalls extends CallSyntax {
     /**
      * Creates a format.
      *
-     * @param marks with which lists begin, of which an answer is written with the first; a mark may end with the beginning of the list
-     * @param firstMarks with which lists may begin where no other text comes before
-     * @param end the mark behind a list; empty for none
-     * @param keys of the members of a call
+     * @param marks the marks with which lists begin; an answer is written with the first one; a mark may end with the beginning of the list
+     * @param firstMarks the marks with which lists may begin if no other text precedes them
+     * @param end the mark after a list; empty for none
+     * @param keys the names of the members of a call
      * @param written a template's list of one call, with its marks
      */
     ListCalls(List<String> marks, List<String> firstMarks, String end, ObjectCall.Keys keys, String written) {
@@ -70,12 +70,12 @@ public class ListCalls extends CallSyntax {
                 "<TOOLCALL>\\s*" + OBJECT + "\\s*</TOOLCALL>");
     }
 
-    /** Returns Cogito's: the list, which begins with a name. */
+    /** Returns Cogito's syntax: the list, which begins with a name. */
     public static ListCalls cogito() {
         return new ListCalls(List.of("[{\"name\":"), List.of(), "", ObjectCall.Keys.of("arguments"), OBJECT);
     }
 
-    /** Returns lists in JSON between other marks, which are read and nothing else. */
+    /** Returns lists in JSON between other marks, which are only read. */
     static ListCalls between(String mark, String end) {
         return new ListCalls(List.of(mark), List.of(), end, ARGUMENTS, OBJECT);
     }
@@ -99,7 +99,7 @@ public class ListCalls extends CallSyntax {
                     isBroken && !ended && !(text.substring(0, reading.end()).endsWith(end) && !end.isEmpty());
             return goesOn ? Reading.open(reading.calls()) : reading;
         }
-        // without the mark, only an answer that is a list of calls and nothing else has calls
+        // without the mark, only an answer that consists of a list of calls has calls
         boolean isAll = reading.state() == Reading.State.CALLS && JsonText.space(text, reading.end()) == text.length();
         if (isAll && ended) {
             return Reading.calls(reading.calls(), text.length());
@@ -109,7 +109,7 @@ public class ListCalls extends CallSyntax {
                 : Reading.text(LIST.length());
     }
 
-    /** Returns the length of the mark without its part of the list. */
+    /** Returns the length of the mark without the part that belongs to the list. */
     private int markLength(String text) {
         String mark = marks().stream().filter(text::startsWith).findFirst().orElseThrow();
         return mark.length() - listOf(mark).length();
@@ -149,7 +149,7 @@ public class ListCalls extends CallSyntax {
         return Reading.unfinished(calls, text, ended, "a whole list of calls");
     }
 
-    /** Reads the mark behind a list, which may be left out. */
+    /** Reads the mark after a list, which may be omitted. */
     private Reading ended(List<Reading.Part> calls, String text, int from, boolean ended) {
         int at = JsonText.space(text, from);
         if (end.isEmpty() || text.startsWith(end, at)) {
@@ -181,7 +181,7 @@ public class ListCalls extends CallSyntax {
         return CallRules.literal("{\"name\": ");
     }
 
-    /** Returns the line feed and the spaces before an object that stands in a line of its own; empty where all are in one line. */
+    /** Returns the line feed and the spaces before an object in a separate line; empty if all objects are in one line. */
     String indent() {
         return "";
     }
@@ -192,7 +192,7 @@ public class ListCalls extends CallSyntax {
         String mark = marks().getFirst();
         String arguments = keys.arguments().getFirst();
         String call = rules.each(tools, (all, tool) -> nameAndArguments(all, tool, arguments) + " \"}\"");
-        // a mark may have the beginning of the list, and of its first object
+        // a mark may contain the beginning of the list and of its first object
         String first = isBare() ? "\" \" " + call : objectBegin() + " " + call;
         String open = listOf(mark).isEmpty() ? CallRules.literal(LIST + indent()) + " " : "";
         String next = CallRules.literal("," + (indent().isEmpty() ? " " : indent())) + " " + objectBegin() + " " + call;

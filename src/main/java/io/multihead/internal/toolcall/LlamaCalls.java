@@ -4,8 +4,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * <code>{"name": ..., "parameters": {...}}</code> and nothing else, or several with semicolons between, as Llama 3.1 to 3.3 write them. As nothing
- * marks them, an answer that has anything else is text, and calls are known at the end of the answer.
+ * <code>{"name": ..., "parameters": {...}}</code> and nothing else, or several with semicolons between them, in the notation of Llama 3.1
+ * to 3.3. Because nothing marks them, an answer with any other content is text, and calls are known at the end of the answer.
  */
 public final class LlamaCalls extends CallSyntax {
     private static final String TAG = "<|python_tag|>";

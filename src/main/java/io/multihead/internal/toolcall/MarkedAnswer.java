@@ -28,7 +28,10 @@ public final class MarkedAnswer implements AnswerReader {
     private String thoughtEnd;
     /** The number of the next call. */
     private int index;
-    /** Complete calls among those that are being read, and characters of the one behind them that were passed on; -1 for none of it. */
+    /**
+     * The number of complete calls among the calls that are being read, and the number of characters of the call after them that were
+     * passed on; -1 for none.
+     */
     private int complete;
 
     private int sent = -1;
@@ -36,7 +39,7 @@ public final class MarkedAnswer implements AnswerReader {
     /**
      * Begins an answer.
      *
-     * @param syntax of calls; null where there are none
+     * @param syntax the syntax of calls; null if there are none
      * @param thoughtEnd with which a thought ends that the prompt began; empty for none
      */
     public MarkedAnswer(@Nullable CallSyntax syntax, List<Tool> tools, String thoughtEnd, AnswerSink sink) {
@@ -147,7 +150,7 @@ public final class MarkedAnswer implements AnswerReader {
         if (reading.state() == State.BROKEN) {
             int from = complete == 0 ? 0 : reading.calls().get(complete - 1).end();
             text.endSpace();
-            // the reason is that of the broken text alone, whatever is known of later text
+            // the reason applies only to the malformed text, whatever is known about later text
             Reading alone = syntax.read(held.substring(0, reading.end()), true, tools);
             sink.broken(held.substring(from, reading.end()), alone.problem());
             index += sent < 0 ? 0 : 1;
@@ -160,7 +163,10 @@ public final class MarkedAnswer implements AnswerReader {
         return true;
     }
 
-    /** Returns where a mark begins, or may begin; the length of the held text if nowhere. White space before a mark is text, which waits. */
+    /**
+     * Returns the index where a mark begins, or may begin; the length of the held text if there is none. White space before a mark is text,
+     * which waits.
+     */
     private int callBegin(CallSyntax calls, boolean ended) {
         int first = text.isEmpty() && index == 0 ? JsonText.space(held.toString(), 0) : held.length();
         List<String> marks = Stream.concat(calls.marks().stream(), calls.textMarks().stream())
@@ -175,7 +181,7 @@ public final class MarkedAnswer implements AnswerReader {
         return held.length();
     }
 
-    /** Returns whether the held text begins with a whole mark. */
+    /** Returns whether the held text begins with a complete mark. */
     private boolean isCall(CallSyntax calls) {
         return calls.marks().stream().anyMatch(mark -> isWhole(mark, 0))
                 || text.isEmpty() && index == 0 && calls.firstMarks().stream().anyMatch(mark -> isWhole(mark, 0));

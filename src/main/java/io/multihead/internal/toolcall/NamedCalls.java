@@ -2,7 +2,10 @@ package io.multihead.internal.toolcall;
 
 import java.util.List;
 
-/** {@code [TOOL_CALLS]name[ARGS]{...}}, one behind the other, as Mistral's models since 2025 write them; some with {@code [CALL_ID]} and an id. */
+/**
+ * {@code [TOOL_CALLS]name[ARGS]{...}}, one after another, in the notation of Mistral's models since 2025; some with {@code [CALL_ID]} and
+ * an id.
+ */
 public final class NamedCalls extends CallSyntax {
     private static final String CALL = "[TOOL_CALLS]";
     private static final String ID = "[CALL_ID]";

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Reads a call that is a JSON object with a name and arguments, as far as a text has it. */
+/** Reads a call that is a JSON object with a name and arguments, as far as the text contains it. */
 final class ObjectCall {
     static final String CALL = "tool call";
     /** Incomplete values end here. */
@@ -23,7 +23,9 @@ final class ObjectCall {
     private String problem = "";
     private boolean complete;
 
-    /** Names of members: the tool's name, the call's id, empty where ids are not kept, and arguments, of which the first one there counts. */
+    /**
+     * Names of members: the tool's name, the call's id, empty if ids are not kept, and arguments, of which the first existing name is used.
+     */
     record Keys(String name, String id, List<String> arguments) {
         /** Returns those of most families. */
         static Keys of(String... arguments) {
@@ -49,12 +51,12 @@ final class ObjectCall {
         return complete;
     }
 
-    /** Returns why it is no call; empty if it may be one. */
+    /** Returns the reason why it is not a call; empty if it may be one. */
     String problem() {
         return problem;
     }
 
-    /** Returns where the object ends, or where its text does. */
+    /** Returns the end of the object, or of the text. */
     int end() {
         return at;
     }
@@ -97,7 +99,7 @@ final class ObjectCall {
         }
     }
 
-    /** Fails, unless the text has come to its end. */
+    /** Fails, unless the text has ended. */
     private void fail() {
         if (at < text.length()) {
             problem = Reading.problem(text.substring(from), "expected a JSON object");

@@ -21,7 +21,7 @@ final class PythonCalls {
         this.text = text;
     }
 
-    /** Returns the index of the first mark that is within no quotes; -1 for none. */
+    /** Returns the index of the first mark outside quotes; -1 for none. */
     static int outside(String text, String mark) {
         char quote = 0;
         for (int at = 0; at < text.length(); at++) {
@@ -123,7 +123,7 @@ final class PythonCalls {
         return key + ":" + value();
     }
 
-    /** Reads elements up to the end, before which a comma may be. */
+    /** Reads elements up to the end, before which a comma is allowed. */
     private String list(String end, Supplier<String> element) {
         List<String> elements = new ArrayList<>();
         while (!take(end)) {
@@ -198,7 +198,7 @@ final class PythonCalls {
         return characters.toString();
     }
 
-    /** Reads the character behind a backslash; as in Python, one before any other character stands for itself. */
+    /** Reads the character after a backslash; as in Python, a backslash before any other character represents itself. */
     private void escaped(StringBuilder to) {
         char c = text.charAt(at);
         at++;

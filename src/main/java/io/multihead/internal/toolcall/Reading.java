@@ -4,12 +4,12 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The parts known of the calls that begin at the beginning of a text.
+ * The known parts of the calls at the beginning of a text.
  *
- * @param calls the calls, of which the last one may go on
+ * @param calls the calls, of which the last one may continue
  * @param state whether more text is needed
- * @param end where the text goes on behind them; 0 while they go on
- * @param problem why it is broken; empty otherwise
+ * @param end the end of the calls, where the text continues; 0 while they go on
+ * @param problem the reason why the text is malformed; empty otherwise
  */
 record Reading(List<Part> calls, State state, int end, String problem) {
     /** Whether a text has calls. */
@@ -18,13 +18,13 @@ record Reading(List<Part> calls, State state, int end, String problem) {
         OPEN,
         /** All are complete. */
         CALLS,
-        /** They are neither complete nor anything else. */
+        /** The calls may still become complete or malformed. */
         BROKEN,
         /** It has no calls. */
         TEXT
     }
 
-    /** A call as far as it is known: it ends at 0 while it goes on. */
+    /** A call as far as it is known: its end is 0 while it continues. */
     record Part(Call call, int end) {}
 
     Reading {
@@ -47,12 +47,12 @@ record Reading(List<Part> calls, State state, int end, String problem) {
         return new Reading(calls, State.BROKEN, end, problem);
     }
 
-    /** Broken if the answer has ended, and otherwise open. */
+    /** Malformed if the answer has ended, and otherwise open. */
     static Reading unfinished(List<Part> calls, String text, boolean ended, String expected) {
         return ended ? broken(calls, text.length(), problem(text, "expected " + expected)) : open(calls);
     }
 
-    /** Returns the message of a text that is no call. */
+    /** Returns the message of a text that is not a call. */
     static String problem(String text, String expected) {
         String shortened = text.length() > 100 ? text.substring(0, 100) + " ..." : text;
         return "tool call: " + shortened + "; " + expected;

@@ -15,7 +15,7 @@ public final class Thoughts {
 
     private Thoughts() {}
 
-    /** Returns with which a thought ends that the end of a prompt begins; empty if it begins none. */
+    /** Returns the mark that ends the thought that the end of a prompt begins; empty if it begins none. */
     public static String end(String prompt) {
         return ALL.stream()
                 .filter(marks -> prompt.stripTrailing().endsWith(marks.begin()))
@@ -24,7 +24,7 @@ public final class Thoughts {
                 .orElse("");
     }
 
-    /** Returns with which a thought ends that a whole answer has and does not begin; empty if there is none. */
+    /** Returns the mark that ends a thought which a whole answer contains but does not begin; empty if there is none. */
     public static String missingBegin(String answer) {
         return ALL.stream()
                 .filter(marks -> answer.contains(marks.end()) && !answer.strip().startsWith(marks.begin()))

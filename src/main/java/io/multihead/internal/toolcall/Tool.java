@@ -57,7 +57,7 @@ public record Tool(String name, String parameters) {
         return schema().get("required") instanceof List<?> names && names.contains(property);
     }
 
-    /** Fails unless the schema lists arguments and nothing else, so that each of them can be written alone. */
+    /** Fails unless the schema only lists arguments, so that each of them can be written separately. */
     void requireFlat() {
         for (String keyword : schema().keySet()) {
             if (!FLAT_KEYWORDS.contains(keyword)) {
@@ -73,7 +73,7 @@ public record Tool(String name, String parameters) {
         }
     }
 
-    /** Returns the schema of one argument as JSON, with the definitions that it may refer to. */
+    /** Returns the schema of one argument as JSON, with the definitions to which it may refer. */
     String property(String name) {
         Map<String, @Nullable Object> alone = new LinkedHashMap<>();
         properties().getOrDefault(name, Map.of()).forEach((key, value) -> alone.put((String) key, value));
@@ -82,7 +82,7 @@ public record Tool(String name, String parameters) {
         return JsonWriter.write("parameters", alone);
     }
 
-    /** Returns whether an argument is a text, as far as the schema says so; one without a schema is not. */
+    /** Returns whether an argument is a text, as far as the schema states it; an argument without a schema is not. */
     static boolean isText(List<Tool> tools, String tool, String argument) {
         return tools.stream()
                 .filter(each -> each.name.equals(tool))

@@ -4,8 +4,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A call as {@link XmlCalls} requires it, read from its beginning: a text ends at the first mark, and JSON is read as a whole, so that both may have
- * the marks behind a function and a call.
+ * A call in the form that {@link XmlCalls} requires, read from its beginning: a text ends at the first mark, and JSON is read as a whole,
+ * so both may contain the marks at the end of a function and a call.
  */
 final class XmlCall {
     static final String CALL = "<tool_call>";
@@ -17,9 +17,9 @@ final class XmlCall {
 
     /** More text is needed. */
     private static final int OPEN = 0;
-    /** The text has all of a part. */
+    /** The text contains the complete part. */
     private static final int WHOLE = 1;
-    /** The text is written in another way. */
+    /** The text has another form. */
     private static final int OTHER = -1;
 
     private final String text;
@@ -108,7 +108,7 @@ final class XmlCall {
         return key.isEmpty() || written.contains("\n") ? OTHER : WHOLE;
     }
 
-    /** Reads a parameter behind its mark. */
+    /** Reads a parameter after its mark. */
     private int parameter() {
         int named = name();
         if (named != WHOLE || at == text.length()) {
@@ -128,7 +128,10 @@ final class XmlCall {
         return WHOLE;
     }
 
-    /** Returns the index behind a string, list or object that is the whole value; where the value begins if it is none; -1 if more text is needed. */
+    /**
+     * Returns the index after a string, list or object that is the whole value; the index of the value if it is not one; -1 if more text is
+     * needed.
+     */
     private int behindJson() {
         int begin = JsonText.space(text, at);
         if (begin == text.length() || "\"{[".indexOf(text.charAt(begin)) < 0) {

@@ -16,8 +16,8 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
- * {@code <tool_call><function=name><parameter=key>value</parameter></function></tool_call>} with a line for each, as Qwen3-Coder and Qwen 3.5 write
- * it. A value is a text where the tool's schema says so, and otherwise JSON, if it is JSON.
+ * {@code <tool_call><function=name><parameter=key>value</parameter></function></tool_call>} with a line for each, in the notation of
+ * Qwen3-Coder and Qwen 3.5. A value is a text if the tool's schema states it, and otherwise JSON, if it is valid JSON.
  */
 public final class XmlCalls extends CallSyntax {
     /** Keywords that a text's schema may have: lists of its values, and keywords without effect. */
@@ -26,9 +26,9 @@ public final class XmlCalls extends CallSyntax {
 
     private static final String NAMES = "[^>\\n]";
     private static final String NAMED = "<parameter=(?!\\s*>)([^>\\n]+)>\\n?(.*?)\\n?</parameter>\\s*";
-    /** A value ends where another parameter follows, or the end of the function; it may have its mark elsewhere. */
+    /** A value ends where another parameter or the end of the function follows; elsewhere it may contain its mark. */
     private static final Pattern PARAMETER = Pattern.compile(NAMED + "(?=<parameter=|\\z)", Pattern.DOTALL);
-    /** Parameters are not read again in another way, of which there are twice as many with each. */
+    /** Parameters are not read again in another way, because the number of ways doubles with each. */
     private static final Pattern BODY = Pattern.compile(
             "\\s*(?:<tool_call>)?\\s*<function=(?!\\s*>)([^>\\n]+)>\\s*((?:(?>" + NAMED
                     + "(?=<parameter=|</function>)))*+)</function>\\s*(?:</tool_call>)?",
@@ -99,7 +99,7 @@ public final class XmlCalls extends CallSyntax {
         return tool.isRequired(key) ? whole : "(" + whole + ")?";
     }
 
-    /** Returns the rule of a text with the mark behind it; fails where its schema restricts the text otherwise than by a list. */
+    /** Returns the rule of a text with the mark after it; fails if its schema restricts the text by other keywords than a list. */
     private static String text(CallRules rules, Map<?, ?> schema, String path) {
         for (Object keyword : schema.keySet()) {
             if (!TEXT_KEYWORDS.contains(keyword)) {

@@ -13,7 +13,7 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How the axes of one call's tensors divide into batch, tokens and features.
+ * The division of the axes of one call's tensors into batch, tokens and features.
  *
  * @param batch the batch axes; none for inputs without a batch
  * @param tokens the axes flattened into tokens, in this order
@@ -61,7 +61,7 @@ record AxisLayout(List<Integer> batch, List<Integer> tokens) {
         return Shape.of(dims);
     }
 
-    /** Returns how many axes come before the features. */
+    /** Returns the number of axes before the features. */
     int leading() {
         return batch.size() + tokens.size();
     }
@@ -74,7 +74,7 @@ record AxisLayout(List<Integer> batch, List<Integer> tokens) {
         return product(shape, tokens);
     }
 
-    /** Returns the shape of attention weights, of every head or averaged, the extra keys among the keys. */
+    /** Returns the shape of attention weights, of every head or averaged, with the extra keys among the keys. */
     Shape weights(MultiHeadConfig config, MultiHeadInputs inputs, boolean perHead) {
         MultiHeadInputs.Sequences sequences = inputs.sequences();
         long keys = sequences == null
@@ -134,13 +134,13 @@ record AxisLayout(List<Integer> batch, List<Integer> tokens) {
     }
 
     /**
-     * A result {@code [batch, tokens, features]} on its way to a tensor of the caller's.
+     * A result {@code [batch, tokens, features]} that is on its way to a tensor of the caller.
      *
-     * @param grouped where the result is written: a view of the caller's tensor, or a dense temporary
-     * @param ordered the caller's tensor {@link #inOrder} when the result is a temporary, else null
+     * @param grouped the tensor to which the result is written: a view of the caller's tensor, or a dense temporary
+     * @param ordered the caller's tensor {@link #inOrder} if the result is a temporary, else null
      */
     record Target(Tensor grouped, @Nullable Tensor ordered) {
-        /** Copies the result to the caller's tensor, unless it has been written there. */
+        /** Copies the result to the caller's tensor, unless it was already written there. */
         void finish() {
             if (ordered != null) {
                 grouped.reshape(ordered.shape().toArray()).copyTo(ordered);
@@ -149,9 +149,9 @@ record AxisLayout(List<Integer> batch, List<Integer> tokens) {
     }
 
     /**
-     * Returns where a result for the caller's tensor is written.
+     * Returns the tensor to which a result for the caller's tensor is written.
      *
-     * @param asRows whether a view counts only if its tokens are the rows of one matrix
+     * @param asRows whether a view is allowed only if its tokens are the rows of one matrix
      */
     Target target(TensorArena arena, Tensor tensor, boolean asRows) {
         Tensor ordered = inOrder(tensor);

@@ -12,13 +12,13 @@ import org.jspecify.annotations.Nullable;
 /**
  * Checks the tensors of a backward through {@link MultiHeadAttention}, before anything is written.
  *
- * @param tensors the tensors that the call reads and writes so far
+ * @param tensors the tensors that the call has read and written so far
  * @param config the layer's configuration
  * @param saved the values that forward kept
  */
 record BackwardChecks(TensorChecks tensors, MultiHeadConfig config, LayerPipeline.Saved saved) {
 
-    /** Checks everything that the forward call read and wrote, and all gradients. */
+    /** Checks all tensors that the forward call read and wrote, and all gradients. */
     void all(
             LayerParameters parameters,
             MultiHeadInputs inputs,
@@ -41,7 +41,8 @@ record BackwardChecks(TensorChecks tensors, MultiHeadConfig config, LayerPipelin
     }
 
     /**
-     * Checks the masks that forward read, and where the gradients of the inputs, of a bias of the mask, of the head mask and of sinks go.
+     * Checks the masks that forward read, and the tensors of the gradients of the inputs, of a bias of the mask, of the head mask and of
+     * sinks.
      */
     void inputs(MultiHeadInputs inputs, MultiHeadGradients to) {
         Checks.notNull(to, "inputGradients");
@@ -115,7 +116,7 @@ record BackwardChecks(TensorChecks tensors, MultiHeadConfig config, LayerPipelin
                 ? inputs.headMask().shape()
                 : gradient.rank() == 2 ? Shape.of(batch, heads) : Shape.of(heads);
         tensors.writes("headMask gradient", gradient, expected);
-        HeadMask.sums(saved.attention().output()); // fails here if at all, as nothing is written yet
+        HeadMask.sums(saved.attention().output()); // fails here if at all, because nothing is written yet
     }
 
     private static void requireOnce(String name, @Nullable Tensor gradient, boolean same, String first) {

@@ -4,7 +4,7 @@ import io.multihead.gemm.Activation;
 import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Shape;
 
-/** Checks of the settings that blocks have in common. */
+/** Checks of the settings that blocks share. */
 final class BlockChecks {
     private BlockChecks() {}
 

@@ -21,9 +21,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * The keys and values that follow the projected ones: PyTorch's {@code add_bias_kv} and {@code add_zero_attn}.
  *
- * <p>No mask hides them, so they are not appended. Attention to them is computed by itself, without a mask, and the two results are merged
- * through their log-sum-exp (as in Milakov and Gimelshein 2018): with weights {@code a} and {@code b} that the two denominators give,
- * {@code output = a * output + b * extraOutput}, and likewise for attention weights. No mask needs to be known or copied for that.
+ * <p>No mask hides them, so they are not appended to the other keys. Attention to them is computed separately, without a mask, and the two
+ * results are merged through their log-sum-exp (as in Milakov and Gimelshein 2018): with weights {@code a} and {@code b} that the two
+ * denominators give, {@code output = a * output + b * extraOutput}, and in the same way for attention weights. This needs neither knowledge
+ * nor a copy of a mask.
  */
 final class ExtraKeys {
     private final AttentionOptions options;
@@ -36,7 +37,7 @@ final class ExtraKeys {
         this.values = values;
     }
 
-    /** Returns the extra keys of a layer, or null when it has none. */
+    /** Returns the extra keys of a layer, or null if it has none. */
     static @Nullable ExtraKeys of(LayerParameters parameters) {
         MultiHeadConfig config = parameters.config();
         if (config.extraKeys() == 0) {
@@ -48,7 +49,7 @@ final class ExtraKeys {
                 rows(parameters, Projection.VALUE, parameters.find(LayerParameters.VALUE_BIAS)));
     }
 
-    /** No mask hides them, they stand at no position, and a sink counts once, beside the other keys; a cap holds for all. */
+    /** No mask hides them, they have no position, and a sink counts once, with the other keys; a cap applies to all keys. */
     private static AttentionOptions alone(AttentionOptions options) {
         ScoreOptions capped = ScoreOptions.NONE.withSoftCap(options.scores().softCap());
         return options.withMask(Mask.NONE).withScores(capped);
@@ -69,10 +70,10 @@ final class ExtraKeys {
      * Adds the extra keys to attention over the others.
      *
      * @param query heads after projection
-     * @param others output {@code [batch, heads, queries, valueDim]}, log-sum-exp, and where wanted the weights
-     *     {@code [batch, heads, queries, keys]}: results of attention over the other keys, in dense-rowed f32 (log-sum-exp in any
-     *     floating type); all three become those of attention over all keys
-     * @param dropout of the call; log-sum-exp and weights are those before it
+     * @param others output {@code [batch, heads, queries, valueDim]}, log-sum-exp, and if requested the weights {@code [batch, heads,
+     *     queries, keys]}: results of attention over the other keys, in f32 with dense rows (log-sum-exp in any floating-point type); all
+     *     three become the results of attention over all keys
+     * @param dropout the dropout of the call; log-sum-exp and weights are without it
      * @param extraWeights {@code [batch, heads, queries, extra keys]}, f32; null unless the others have weights
      */
     void merge(
@@ -114,8 +115,8 @@ final class ExtraKeys {
     }
 
     /**
-     * Returns the options of attention to them, given the dropout of the call. They are counted from 0 as the other keys are:
-     * another seed, so that they are not dropped together with the first keys.
+     * Returns the options of attention to them, from the dropout of the call. They are counted from 0 like the other keys, with another
+     * seed, so that they are not dropped together with the first keys.
      */
     AttentionOptions options(AttentionDropout dropout) {
         return options.withDropout(new AttentionDropout(dropout.rate(), ~dropout.seed()));

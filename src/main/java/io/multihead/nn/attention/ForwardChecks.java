@@ -33,8 +33,8 @@ final class ForwardChecks {
     /**
      * A call's properties, as the checks determine them.
      *
-     * @param axes how the axes of its tensors divide
-     * @param mask that of the configuration and of the inputs
+     * @param axes the division of the axes of its tensors
+     * @param mask the mask of the configuration and of the inputs
      */
     record Checked(AxisLayout axes, Mask mask) {}
 
@@ -118,7 +118,7 @@ final class ForwardChecks {
         readMasks(tensors, mask, headMask);
     }
 
-    /** Checks the tensors of a mask and the factors of heads, so that nothing written later overlaps them. */
+    /** Checks the tensors of a mask and the factors of heads, so that no tensor that is written later overlaps them. */
     static void readMasks(TensorChecks tensors, Mask mask, @Nullable Tensor headMask) {
         List<Tensor> masks = mask.tensors();
         for (int i = 0; i < masks.size(); i++) {

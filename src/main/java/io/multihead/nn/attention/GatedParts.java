@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param attention of normalized tokens to media
  * @param attentionNorm normalizes the tokens
- * @param attentionDropout behind attention in training; null for none
- * @param feedForward the feed-forward network behind its normalization, and dropout
+ * @param attentionDropout dropout after attention in training; null for none
+ * @param feedForward the feed-forward network after its normalization, and dropout
  * @param parameters of all parts, and the gates
  */
 record GatedParts(

@@ -52,7 +52,7 @@ final class HeadExtraction {
         return copies;
     }
 
-    /** Copies the parts of an axis that belong to the heads that stay. */
+    /** Copies the parts of an axis that belong to the remaining heads. */
     private static void copyHeads(Tensor from, Tensor to, int axis, MultiHeadConfig config, int... heads) {
         long size = from.dim(axis) / config.queryHeads();
         for (int i = 0; i < heads.length; i++) {

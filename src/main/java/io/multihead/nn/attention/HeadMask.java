@@ -9,7 +9,7 @@ import io.multihead.tensor.Tensor;
 final class HeadMask {
     private HeadMask() {}
 
-    /** Multiplies every head with its factor. */
+    /** Multiplies every head by its factor. */
     static void apply(Compute cpu, Tensor heads, Tensor mask) {
         long count = heads.dim(1);
         long tokens = heads.dim(2);
@@ -20,13 +20,13 @@ final class HeadMask {
         });
     }
 
-    /** Returns how many sums the gradient takes: one per head of each example, none without tokens. Fails if no array holds them. */
+    /** Returns the number of sums of the gradient: one per head of each example, none without tokens. Fails if no array can hold them. */
     static int sums(Tensor heads) {
         // without elements the tensor takes no memory, and its batch may be of any size
         return heads.shape().elements() == 0 ? 0 : Checks.product("headMask gradient", heads.dim(0), heads.dim(1));
     }
 
-    /** Writes the gradient of the factors: {@code sum att_h o dAtt_h}, over the batch too when the mask has no batch. */
+    /** Writes the gradient of the factors: {@code sum att_h o dAtt_h}, also over the batch if the mask has no batch. */
     static void gradient(Compute cpu, Tensor heads, Tensor upstream, Tensor gradient) {
         double[] sums = new double[sums(heads)];
         if (sums.length == 0) {

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The steps on heads of queries and keys between projection and attention: a norm of each head, then rotation by the token's position.
- * Stateless; backward needs of a call its projected heads.
+ * Stateless; backward only needs the projected heads of a call.
  */
 final class HeadStages {
     private final Compute cpu;
@@ -72,7 +72,8 @@ final class HeadStages {
     }
 
     /**
-     * Turns the gradients of the heads that attention read into those of the projected heads, and adds the gradients of the norms.
+     * Converts the gradients of the heads that attention reads to the gradients of the projected heads, and adds the gradients of the
+     * norms.
      *
      * @param projected the heads of the call before these stages; rotated if there is no norm, and then not read
      * @param into changed

@@ -8,16 +8,16 @@ import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where attention weights are stored during a call, and how they get to the caller.
+ * The storage of attention weights during a call, and their delivery to the caller.
  *
- * @param all {@code [batch, heads, queries, keys and extra keys]}; null when the caller asked for no weights
- * @param isTemporary whether they are stored in a dense f32 temporary, since they are averaged, change when extra keys
- *     are merged, are computed in several calls, or would be rounded before backward reads them, and not in the caller's memory
- * @param extraKeys how many extra keys there are
+ * @param all {@code [batch, heads, queries, keys and extra keys]}; null if the caller requested no weights
+ * @param isTemporary whether they are stored in a dense f32 temporary instead of the caller's memory, because they are averaged, change
+ *     when extra keys are merged, are computed in several calls, or would be rounded before backward reads them
+ * @param extraKeys the number of extra keys
  */
 record HeadWeights(@Nullable Tensor all, boolean isTemporary, int extraKeys) {
 
-    /** Allocates the weights that the outputs ask for. */
+    /** Allocates the weights that the outputs request. */
     static HeadWeights of(
             MultiHeadConfig config,
             TensorArena arena,
@@ -48,7 +48,7 @@ record HeadWeights(@Nullable Tensor all, boolean isTemporary, int extraKeys) {
         return all == null ? null : all.slice(3, all.dim(3) - extraKeys, all.dim(3));
     }
 
-    /** Writes the weights that the caller asked for and that have not been written yet. */
+    /** Writes the requested weights that have not been written yet. */
     void deliver(Compute cpu, MultiHeadOutputs outputs) {
         if (all == null || !isTemporary) {
             return;

@@ -13,7 +13,7 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The parameters of a layer by PyTorch's names, checked against the configuration.
+ * The parameters of a layer under PyTorch's names, checked against the configuration.
  *
  * @param config the layer's configuration
  * @param byName every parameter, in PyTorch's order, unmodifiable
@@ -47,7 +47,7 @@ record LayerParameters(MultiHeadConfig config, Map<String, Tensor> byName) {
         return new LayerParameters(config, Collections.unmodifiableMap(found));
     }
 
-    /** Fails if the source has one of these parameters that is not used, and would be ignored. */
+    /** Fails if the source has one of these parameters, which would be ignored. */
     private static void requireNoOther(
             List<String> names, Map<String, Shape> used, Function<String, @Nullable Tensor> source, String reason) {
         for (String name : names) {
@@ -58,7 +58,7 @@ record LayerParameters(MultiHeadConfig config, Map<String, Tensor> byName) {
         }
     }
 
-    /** Asks for a parameter that there may not be. A source that refuses names would say no more than that one is missing. */
+    /** Requests a parameter that may be absent. A source that refuses unknown names only means that the parameter is missing. */
     private static @Nullable Tensor find(Function<String, @Nullable Tensor> source, String name) {
         try {
             return source.apply(name);
@@ -117,13 +117,13 @@ record LayerParameters(MultiHeadConfig config, Map<String, Tensor> byName) {
         return byName.get(name);
     }
 
-    /** Returns the weight {@code [outputs, inputs]} of one projection: a view of the fused one, or one of its own. */
+    /** Returns the weight {@code [outputs, inputs]} of one projection: a view of the fused one, or a separate one. */
     Tensor weight(Projection projection) {
         Tensor fused = find(FUSED_WEIGHT);
         return fused == null ? get(projection.weightName()) : projection.rows(config, fused);
     }
 
-    /** Returns the bias of one projection, a view; null when there is none. */
+    /** Returns the bias of one projection, a view; null if there is none. */
     @Nullable
     Tensor bias(Projection projection) {
         Tensor all = find(INPUT_BIAS);

@@ -10,8 +10,8 @@ import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The forward pass of the layer, in inference and in training: project the inputs, attend, project the concatenated heads. Where
- * the two differ, the {@link Projector} differs. As thread-safe as the projector.
+ * The forward pass of the layer, in inference and in training: project the inputs, attend, project the concatenated heads. The {@link
+ * Projector} contains the differences between the two. As thread-safe as the projector.
  */
 final class LayerPipeline {
     private final LayerParameters parameters;
@@ -42,13 +42,13 @@ final class LayerPipeline {
     /**
      * The intermediate results of forward that backward needs.
      *
-     * @param axes how the axes of the call's tensors divide
+     * @param axes the division of the axes of the call's tensors
      * @param projected query, key and value after projection
      * @param stages the steps on the projected heads
-     * @param heads query, key and value as attention read them
+     * @param heads query, key and value in the form that attention read
      * @param attended the concatenated heads {@code [batch, queries, heads * valueDim]}, before the head mask
      * @param attention the same as heads, and log-sum-exp
-     * @param weights the attention weights, if the outputs asked for any
+     * @param weights the attention weights, if the outputs requested any
      * @param options of the call to attention
      * @param extraKeys the extra keys, or null
      */
@@ -63,7 +63,7 @@ final class LayerPipeline {
             AttentionOptions options,
             @Nullable ExtraKeys extraKeys) {}
 
-    /** Checks all arguments, then computes. The results are kept in the arena. */
+    /** Checks all arguments, then computes. The arena keeps the results. */
     Saved run(Compute cpu, TensorArena arena, MultiHeadInputs inputs, MultiHeadOutputs outputs) {
         ForwardChecks.Checked checked = ForwardChecks.check(cpu, parameters, inputs, outputs, recorded);
         AxisLayout axes = checked.axes();

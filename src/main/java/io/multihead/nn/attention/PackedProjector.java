@@ -22,7 +22,7 @@ final class PackedProjector implements Projector {
     private final PackedWeights output;
     /** All three input projections as one matrix, packed by the first call that needs it. */
     private volatile @Nullable PackedWeights fused;
-    /** Each input projection by itself, packed by the first call that needs them. */
+    /** Each input projection separately, packed by the first call that needs it. */
     private volatile @Nullable Map<Projection, PackedWeights> separate;
 
     PackedProjector(LayerParameters parameters) {
@@ -61,7 +61,7 @@ final class PackedProjector implements Projector {
         return arena.f32Like(like, features);
     }
 
-    /** Computes {@code result = x W + bias} for every token, as one multiplication of many rows where strides allow. */
+    /** Computes {@code result = x W + bias} for every token, as one multiplication of many rows if strides allow it. */
     private static void multiply(Compute cpu, Tensor x, PackedWeights weight, @Nullable Tensor bias, Tensor result) {
         boolean swap = Views.tokensFirst(x);
         Tensor from = swap ? x.transpose(0, 1) : x;
@@ -104,7 +104,7 @@ final class PackedProjector implements Projector {
         return packed;
     }
 
-    /** Packs a weight {@code [outputs, inputs]}, as PyTorch's are. */
+    /** Packs a weight {@code [outputs, inputs]} in PyTorch's layout. */
     private static PackedWeights pack(Tensor weight) {
         return PackedWeights.ofOutputRows(weight);
     }

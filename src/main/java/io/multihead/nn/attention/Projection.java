@@ -19,7 +19,7 @@ enum Projection {
         return weightName;
     }
 
-    /** Returns how many features an input has. */
+    /** Returns the number of features of an input. */
     long inputs(MultiHeadConfig config) {
         return switch (this) {
             case QUERY -> config.embedDim();
@@ -28,17 +28,17 @@ enum Projection {
         };
     }
 
-    /** Returns how many heads the result has. */
+    /** Returns the number of heads of the result. */
     long heads(MultiHeadConfig config) {
         return this == QUERY ? config.queryHeads() : config.keyValueHeads();
     }
 
-    /** Returns how many features the result has, over all heads. */
+    /** Returns the number of features of the result, over all heads. */
     long outputs(MultiHeadConfig config) {
         return heads(config) * (this == VALUE ? config.valueDim() : config.headDim());
     }
 
-    /** Returns how many features the results have, of all three projections together. */
+    /** Returns the number of features of the results of all three projections together. */
     static long allOutputs(MultiHeadConfig config) {
         long sum = 0;
         for (Projection projection : values()) {

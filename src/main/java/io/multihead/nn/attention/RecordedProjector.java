@@ -14,8 +14,9 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Projects one recorded call by linear layers that read the weights as they are: the inputs in one multiplication when query, key and value
- * are one tensor with a fused weight, else in three. Results are dense, since the gradients of weights are products over all rows.
+ * Projects one recorded call with linear layers that read the weights without packing: the inputs in one multiplication if query, key and
+ * value are one tensor with a fused weight, otherwise in three. Results are dense, since the gradients of weights are products over all
+ * rows.
  */
 final class RecordedProjector implements Projector {
     private final LayerParameters parameters;
@@ -63,7 +64,7 @@ final class RecordedProjector implements Projector {
         return arena.f32(like.dim(0), like.dim(1), features);
     }
 
-    /** Goes back through the output projection: writes the gradient of the concatenated heads, adds those of the parameters. */
+    /** Backward through the output projection: writes the gradient of the concatenated heads, and adds the gradients of the parameters. */
     void backwardOutput(Tensor outputGradient, Tensor attendedGradient, Map<String, Tensor> parameterGradients) {
         Map<String, Tensor> own = new LinkedHashMap<>();
         putIfPresent(own, "weight", parameterGradients.get(LayerParameters.OUTPUT_WEIGHT));
@@ -100,10 +101,10 @@ final class RecordedProjector implements Projector {
             Map<Projection, Tensor> separate, @Nullable Tensor fused, ProjectedHeads heads) {}
 
     /**
-     * Goes back through the input projections: adds the gradients of parameters.
+     * Backward through the input projections: adds the gradients of parameters.
      *
-     * @param to where the gradients of the inputs {@code [batch, tokens, features]} go, written; none where not wanted. Where one
-     *     tensor was several inputs, the first of them takes the sum
+     * @param to the tensors of the gradients of the inputs {@code [batch, tokens, features]}, written; none if not needed. If one tensor
+     *     was several inputs, the first of them receives the sum
      */
     void backwardInputs(
             Compute cpu,

@@ -78,7 +78,7 @@ record SelfAttention(
         attention.parametersChanged();
     }
 
-    /** Adds the head mask's gradient, as those of parameters are added. */
+    /** Adds the head mask's gradient, in the same way as the gradients of parameters. */
     private record WithHeadMask(Compute cpu, MultiHeadPass pass, Shape shape) implements Pass {
         @Override
         public void backward(Tensor outputGradient, @Nullable Tensor inputGradient, Map<String, Tensor> gradients) {

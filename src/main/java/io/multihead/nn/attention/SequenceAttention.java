@@ -16,8 +16,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Attention over the projected heads of one call: a batch of sequences of one length, or packed sequences. Inference computes
- * packed sequences in one call of {@link Attention}. Recorded calls compute one after the other, since backward knows tensors
- * alone; each sequence draws its dropout from a seed of its own.
+ * packed sequences in one call of {@link Attention}. Recorded calls compute one sequence after another, since backward supports only
+ * tensors; each sequence draws its dropout from a separate seed.
  */
 final class SequenceAttention {
     private SequenceAttention() {}
@@ -46,7 +46,7 @@ final class SequenceAttention {
     }
 
     /**
-     * Computes the gradients of projected heads, and of a bias of the mask and of sinks where wanted.
+     * Computes the gradients of projected heads, and of a bias of the mask and of sinks if requested.
      *
      * @param upstream the gradients of output, weights and log-sum-exp; the last two may be null
      */
@@ -85,8 +85,8 @@ final class SequenceAttention {
     }
 
     /**
-     * Returns the options of one packed sequence: its part of the mask, a modifier that sees its index, and dropout that draws from a seed
-     * of its own.
+     * Returns the options of one packed sequence: its part of the mask, a modifier that receives its index, and dropout that draws from a
+     * separate seed.
      */
     private static AttentionOptions options(AttentionOptions options, Sequences sequences, int s) {
         AttentionDropout all = options.dropout();

@@ -6,13 +6,13 @@ import io.multihead.internal.nn.TensorMath;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
-/** The gradients of the weights that a recorded call returned, as attention takes them. */
+/** The gradients of the weights that a recorded call returned, in the form that attention takes. */
 final class WeightsGradient {
     private WeightsGradient() {}
 
     /**
-     * Returns the gradient of every head's weights {@code [batch, heads, queries, keys]}, to which that of their mean adds
-     * {@code 1 / heads} of itself; null if there is neither. A view of the caller's tensor where nothing needs to be computed.
+     * Returns the gradient of every head's weights {@code [batch, heads, queries, keys]}, to which the gradient of their mean adds {@code 1
+     * / heads} of itself; null if there is neither. It is a view of the caller's tensor if nothing needs to be computed.
      */
     static @Nullable Tensor perHead(Compute cpu, TensorArena scratch, long heads, MultiHeadOutputs gradients) {
         Tensor perHead = gradients.headWeights() == null ? null : HeadWeights.batched(gradients.headWeights(), 4);
@@ -33,8 +33,8 @@ final class WeightsGradient {
     }
 
     /**
-     * Returns {@code -sum_j W_ij dW_ij} of every row, {@code [batch, heads, queries]}: the part of some keys of a softmax in the gradient
-     * of log-sum-exp, as seen from its other keys.
+     * Returns {@code -sum_j W_ij dW_ij} of every row, {@code [batch, heads, queries]}: the contribution of some keys of a softmax to the
+     * gradient of log-sum-exp for its other keys.
      */
     static Tensor ofLogSumExp(Compute cpu, TensorArena scratch, Tensor weights, Tensor gradients) {
         long heads = weights.dim(1);

@@ -4,7 +4,10 @@ import io.multihead.internal.base.Checks;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
-/** The characters that byte-level vocabularies write bytes as (Radford et al. 2019): printable ones are themselves, others are from U+0100 on. */
+/**
+ * The characters that represent bytes in byte-level vocabularies (Radford et al. 2019): printable bytes are themselves, and others are from
+ * U+0100 on.
+ */
 public final class ByteAlphabet {
     private static final char[] CHARACTERS = characters();
     private static final short[] BYTES = bytes();
@@ -15,7 +18,7 @@ public final class ByteAlphabet {
         return CHARACTERS[value];
     }
 
-    /** Returns the bytes that a token is written for, or fails naming the token. */
+    /** Returns the bytes of a token, or fails with an error that names the token. */
     public static byte[] decode(String token) {
         byte[] bytes = new byte[token.length()];
         for (int i = 0; i < bytes.length; i++) {
@@ -29,12 +32,12 @@ public final class ByteAlphabet {
         return bytes;
     }
 
-    /** Returns whether all characters of a token are those of bytes. */
+    /** Returns whether all characters of a token represent bytes. */
     public static boolean isEncoded(String token) {
         return token.chars().allMatch(c -> c < BYTES.length && BYTES[c] >= 0);
     }
 
-    /** Returns how a token that stands for this text is written. */
+    /** Returns the form in which a token for this text is written. */
     public static String encode(String text) {
         byte[] utf8 = text.getBytes(StandardCharsets.UTF_8);
         StringBuilder token = new StringBuilder(utf8.length);

@@ -4,9 +4,9 @@ import io.multihead.internal.base.Checks;
 import java.util.List;
 import java.util.Map;
 
-/** Two tokens that become one, as files write them. */
+/** Two tokens that become one, in the form of files. */
 public record Merge(String left, String right) {
-    /** Reads two tokens with a space between; the first one may be a space itself. */
+    /** Reads two tokens with a space between them; the first one may be a space itself. */
     public static Merge of(String text) {
         int space = text.indexOf(' ', 1);
         if (space < 0 || space == text.length() - 1) {

@@ -4,14 +4,15 @@ import io.multihead.internal.base.Checks;
 import java.util.Arrays;
 
 /**
- * Which pairs of symbols merge, in what order, and into what. A symbol is the id of a token, or a larger number of something that is no
- * token but a part of one. The pairs are in one open-addressed table of a long each, so that a look-up reads one cache line.
+ * The pairs of symbols that merge, their order, and the resulting symbols. A symbol is the id of a token, or a larger number for a part of
+ * a token that is not a token itself. The pairs are in one open-addressed table with a long for each, so that a lookup reads one cache
+ * line.
  */
 public final class MergeTable {
-    /** More symbols than this do not fit an entry beside the number of the merge. */
+    /** A larger number of symbols does not fit in an entry together with the number of the merge. */
     public static final int MOST_SYMBOLS = (1 << 20) - 1;
 
-    /** More merges than this do not fit an entry. */
+    /** A larger number of merges does not fit in an entry. */
     static final int MOST_MERGES = (1 << 24) - 1;
 
     private static final int SYMBOL_BITS = 20;
@@ -20,16 +21,16 @@ public final class MergeTable {
     private static final long EMPTY = -1;
     private static final int SMALLEST = 10;
 
-    /** By merge: its place in the order, lower first. */
+    /** By merge: its rank, lower first. */
     private final int[] ranks;
-    /** By merge: the symbol that it makes. */
+    /** By merge: the resulting symbol. */
     private final int[] results;
 
     private long[] entries = filled(SMALLEST);
     private int shift = Long.SIZE - SMALLEST;
     private int size;
 
-    /** A table of numbered merges, whose pairs are {@link #put}. */
+    /** A table of numbered merges, whose pairs are added with {@link #put}. */
     public MergeTable(int[] ranks, int[] results) {
         this.ranks = ranks;
         this.results = results;

@@ -3,12 +3,12 @@ package io.multihead.internal.text.pairs;
 import java.util.Arrays;
 
 /**
- * Merges neighboring symbols until no pair of them merges: always the pair whose merge has the lowest rank, the leftmost one of equals
- * (Sennrich et al. 2016, section 3.2). Short words are searched anew for each merge; long ones have a heap of pairs, so that n symbols
- * take a time of n log n whatever they are. Keeps its arrays for the next word. Not thread-safe.
+ * Merges neighboring symbols until no pair of them merges: always the pair whose merge has the lowest rank, and the leftmost of equal ones
+ * (Sennrich et al. 2016, section 3.2). Short words are searched again for each merge; long words have a heap of pairs, so that n symbols
+ * always take a time of n log n. It keeps its arrays for the next word. Not thread-safe.
  */
 public final class Merger {
-    /** Up to here a search of the whole word is faster than a heap. */
+    /** Up to this length, a search of the whole word is faster than a heap. */
     static final int SHORT = 40;
 
     private static final int NO_RANK = Integer.MAX_VALUE;
@@ -20,7 +20,7 @@ public final class Merger {
     private final int[] merges = new int[SHORT];
     private int[] next = {};
     private int[] previous = {};
-    /** Ranks and, below, positions of pairs; a binary heap with the least first. */
+    /** Ranks and, in the lower bits, positions of pairs; a binary heap with the smallest first. */
     private long[] heap = {};
 
     private int heapSize;
@@ -33,7 +33,7 @@ public final class Merger {
         }
     }
 
-    /** Merges the first {@code count} symbols and returns how many are left. */
+    /** Merges the first {@code count} symbols and returns the number of remaining symbols. */
     public int merge(MergeTable table, int count) {
         return count <= SHORT ? mergeShort(table, count) : mergeLong(table, count);
     }
@@ -84,7 +84,7 @@ public final class Merger {
             int left = (int) least;
             int right = next[left];
             int merge = right < count ? table.find(symbols[left], symbols[right]) : -1;
-            // a pair that has changed since may have the same rank as before: then it is in the heap in its own right
+            // a pair that has changed since then may have the same rank as before; it is then separately in the heap
             if (merge < 0 || table.rank(merge) != (int) (least >>> Integer.SIZE)) {
                 continue;
             }
@@ -115,7 +115,7 @@ public final class Merger {
         }
     }
 
-    /** Moves the symbols that are left together; a symbol that was never known is negative too, and stays linked. */
+    /** Moves the remaining symbols together; a symbol without an id is also negative, and stays linked. */
     private int compact(int count) {
         int size = 0;
         for (int i = 0; i < count; i = next[i]) {

@@ -5,9 +5,9 @@ import java.util.Arrays;
 import java.util.stream.IntStream;
 
 /**
- * The normalized form of each code point, and how it divides words. Pages of 256 code points are computed when one of
- * them is first seen, so that neither loading nor memory pays for the scripts that a text does not use. Thread-safe: a page is
- * immutable, and computing one twice does no harm.
+ * The normalized form of each code point, and its role in the division into words. Pages of 256 code points are computed when one of them
+ * is first seen, so that scripts that a text does not use cost neither time nor memory. Thread-safe: a page is immutable, and computing it
+ * twice has no effect.
  */
 public final class CharacterTable {
     /** Part of a word. */
@@ -27,14 +27,14 @@ public final class CharacterTable {
     private static final int CAPITAL_I_WITH_DOT = 0x130;
     private static final int COMBINING_DOT = 0x307;
 
-    /** Entries of 256 code points, and the code points that some of them become, each an entry itself. */
+    /** Entries of 256 code points, and the code points into which some of them expand, each an entry itself. */
     private record Page(int[] entries, int[][] expansions) {}
 
     private final BertSteps normalization;
     private final boolean divides;
     private final Page[] pages = new Page[(Character.MAX_CODE_POINT + 1) >> PAGE_BITS];
 
-    /** A table in which punctuation is alone. */
+    /** A table in which punctuation is separate. */
     public CharacterTable(BertSteps normalization) {
         this(normalization, true);
     }
@@ -118,7 +118,7 @@ public final class CharacterTable {
         if (!normalization.lowercase()) {
             return IntStream.of(codePoint);
         }
-        // the one code point whose lower case is longer, in every context (Unicode's SpecialCasing.txt)
+        // the only code point whose lower case is longer, in every context (Unicode's SpecialCasing.txt)
         return codePoint == CAPITAL_I_WITH_DOT
                 ? IntStream.of('i', COMBINING_DOT)
                 : IntStream.of(Character.toLowerCase(codePoint));
@@ -145,7 +145,7 @@ public final class CharacterTable {
         return codePoint >= '\t' && codePoint <= '\r' || codePoint == 0x85 || Character.isSpaceChar(codePoint);
     }
 
-    /** The ranges of the original tokenizer; it leaves out U+2B820 to U+2B91F. */
+    /** The ranges of the original tokenizer; it omits U+2B820 to U+2B91F. */
     private static boolean isIdeograph(int codePoint) {
         return within(codePoint, 0x4e00, 0x9fff)
                 || within(codePoint, 0x3400, 0x4dbf)

@@ -4,11 +4,11 @@ import java.util.function.IntUnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The class of each code point for the rule that divides text into words. Pages of 256 code points are computed when one of them is first seen.
- * Thread-safe: a page is immutable once it is stored, and computing one twice does no harm.
+ * The class of each code point for the rule that divides text into words. Pages of 256 code points are computed when one of them is first
+ * seen. Thread-safe: a page is immutable after it was stored, and computing it twice has no effect.
  */
 public final class CodePointClasses {
-    /** Neither of the others: punctuation, symbols, control characters, unassigned code points. */
+    /** None of the others: punctuation, symbols, control characters, unassigned code points. */
     public static final int OTHER = 0;
     /** White space but line ends. */
     public static final int SPACE = 1;
@@ -16,7 +16,7 @@ public final class CodePointClasses {
     public static final int NEWLINE = 2;
     /** Categories Nd, Nl and No. */
     public static final int NUMBER = 3;
-    /** Category M, which is no letter. */
+    /** Category M, which is not a letter. */
     public static final int MARK = 4;
     /** Categories Lm and Lo. */
     public static final int CASELESS = 5;
@@ -38,7 +38,7 @@ public final class CodePointClasses {
         this(CodePointClasses::byCategory);
     }
 
-    /** Classes by another rule, which returns 0 to 127. */
+    /** Classes with another rule, which returns 0 to 127. */
     public CodePointClasses(IntUnaryOperator rule) {
         this.rule = rule;
     }
@@ -57,7 +57,7 @@ public final class CodePointClasses {
         return at < end ? of(codePoint(text, at, end)) : -1;
     }
 
-    /** Returns where the code point at a place ends. */
+    /** Returns the end of the code point at a place. */
     public static int after(char[] text, int at, int end) {
         return at + Character.charCount(codePoint(text, at, end));
     }

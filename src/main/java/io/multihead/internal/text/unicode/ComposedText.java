@@ -2,13 +2,13 @@ package io.multihead.internal.text.unicode;
 
 import java.text.Normalizer;
 
-/** The composed form (NFC) of a part of a text, and where in the text each of its characters comes from. */
+/** The composed form (NFC) of a part of a text, and the source of each of its characters in the text. */
 public final class ComposedText {
     private static final int FIRST_VOWEL = 0x1160;
     private static final int LAST_TRAILING = 0x11ff;
 
     public final char[] text;
-    /** For each character of it: where that which was composed together begins and ends. */
+    /** For each of its characters: the beginning and the end of the characters that were composed together. */
     private final int[] starts;
 
     private final int[] ends;
@@ -30,8 +30,8 @@ public final class ComposedText {
     }
 
     /**
-     * Places each character by units that follow no other: a character, with marks and Hangul's vowels and trailing consonants behind it.
-     * Returns whether composed apart they are the same text. Unicode has rare characters of other kinds that compose.
+     * Assigns each character to a unit that follows no other: a character, with the marks and Hangul's vowels and trailing consonants after
+     * it. Returns whether separate composition gives the same text. Unicode has rare characters of other kinds that compose.
      */
     private boolean place(String part, int from) {
         int size = 0;
@@ -67,12 +67,12 @@ public final class ComposedText {
         }
     }
 
-    /** Returns where the source of a character begins. */
+    /** Returns the beginning of the source of a character. */
     public int start(int index) {
         return starts[index];
     }
 
-    /** Returns where the source of a character ends. */
+    /** Returns the end of the source of a character. */
     public int end(int index) {
         return ends[index];
     }

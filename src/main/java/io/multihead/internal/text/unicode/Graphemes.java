@@ -1,9 +1,9 @@
 package io.multihead.internal.text.unicode;
 
 /**
- * Where user-perceived characters end: the extended grapheme clusters of Unicode Standard Annex 29, revision 43, but for rule GB9c, which
- * joins two consonants of Indic scripts around a virama. All its clusters have nine bytes of UTF-8 or more, and whoever asks here treats
- * such clusters as the code points that they have.
+ * The ends of user-perceived characters: the extended grapheme clusters of Unicode Standard Annex 29, revision 43, except rule GB9c, which
+ * joins two consonants of Indic scripts around a virama. All clusters of this rule have nine bytes of UTF-8 or more, and callers treat such
+ * clusters as separate code points.
  *
  * <p>Classes follow from the general categories of the running JDK's Unicode and the exceptions that the annex names. Pages of 256 code
  * points are computed when one of them is first seen. Thread-safe: a page is immutable, and computing one twice does no harm.
@@ -28,7 +28,7 @@ public final class Graphemes {
 
     private final byte[][] pages = new byte[(Character.MAX_CODE_POINT + 1) >> PAGE_BITS][];
 
-    /** Returns where the cluster that begins at a place of valid UTF-8 ends. */
+    /** Returns the end of the cluster that begins at a place of valid UTF-8. */
     public int end(byte[] text, int from, int end) {
         int codePoint = Utf8.codePoint(text, from);
         int at = from + Utf8.length(text[from]);
@@ -101,7 +101,7 @@ public final class Graphemes {
         };
     }
 
-    /** Code points of no use yet that are to be ignored where they are not known. */
+    /** Unassigned code points that are to be ignored by default. */
     private static boolean isIgnorable(int c) {
         return c == 0x2065 || c >= 0xfff0 && c <= 0xfff8 || c >= 0xe0000 && c <= 0xe0fff;
     }
@@ -116,7 +116,10 @@ public final class Graphemes {
         };
     }
 
-    /** Joins the character before it, but for those that the annex excludes. Extend and SpacingMark differ in sequences of emoji alone. */
+    /**
+     * Joins the previous character, except for characters that the annex excludes. Extend and SpacingMark differ only in sequences of
+     * emoji.
+     */
     private static byte spacingMark(int c) {
         boolean excluded =
                 switch (c) {

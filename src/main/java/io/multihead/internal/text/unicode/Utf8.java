@@ -3,7 +3,7 @@ package io.multihead.internal.text.unicode;
 /** Code points of valid UTF-8. */
 public final class Utf8 {
     private static final int REPLACEMENT = 0xfffd;
-    /** Bytes of the longest code point of one {@code char}. */
+    /** The largest number of bytes of a code point for each {@code char}. */
     public static final int MOST_PER_CHAR = 3;
 
     private Utf8() {}
@@ -13,7 +13,7 @@ public final class Utf8 {
         return first >= 0 ? 1 : first < (byte) 0xe0 ? 2 : first < (byte) 0xf0 ? 3 : 4;
     }
 
-    /** Returns the bytes of a code point, where an unpaired surrogate has those of U+FFFD. */
+    /** Returns the bytes of a code point; an unpaired surrogate has the bytes of U+FFFD. */
     public static int length(int codePoint) {
         return codePoint < 0x80 ? 1 : codePoint < 0x800 ? 2 : codePoint < 0x10000 ? 3 : 4;
     }
@@ -35,7 +35,7 @@ public final class Utf8 {
     }
 
     /**
-     * Writes a text as UTF-8, unpaired surrogates as U+FFFD, and returns where it ends.
+     * Writes a text as UTF-8, with unpaired surrogates as U+FFFD, and returns the end.
      *
      * @param to has {@link #MOST_PER_CHAR} bytes for each {@code char}
      */

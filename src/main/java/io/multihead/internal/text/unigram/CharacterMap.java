@@ -11,20 +11,20 @@ import java.nio.charset.StandardCharsets;
  * 1989, in the form of Yata's darts-clone) of that size, and texts that end with a byte of 0.
  *
  * <p>A unit of the array has a label in the low 8 bits, a flag for a value in bit 8, and the distance to its children, as an exclusive or,
- * in the others; a unit with bit 31 is a value, an index of the texts. Whatever the root can reach is checked when a map is made, so that
- * reading stays within the arrays. Immutable and thread-safe.
+ * in the other bits; a unit with bit 31 is a value, an index of the texts. All units that the root can reach are checked when a map is
+ * made, so that reading stays within the arrays. Immutable and thread-safe.
  */
 public final class CharacterMap {
-    /** The result of a search that finds nothing. */
+    /** The result of a search without a match. */
     public static final long NONE = -1;
 
     /** Maps nothing. */
     public static final CharacterMap EMPTY = new CharacterMap(new int[0], new byte[0]);
 
-    /** Bytes of the longest sequence; that of SentencePiece's own maps has 18. */
+    /** The largest number of bytes of a sequence; sequences of SentencePiece's own maps have up to 18. */
     private static final int LONGEST = 256;
 
-    /** Bytes of the longest text; that of SentencePiece's own maps, of U+FDFA, has 33. */
+    /** The largest number of bytes of a text; the longest text of SentencePiece's own maps, for U+FDFA, has 33. */
     private static final int LONGEST_TEXT = 1024;
 
     private static final int LABELS = 256;
@@ -88,7 +88,7 @@ public final class CharacterMap {
             this.name = name;
         }
 
-        /** Checks the units below a unit, and returns its height; a unit below itself would make sequences without end. */
+        /** Checks the units below a unit, and returns its height; a unit below itself would form infinite sequences. */
         int check(int index, int depth) {
             if (heights[index] > 0) {
                 return heights[index];
@@ -124,7 +124,7 @@ public final class CharacterMap {
 
         private void checkText(int at) {
             boolean within = at < texts.length;
-            // bytes below 0xc0 that are no ASCII continue a code point
+            // bytes below 0xc0 that are not ASCII continue a code point
             if (!within || texts[at] < (byte) 0xc0) {
                 throw Checks.fail(
                         name,
@@ -146,14 +146,14 @@ public final class CharacterMap {
     }
 
     /**
-     * Returns the first match of the longest sequences that begin at a place, as the index of its text in the high half and its length in
-     * the low one: the shortest sequence, as HuggingFace's crate takes it.
+     * Returns the match of the shortest sequence at a place, like HuggingFace's crate: the index of its text in the high half and its
+     * length in the low half.
      */
     long shortest(byte[] text, int from, int end) {
         return find(text, from, end, true);
     }
 
-    /** Returns the longest sequence that begins at a place, as SentencePiece takes it; otherwise as {@link #shortest}. */
+    /** Returns the match of the longest sequence at a place, like SentencePiece, in the form of {@link #shortest}. */
     public long longest(byte[] text, int from, int end) {
         return find(text, from, end, false);
     }

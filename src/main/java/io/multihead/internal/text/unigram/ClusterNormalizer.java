@@ -5,9 +5,10 @@ import io.multihead.internal.text.unicode.Utf8;
 import java.util.List;
 
 /**
- * The normalizer {@code Precompiled} of HuggingFace's crate, and the steps that may follow it in a file. A user-perceived character of less than six
- * bytes becomes the map's replacement of the shortest sequence that it begins with, if there is one; else each of its code points does so.
- * SentencePiece itself takes the longest sequences of the whole text instead ({@link SentenceNormalizer}).
+ * The normalizer {@code Precompiled} of HuggingFace's crate, and the steps that may follow it in a file. A user-perceived character of less
+ * than six bytes is replaced by the map's text for the shortest sequence with which it begins, if there is one; otherwise each of its code
+ * points is replaced in this way. SentencePiece itself replaces the longest sequences of the whole text instead ({@link
+ * SentenceNormalizer}).
  */
 public final class ClusterNormalizer implements UnigramNormalizer {
     private static final int LONGEST = 5;
@@ -16,7 +17,7 @@ public final class ClusterNormalizer implements UnigramNormalizer {
     private final CharacterMap map;
     private final List<NormalizerStep> steps;
     private final Graphemes graphemes = new Graphemes();
-    /** By ASCII character: its replacement on its own. */
+    /** By ASCII character: its replacement if it is a separate character. */
     private final long[] ascii = new long[ASCII];
 
     public ClusterNormalizer(CharacterMap map, List<NormalizerStep> steps) {

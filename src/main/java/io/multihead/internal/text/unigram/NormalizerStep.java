@@ -2,7 +2,7 @@ package io.multihead.internal.text.unigram;
 
 import java.util.List;
 
-/** A step of a normalizer of HuggingFace's crate on text that others have normalized already. */
+/** A step of a normalizer of HuggingFace's crate on text that other steps have already normalized. */
 public enum NormalizerStep {
     /** White space at the end is removed. */
     STRIP_RIGHT,
@@ -12,12 +12,12 @@ public enum NormalizerStep {
     SPACES_TO_SPACE,
     /** Several spaces become U+2581. */
     SPACES_TO_MARK,
-    /** White space, any and as much of it as there is, becomes one space. */
+    /** Each run of white space becomes one space. */
     WHITE_SPACE_TO_SPACE,
-    /** Each punctuation character of ASCII is put between spaces. */
+    /** Each ASCII punctuation character is put between spaces. */
     PART_PUNCTUATION;
 
-    /** The 32 characters that Python's {@code string.punctuation} has. */
+    /** The 32 characters of Python's {@code string.punctuation}. */
     public static final String PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
 
     /** Changes the text of a buffer, step by step. */

@@ -8,10 +8,10 @@ import java.util.Comparator;
 import java.util.List;
 
 /**
- * The pieces of a vocabulary, bytes without 0, as a double array (Aoe 1989): a step takes one read of memory. A state is where the children
- * of a node are: that of the byte {@code b} is at {@code state ^ b}. A unit has its byte in the low 8 bits, a flag for a piece that ends
- * there in bit 8, and its own state in the others; the value of such a piece is a unit at {@code state ^ 0}, with a label that no text has.
- * No two nodes have the same state, so that a byte which matches is a child. Immutable and thread-safe.
+ * The pieces of a vocabulary, bytes without 0, as a double array (Aoe 1989): a step takes one read of memory. A state is the location of
+ * the children of a node: the child for byte {@code b} is at {@code state ^ b}. A unit has its byte in the low 8 bits, a flag for a piece
+ * that ends there in bit 8, and its own state in the other bits; the value of such a piece is a unit at {@code state ^ 0}, with a label
+ * that no text has. No two nodes have the same state, so a byte that matches is a child. Immutable and thread-safe.
  */
 public final class PieceArray {
     /** Where all pieces begin. */
@@ -23,7 +23,7 @@ public final class PieceArray {
     static final int MOST_VALUE = (1 << 23) - 1;
     private static final int STATE_SHIFT = 9;
     private static final int ENDS = 1 << 8;
-    /** The label of values: no byte of UTF-8, nor that of {@link UnigramBuffer#MARK}. */
+    /** The label of values: neither a byte of UTF-8 nor {@link UnigramBuffer#MARK}. */
     private static final int VALUE = 0xfe;
 
     private static final int INDEX_BITS = 24;
@@ -31,17 +31,17 @@ public final class PieceArray {
     private static final Comparator<Entry> BY_BYTES = (a, b) -> Arrays.compareUnsigned(a.piece, b.piece);
 
     private static final int BLOCK = 256;
-    /** Blocks that are searched for room before the array grows; earlier ones are nearly full. */
+    /** The number of blocks that are searched for room before the array grows; earlier blocks are nearly full. */
     private static final int OPEN_BLOCKS = 16;
 
     private int[] units = new int[BLOCK];
-    /** Units of blocks that were opened. */
+    /** The units of blocks that were opened. */
     private int size = BLOCK;
 
     private final BitSet used = new BitSet();
     private final BitSet states = new BitSet();
     private int firstFree;
-    /** By depth, since a node waits for those below it: the bytes of its children, and where the pieces of each begin. */
+    /** By depth, since a node waits for the nodes below it: the bytes of its children, and the first piece of each. */
     private final List<Children> levels = new ArrayList<>();
 
     private static final class Children {
@@ -62,7 +62,7 @@ public final class PieceArray {
         }
     }
 
-    /** Makes the array of pieces. No two may be equal; none may be empty, or have a byte of 0 or {@link #VALUE}. */
+    /** Makes the array of pieces. All must be different; none may be empty, or contain a byte of 0 or {@link #VALUE}. */
     public PieceArray(List<Entry> pieces) {
         Entry[] sorted = sorted(pieces);
         root = sorted.length == 0 ? 0 : place(sorted, 0, sorted.length, 0);
@@ -70,8 +70,8 @@ public final class PieceArray {
     }
 
     /**
-     * Returns pieces in the order of their bytes. Numbers of the first bytes are compared, and arrays only where these are equal, which is much
-     * faster than to compare all arrays.
+     * Returns pieces in the order of their bytes. Numbers made from the first bytes are compared, and arrays only if these are equal, which
+     * is much faster than comparing all arrays.
      */
     private static Entry[] sorted(List<Entry> pieces) {
         Checks.index(pieces.size(), 1L << INDEX_BITS, "number of pieces");
@@ -81,7 +81,7 @@ public final class PieceArray {
             for (int b = 0; b < KEY_BYTES; b++) {
                 keys[i] = keys[i] << Byte.SIZE | (b < piece.length ? piece[b] & 0xff : 0);
             }
-            // with the sign of bytes in place: keys are compared as signed numbers
+            // with the sign bit adapted: keys are compared as signed numbers
             keys[i] = (keys[i] << INDEX_BITS | i) ^ Long.MIN_VALUE;
         }
         Arrays.sort(keys);
@@ -98,7 +98,7 @@ public final class PieceArray {
         return sorted;
     }
 
-    /** Returns the unit of a byte below a state, or 0 where there is none. */
+    /** Returns the unit of a byte below a state, or 0 if there is none. */
     public int unit(int state, byte next) {
         int label = next & 0xff;
         int unit = units[state ^ label];
@@ -118,7 +118,7 @@ public final class PieceArray {
         return units[state] >>> STATE_SHIFT;
     }
 
-    /** Places the children of a node, whose pieces have {@code depth} bytes in common, and returns its state. */
+    /** Places the children of a node, whose pieces have {@code depth} common bytes, and returns its state. */
     private int place(Entry[] sorted, int from, int end, int depth) {
         if (depth == levels.size()) {
             levels.add(new Children());

@@ -3,13 +3,13 @@ package io.multihead.internal.text.unigram;
 import io.multihead.internal.text.unicode.Utf8;
 
 /**
- * The normalizer of SentencePiece (Kudo and Richardson 2018): at each place the longest sequence of the map is replaced, user-defined pieces
- * stay as they are, and spaces become U+2581.
+ * The normalizer of SentencePiece (Kudo and Richardson 2018): at each place the longest sequence of the map is replaced, user-defined
+ * pieces do not change, and spaces become U+2581.
  *
  * @param map the characters
- * @param userDefined pieces that are not normalized, as they are in a text
- * @param prefixed whether a space is put before a text that has more than spaces
- * @param collapses whether spaces at the beginning, at the end and after another one are removed
+ * @param userDefined pieces that are not normalized, in the form that they have in a text
+ * @param prefixed whether a space is put before a text that does not consist of spaces
+ * @param collapses whether spaces at the beginning, at the end and after another space are removed
  */
 public record SentenceNormalizer(CharacterMap map, PieceArray userDefined, boolean prefixed, boolean collapses)
         implements UnigramNormalizer {
@@ -64,7 +64,7 @@ public record SentenceNormalizer(CharacterMap map, PieceArray userDefined, boole
         return match == CharacterMap.NONE ? next == at + 1 && buffer.source[at] == ' ' : map.isSpace(match);
     }
 
-    /** Adds the replacement of a place of the source, and returns whether a space is to be left out after it. */
+    /** Adds the replacement of a place of the source, and returns whether a space is to be omitted after it. */
     private boolean append(UnigramBuffer buffer, int at, int next, long match, int origin, boolean afterSpace) {
         int first = buffer.end;
         if (match == CharacterMap.NONE) {
@@ -89,7 +89,7 @@ public record SentenceNormalizer(CharacterMap map, PieceArray userDefined, boole
         return collapses && endsWithSpace;
     }
 
-    /** Removes the spaces that a text of the map begins with; all its bytes come from one place. */
+    /** Removes the spaces with which a text of the map begins; all its bytes come from one place. */
     private static void dropSpaces(UnigramBuffer buffer, int from) {
         int spaces = 0;
         while (from + spaces < buffer.end && buffer.text[from + spaces] == ' ') {

@@ -6,8 +6,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Reads the parts of a {@code tokenizer.json} that change normalized text: Strip, and Replace as the files of XLM-R, ALBERT and model2vec have it.
- * Anything else is an error that names it.
+ * Reads the parts of a {@code tokenizer.json} that change normalized text: Strip, and Replace in the forms that files of XLM-R, ALBERT and
+ * model2vec use. Any other part is an error that names it.
  */
 public final class StepsJson {
     private static final String MARK = "\u2581";
@@ -15,7 +15,7 @@ public final class StepsJson {
     private static final String WHITE_SPACE = "\\s+";
 
     private final List<NormalizerStep> steps = new ArrayList<>();
-    /** The punctuation that the parts before the next one put between spaces. */
+    /** The punctuation that the previous parts put between spaces. */
     private final StringBuilder parted = new StringBuilder();
 
     /** Reads the next part. */
@@ -57,7 +57,7 @@ public final class StepsJson {
         }
     }
 
-    /** model2vec has a part for each character. Their order does not matter, since none of them makes another punctuation character. */
+    /** model2vec has a part for each character. Their order has no effect, since none of them produces another punctuation character. */
     private void partPunctuation(JsonObject part, String character, String content) {
         boolean known = character.length() == 1 && NormalizerStep.PUNCTUATION.contains(character);
         if (!known || !content.equals(" " + character + " ")) {

@@ -9,13 +9,13 @@ import java.util.Arrays;
  * word. Reused from call to call; not thread-safe.
  */
 public final class UnigramBuffer {
-    /** Where the normalized text begins: before it is room for a mark. */
+    /** The beginning of the normalized text: before it is room for a mark. */
     public static final int START = 1;
-    /** U+2581, which stands for a space, in one byte that UTF-8 does not have. */
+    /** U+2581, which represents a space, in one byte that UTF-8 does not have. */
     public static final byte MARK = (byte) 0xff;
 
     private static final int MARKED = 0x2581;
-    /** By the bytes of a code point: the bits that tell how many there are. */
+    /** By the number of bytes of a code point: the bits that identify this number. */
     private static final int[] LEADS = {0, 0, 0xc0, 0xe0, 0xf0};
 
     private static final int FEW = 256;
@@ -26,18 +26,18 @@ public final class UnigramBuffer {
     int sourceEnd;
 
     public byte[] text = new byte[FEW];
-    /** For each byte, and the end: the index in the whole text of the first {@code char} that it comes from. */
+    /** For each byte, and the end: the index in the whole text of the first {@code char} from which it comes. */
     public int[] origins = new int[FEW];
 
     public int end;
 
-    /** By the bytes before a place in a word: the best sum of scores, where its last piece begins, and that piece. */
+    /** By the bytes before a place in a word: the best sum of scores, the beginning of its last piece, and that piece. */
     double[] best = new double[FEW];
 
     public int[] starts = new int[FEW];
     public int[] ids = new int[FEW];
 
-    /** The added token that the search for added tokens found, and where it begins and ends with the white space that it strips. */
+    /** The added token that was found, and its beginning and end including the white space that it strips. */
     public int match;
 
     public int matchStart;
@@ -77,7 +77,7 @@ public final class UnigramBuffer {
         }
     }
 
-    /** Adds bytes that are still to be written. */
+    /** Reserves room for bytes that will be written. */
     void lengthen(long bytes) {
         long longer = end + bytes;
         if (longer + 1 >= text.length) {
@@ -107,7 +107,7 @@ public final class UnigramBuffer {
         }
     }
 
-    /** Returns the bytes of the code point, or mark, at a place of the normalized text. */
+    /** Returns the beginning of the code point, or mark, before a place of the normalized text. */
     public int length(int at) {
         return text[at] == MARK ? 1 : Utf8.length(text[at]);
     }
@@ -130,7 +130,7 @@ public final class UnigramBuffer {
         return first;
     }
 
-    /** Returns the index in the whole text after the last {@code char} that the byte before a place comes from. */
+    /** Returns the index in the whole text after the last {@code char} from which the byte before a place comes. */
     public int originEnd(int at) {
         int next = at;
         while (next < end && origins[next] == origins[at - 1]) {

@@ -2,17 +2,17 @@ package io.multihead.internal.text.unigram;
 
 import io.multihead.internal.text.unicode.Utf8;
 
-/** Makes the normalized text of a {@link UnigramBuffer} of its source. */
+/** Makes the normalized text of a {@link UnigramBuffer} from its source. */
 public interface UnigramNormalizer {
     /**
      * Normalizes one part of a text.
      *
-     * @param buffer whose source is normalized
+     * @param buffer the buffer whose source is normalized
      * @param origin the index in the whole text of the first {@code char} of the source
      */
     void normalize(UnigramBuffer buffer, int origin);
 
-    /** Adds the code point of a place of the source, and returns how many bytes it has. */
+    /** Adds the code point at a place of the source, and returns its number of bytes. */
     static int copy(UnigramBuffer buffer, int at, int origin) {
         byte[] source = buffer.source;
         int length = Utf8.length(source[at]);

@@ -10,14 +10,14 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The pieces of a Unigram model (Kudo 2018), and the division of a word into those whose scores have the largest sum (Viterbi 1967). What
- * no piece has is the unknown one, code point by code point. Of equal sums the one counts whose last piece is longest. The time is the
- * word's length times that of the longest piece, which is bounded. Immutable and thread-safe.
+ * The pieces of a Unigram model (Kudo 2018), and the division of a word into the pieces with the largest sum of scores (Viterbi 1967). Text
+ * without a piece is unknown, code point by code point. Among equal sums, the one with the longest last piece is chosen. The time is the
+ * word's length times the length of the longest piece, which is bounded. Immutable and thread-safe.
  */
 public final class UnigramPieces {
-    /** Bytes of the longest piece; those of real vocabularies have up to 93. */
+    /** The largest number of bytes of a piece; pieces of real vocabularies have up to 93. */
     private static final int LONGEST = 512;
-    /** Subtracted from the lowest score for an unknown code point, by SentencePiece and the crate. */
+    /** Subtracted from the lowest score for an unknown code point, in SentencePiece and the crate. */
     private static final double UNKNOWN_PENALTY = 10;
 
     private final PieceArray pieces;
@@ -31,14 +31,17 @@ public final class UnigramPieces {
      * The contents of a model's file.
      *
      * @param tokens the pieces by id
-     * @param reserved ids of control tokens and their like
-     * @param scores by id; of unknown code points as well
-     * @param lowest the lowest score that counts for that of unknown code points
+     * @param reserved ids of control tokens and similar tokens
+     * @param scores the scores by id, also of unknown code points
+     * @param lowest the lowest score from which the score of unknown code points is computed
      * @param rounded whether sums are rounded to f32
      */
     public record Model(List<String> tokens, BitSet reserved, double[] scores, double lowest, boolean rounded) {}
 
-    /** Makes the pieces of a vocabulary; of equal ones, the last counts. Control tokens and their like are pieces only if {@code all}. */
+    /**
+     * Makes the pieces of a vocabulary; among equal pieces, the last one is used. Control tokens and similar tokens are pieces only if
+     * {@code all}.
+     */
     public UnigramPieces(Model model, int unknown, boolean all) {
         int count = model.tokens.size();
         Checks.index(2L * count, PieceArray.MOST_VALUE, "twice the vocabulary size");
@@ -63,7 +66,7 @@ public final class UnigramPieces {
         unknownScore = rounded ? (float) score : score;
     }
 
-    /** Returns a piece as {@link UnigramBuffer} has it. */
+    /** Returns a piece in the form that {@link UnigramBuffer} uses. */
     public static byte[] bytes(String piece) {
         byte[] utf8 = piece.getBytes(StandardCharsets.UTF_8);
         if (utf8.length > LONGEST || piece.indexOf('\0') >= 0) {
@@ -85,10 +88,10 @@ public final class UnigramPieces {
     }
 
     /**
-     * Finds the best way to each code point of a word of the buffer's text: for each, where its last piece begins, and that piece's id.
-     * Then the buffer's {@code starts} are turned round: from each place of the best way, where the piece that begins there ends.
+     * Finds the best way to each code point of a word of the buffer's text: for each, the beginning of its last piece, and that piece's id.
+     * Then the buffer's {@code starts} are reversed: for each place of the best way, the end of the piece that begins there.
      *
-     * @param special whether control tokens and their like are pieces too
+     * @param special whether control tokens and similar tokens are also pieces
      */
     public void divide(UnigramBuffer buffer, int from, int end, boolean special) {
         int length = end - from;

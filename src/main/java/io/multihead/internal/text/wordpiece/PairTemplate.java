@@ -4,10 +4,10 @@ import io.multihead.internal.base.JsonObject;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How a tokenizer makes one sequence of two texts: the first token, the first text, the last token once or several times, the second
+ * The template that makes one sequence of two texts: the first token, the first text, the last token once or several times, the second
  * text, and the last token.
  *
- * @param separators how often the last token stands between the texts; 0 for another template
+ * @param separators the number of times that the last token stands between the texts; 0 for another template
  * @param secondType token type of the second text and of the token after it
  */
 public record PairTemplate(int separators, int secondType) {
@@ -20,7 +20,7 @@ public record PairTemplate(int separators, int secondType) {
     /** Something else. */
     public static final PairTemplate OTHER = new PairTemplate(0, 0);
 
-    /** Returns the same for a {@code tokenizer_config.json}, which may say that models are given no types of tokens: all are 0 then. */
+    /** Returns the same for a {@code tokenizer_config.json}, which may state that models get no token types: all types are 0 then. */
     public PairTemplate with(@Nullable JsonObject config) {
         boolean typed = config == null
                 || !config.has("model_input_names")

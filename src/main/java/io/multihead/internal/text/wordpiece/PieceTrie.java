@@ -5,13 +5,13 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * The pieces of a vocabulary as two tries, one for pieces that begin a word and one for those that continue it, so that the longest
- * match takes one step per code point. Edges are in one open-addressed table: 1.5 MB for BERT's vocabulary. Immutable once built.
+ * The pieces of a vocabulary as two tries, one for pieces that begin a word and one for pieces that continue it, so that the longest match
+ * takes one step per code point. Edges are in one open-addressed table: 1.5 MB for BERT's vocabulary. Immutable once built.
  */
 public final class PieceTrie {
-    /** Where pieces that begin a word start. */
+    /** The root of pieces that begin a word. */
     public static final int FIRST = 0;
-    /** Where pieces that continue a word start. */
+    /** The root of pieces that continue a word. */
     public static final int CONTINUING = 1;
 
     private static final int CODE_POINT_BITS = 21;
@@ -26,7 +26,7 @@ public final class PieceTrie {
 
     /**
      * Returns the tries of a vocabulary in the order of its ids, in which pieces that continue a word begin with the prefix; without the
-     * tokens of the ids {@code added}, which are no pieces.
+     * tokens of the ids {@code added}, which are not pieces.
      */
     public static PieceTrie of(List<String> vocabulary, Set<Integer> added, String prefix) {
         PieceTrie pieces = new PieceTrie();
@@ -49,7 +49,7 @@ public final class PieceTrie {
         return piece.length() > prefix.length() && piece.startsWith(prefix);
     }
 
-    /** Adds a piece below a root; of two with the same text, the later one stays. */
+    /** Adds a piece below a root; of two with the same text, the later one is used. */
     public void add(int root, String piece, int id) {
         int node = root;
         for (int i = 0; i < piece.length(); ) {

@@ -4,9 +4,9 @@ import io.multihead.internal.base.Checks;
 import java.util.BitSet;
 import java.util.Map;
 
-/** Tokens such as {@code [MASK]}, found in the text as it is. Immutable and thread-safe. */
+/** Tokens such as {@code [MASK]}, found in the unchanged text. Immutable and thread-safe. */
 public final class SpecialTokens {
-    /** The longest first, so that the first match is the one to take. */
+    /** The longest first, so that the first match is the correct one. */
     private final String[] texts;
 
     private final int[] ids;
@@ -26,7 +26,7 @@ public final class SpecialTokens {
         }
     }
 
-    /** Returns which token begins at a {@code char} of the text, or -1. */
+    /** Returns the token that begins at a {@code char} of the text, or -1. */
     public int match(String text, int at) {
         if (firstChars.get(text.charAt(at))) {
             for (int i = 0; i < texts.length; i++) {
@@ -42,7 +42,7 @@ public final class SpecialTokens {
         return ids[token];
     }
 
-    /** Returns whether an id is that of one of these tokens. */
+    /** Returns whether an id belongs to one of these tokens. */
     public boolean has(int id) {
         return all.get(id);
     }

@@ -16,10 +16,10 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The settings of the files beside a {@code tokenizer.json} or a {@code vocab.txt}, and transformers' defaults where they say
- * nothing. Its class decides whose normalization counts: {@code BertTokenizer}, which a BERT model has unless a file names another, has that
- * of {@code tokenizer_config.json}, and {@code PreTrainedTokenizerFast} that of {@code tokenizer.json}. What versions 4 and 5 of transformers
- * read differently, and features that this tokenizer lacks, are an error that names the file and the member.
+ * The settings of the files beside a {@code tokenizer.json} or a {@code vocab.txt}, with transformers' defaults for missing settings. The
+ * tokenizer class determines whose normalization applies: {@code BertTokenizer}, which a BERT model has unless a file names another class,
+ * uses {@code tokenizer_config.json}, and {@code PreTrainedTokenizerFast} uses {@code tokenizer.json}. Settings that versions 4 and 5 of
+ * transformers read differently, and features that this tokenizer lacks, are an error that names the file and the member.
  */
 final class TokenizerSettings {
     private static final List<String> BERT = List.of("BertTokenizer", "BertTokenizerFast");
@@ -27,16 +27,16 @@ final class TokenizerSettings {
     private static final List<String> ANY =
             List.of("BertTokenizer", "BertTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend");
 
-    /** The special tokens of {@code BertTokenizer} where no file names them, in the order in which it adds those that a vocabulary lacks. */
+    /** The special tokens of {@code BertTokenizer} if no file names them, in the order in which it adds tokens that a vocabulary lacks. */
     private static final Map<String, String> DEFAULTS = defaults();
 
-    /** Where further tokens are named that transformers finds in the text as it is. */
+    /** Members that name further tokens, which transformers finds in the unchanged text. */
     private static final List<String> FURTHER =
             List.of("bos_token", "eos_token", "additional_special_tokens", "extra_special_tokens");
 
     private static final int LONGEST_IN_MESSAGES = 100;
 
-    /** A file of the folder, without members where it does not exist. */
+    /** A file of the folder, without members if it does not exist. */
     private record Source(Path path, JsonObject object) {
         static Source read(Path folder, String name) throws IOException {
             Path path = folder.resolve(name + ".json");
@@ -51,13 +51,13 @@ final class TokenizerSettings {
         }
     }
 
-    /** A special token, and the file that names it; null where it is the class's default. */
+    /** A special token, and the file that names it; null for the class's default. */
     private record Named(String token, @Nullable Source source) {}
 
     private final Source config;
     private final Source map;
     private final Source added;
-    /** The file that names the class, or that would. */
+    /** The file that names the class, or that could name it. */
     private final Source named;
 
     private final String type;
@@ -91,7 +91,10 @@ final class TokenizerSettings {
                 Source.read(folder, "config"));
     }
 
-    /** Returns a {@code tokenizer.json} as transformers changes it, or fails where its versions differ, or this is not implemented. */
+    /**
+     * Returns a {@code tokenizer.json} with the changes that transformers makes, or fails if its versions differ, or a change is not
+     * implemented.
+     */
     WordPieceModel apply(Path json, WordPieceModel file) {
         requireClass(ANY);
         Map<String, String> ends = Map.of(
@@ -137,7 +140,7 @@ final class TokenizerSettings {
         }
     }
 
-    /** Returns the special tokens by their names; a name that a file gives no token, null, has none. */
+    /** Returns the special tokens by their names; a name that a file sets to null has no token. */
     private Map<String, Named> names() {
         Map<String, Named> found = new LinkedHashMap<>();
         DEFAULTS.forEach((member, token) -> {
@@ -146,7 +149,7 @@ final class TokenizerSettings {
                     found.put(member, new Named(source.in(file -> content(file, member)), source));
                 }
             }
-            // null means none to transformers, but it needs the tokens that begin and end a text, and the unknown token
+            // null means none in transformers, but it needs the tokens that begin and end a text, and the unknown token
             boolean none = config.object.names().contains(member) && isOptional(member);
             if (isBert() && !none) {
                 found.putIfAbsent(member, new Named(token, null));
@@ -163,7 +166,7 @@ final class TokenizerSettings {
         return names.values().stream().anyMatch(name -> name.token.equals(token));
     }
 
-    /** Fails unless a name that is given is that of this token. */
+    /** Fails unless an existing name refers to this token. */
     private void requireName(String member, String token, Path file) {
         Named name = names.get(member);
         if (name == null || name.token.equals(token)) {
@@ -179,7 +182,10 @@ final class TokenizerSettings {
         });
     }
 
-    /** Returns {@code BertTokenizer}'s reading of a {@code tokenizer.json}. Version 5 always cleans and has one prefix, 4 the file's. */
+    /**
+     * Returns {@code BertTokenizer}'s reading of a {@code tokenizer.json}. Version 5 always cleans and has one prefix, and version 4 uses
+     * the settings of the file.
+     */
     private BertSteps normalization(Path json, WordPieceModel file) {
         if (!file.normalization().cleanText()) {
             throw Checks.fail(json + ": tokenizer.normalizer.clean_text", "false", "expected true for " + type);
@@ -202,7 +208,7 @@ final class TokenizerSettings {
                 lowercase);
     }
 
-    /** Fails if a file names a token that is not found in the text as it is, or another id of one. */
+    /** Fails if a file names a token that is not found in the unchanged text, or another id of a token. */
     private void requireTokens(Map<String, Integer> special) {
         for (Source source : List.of(config, map)) {
             source.in(file -> requireFurther(file, special.keySet()));
@@ -239,7 +245,7 @@ final class TokenizerSettings {
         return file;
     }
 
-    /** Returns the tokens of a member: one, an array of them, or an object that names each. */
+    /** Returns the tokens of a member: one token, an array of them, or an object that names each. */
     private static Collection<?> tokens(@Nullable Object value) {
         return switch (value) {
             case null -> List.of();
@@ -256,8 +262,8 @@ final class TokenizerSettings {
     }
 
     /**
-     * Returns a token, which is a string or an object with its content; one that is not found as it is, wherever it is, is an error. One that
-     * is not special is found in normalized text, unless it says otherwise.
+     * Returns a token, which is a string or an object with its content; a token that is not found unchanged at any place is an error. A
+     * token that is not special is found in normalized text, unless it states otherwise.
      */
     private String content(String name, @Nullable Object token) {
         if (!(token instanceof Map<?, ?> described)) {

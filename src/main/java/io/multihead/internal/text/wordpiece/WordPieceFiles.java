@@ -15,7 +15,7 @@ import java.util.List;
 public final class WordPieceFiles {
     private WordPieceFiles() {}
 
-    /** Reads a folder's {@code vocab.txt}, with the settings of other files. */
+    /** Reads a folder's {@code tokenizer.json} with the settings of other files. */
     public static WordPieceModel loadVocabulary(Path folder) throws IOException {
         Path text = folder.resolve("vocab.txt");
         List<String> tokens = Checks.in(text, () -> lines(text));
@@ -27,7 +27,7 @@ public final class WordPieceFiles {
         return TokenizerSettings.read(folder).apply(folder.resolve("tokenizer.json"), json);
     }
 
-    /** One token per line; a line ends with a line feed alone, since tokens may be other separators of lines. */
+    /** One token per line; only a line feed ends a line, since tokens may be other line separators. */
     private static List<String> lines(Path file) throws IOException {
         String text;
         try {
@@ -51,7 +51,10 @@ public final class WordPieceFiles {
         return tokens;
     }
 
-    /** Fails where versions of transformers read different tokens: 4 ends lines at carriage returns, 5 removes white space at their end. */
+    /**
+     * Fails if versions of transformers read different tokens: version 4 ends lines at carriage returns, and version 5 removes white space
+     * at their end.
+     */
     private static void requireToken(String token, int line) {
         if (token.indexOf('\r') >= 0) {
             throw Checks.fail("line " + line, "a carriage return within it", "expected a token");

@@ -19,7 +19,7 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads and writes {@code tokenizer.json}: BERT's normalizer, pre-tokenizer, model and template; anything else in a file is an error that
+ * Reads and writes {@code tokenizer.json}: BERT's normalizer, pre-tokenizer, model and template; any other part of a file is an error that
  * names it.
  */
 public final class WordPieceJson {
@@ -29,7 +29,7 @@ public final class WordPieceJson {
         return parse(new JsonObject("tokenizer", Json.object("tokenizer", utf8)));
     }
 
-    /** The tokens that stand around a text, and two texts, by their ids in the vocabulary. */
+    /** The tokens around a text, and around two texts, by their ids in the vocabulary. */
     private record Ends(int first, int last, PairTemplate pairs) {
         static final Ends NONE = new Ends(WordPieceModel.NONE, WordPieceModel.NONE, PairTemplate.OTHER);
 
@@ -63,7 +63,7 @@ public final class WordPieceJson {
         model.require("type", "WordPiece");
         model.require("max_input_chars_per_word", (long) WordPieceModel.LONGEST_WORD);
         String prefix = model.text("continuing_subword_prefix");
-        // then a word that begins with the prefix is # itself, and longer pieces that have it only continue words
+        // then a word that begins with the prefix is # itself, and longer pieces with the prefix only continue words
         if (!prefix.startsWith("#")) {
             throw model.fail("continuing_subword_prefix", WordPieceModel.PREFIX);
         }
@@ -136,7 +136,7 @@ public final class WordPieceJson {
         return Arrays.copyOf(tokens, tokens.length, String[].class);
     }
 
-    /** Returns the special tokens that the vocabulary does not have; those that it has must have the same id there. */
+    /** Returns the special tokens that the vocabulary does not have; tokens that it has must have the same id there. */
     private static Map<String, Integer> added(JsonObject vocabulary, Map<String, Integer> special, int most) {
         Map<String, Integer> added = new LinkedHashMap<>();
         special.forEach((token, id) -> {
@@ -207,7 +207,7 @@ public final class WordPieceJson {
         return name;
     }
 
-    /** Returns how many tokens a file truncates texts to, if it does. */
+    /** Returns the number of tokens to which a file truncates texts, if it does. */
     public static OptionalInt truncation(JsonObject file) {
         if (!file.has("truncation")) {
             return OptionalInt.empty();

@@ -16,15 +16,15 @@ import java.util.Set;
  * The parts of a tokenizer, independent of the files that they were read from.
  *
  * @param vocabulary the tokens in the order of their ids
- * @param special the tokens that are found in the text as it is, and their ids
- * @param added the ids of those that are no pieces of words, as {@code tokenizer.json} has them beside the model's vocabulary alone
+ * @param special the tokens that are found in the unchanged text, and their ids
+ * @param added the ids of tokens that are not pieces of words, because {@code tokenizer.json} has them only outside the model's vocabulary
  * @param normalization the first step on text
  * @param prefix the prefix of pieces that continue a word
  * @param unknown the id of the unknown token
  * @param first the id of the token that begins a text; {@link #NONE} for none
  * @param last the id of the token that ends a text; {@link #NONE} for none
- * @param truncation tokens that the file would truncate a text to
- * @param pairs how two texts become one sequence
+ * @param truncation the number of tokens to which the file would truncate a text
+ * @param pairs the template for two texts
  */
 public record WordPieceModel(
         List<String> vocabulary,
@@ -40,14 +40,14 @@ public record WordPieceModel(
     /** The id of a token that does not exist. */
     public static final int NONE = -1;
 
-    /** Code points of the longest word that is divided. */
+    /** The largest number of code points of a word that is divided. */
     public static final int LONGEST_WORD = 100;
 
     public static final String PREFIX = "##";
     static final String UNKNOWN = "[UNK]";
     static final List<String> SPECIAL = List.of("[PAD]", UNKNOWN, "[CLS]", "[SEP]", "[MASK]");
 
-    /** The model of a vocabulary without repeated tokens, whose special tokens are those of {@link #SPECIAL} that it has. */
+    /** The model of a vocabulary without repeated tokens, whose special tokens are the tokens of {@link #SPECIAL} that it has. */
     public static WordPieceModel of(List<String> tokens, BertSteps normalization) {
         Map<String, Integer> ids = ids(tokens);
         Map<String, Integer> special = new LinkedHashMap<>();
@@ -56,8 +56,8 @@ public record WordPieceModel(
     }
 
     /**
-     * The model of the lines of a {@code vocab.txt}, as transformers reads them: of equal lines, such as blank ones, the last one counts, and
-     * special tokens that are missing follow the last one.
+     * The model of the lines of a {@code vocab.txt}, as transformers reads them: of equal lines, such as blank ones, the last one is used,
+     * and missing special tokens follow the last one.
      */
     static WordPieceModel ofLines(List<String> lines, BertSteps normalization, List<String> special) {
         Map<String, Integer> ids = HashMap.newHashMap(lines.size());
@@ -67,7 +67,7 @@ public record WordPieceModel(
         List<String> tokens = new ArrayList<>(lines);
         for (int id = 0; id < lines.size(); id++) {
             if (id(ids, lines.get(id)) != id) {
-                String unused = "[repeated " + id + "]"; // no word has a space, so that no text has this token
+                String unused = "[repeated " + id + "]"; // no word contains a space, so no text has this token
                 if (ids.containsKey(unused)) {
                     throw Checks.fail(
                             "vocabulary", "token \"" + unused + "\", and repeated ones", "expected one or the other");
@@ -114,18 +114,18 @@ public record WordPieceModel(
         return of(tokens, special, normalization, id(ids, UNKNOWN), id(ids, "[CLS]"), id(ids, "[SEP]"));
     }
 
-    /** Returns the same with another normalization. */
+    /** Returns the same model with another normalization. */
     WordPieceModel withNormalization(BertSteps other) {
         return new WordPieceModel(vocabulary, special, added, other, prefix, unknown, first, last, truncation, pairs);
     }
 
-    /** Returns the same with another way of two texts. */
+    /** Returns the same model with another template for two texts. */
     WordPieceModel withPairs(PairTemplate other) {
         return new WordPieceModel(
                 vocabulary, special, added, normalization, prefix, unknown, first, last, truncation, other);
     }
 
-    /** Returns the same with more tokens that are found in the text as it is; those that the vocabulary lacks follow it. */
+    /** Returns the same model with more tokens that are found in the unchanged text; tokens that the vocabulary lacks follow it. */
     WordPieceModel withSpecial(Collection<String> more) {
         List<String> tokens = new ArrayList<>(vocabulary);
         Map<String, Integer> all = new LinkedHashMap<>(special);
@@ -161,7 +161,7 @@ public record WordPieceModel(
         return size;
     }
 
-    /** Returns the tokens' ids, or fails where a token repeats. */
+    /** Returns the tokens' ids, or fails if a token repeats. */
     private static Map<String, Integer> ids(List<String> tokens) {
         Map<String, Integer> ids = HashMap.newHashMap(tokens.size());
         for (int id = 0; id < tokens.size(); id++) {

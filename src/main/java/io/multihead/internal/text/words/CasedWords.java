@@ -3,8 +3,8 @@ package io.multihead.internal.text.words;
 import io.multihead.internal.text.unicode.CodePointClasses;
 
 /**
- * The rule of GPT-4o, and without contractions and with numbers of one digit that of Mistral's Tekken, where a word has upper case
- * letters only before the lower case ones:
+ * The rule of GPT-4o, and without contractions and with numbers of one digit the rule of Mistral's Tekken, in which a word has upper case
+ * letters only before the lower case letters:
  *
  * <pre>{@code
  * [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?
@@ -52,7 +52,7 @@ public final class CasedWords implements WordRule {
         return WordParts.spaces(classes, text, from, end);
     }
 
-    /** Returns where a word of letters ends, tried with and without a code point before them, or {@code from}. */
+    /** Returns the end of a word of letters, tried with and without a code point before them, or {@code from}. */
     private int letters(char[] text, int from, int next, boolean prefix, int end) {
         int lower = prefix ? lowerEnd(text, next, end) : -1;
         lower = lower < 0 ? lowerEnd(text, from, end) : lower;
@@ -63,7 +63,9 @@ public final class CasedWords implements WordRule {
         return prefix && upper > next ? upper : WordParts.run(classes, UPPER, text, from, end);
     }
 
-    /** Returns where upper case letters and then at least one that is not end, or -1; letters without case are both. */
+    /**
+     * Returns the end of upper case letters followed by at least one letter that is not upper case, or -1; letters without case are both.
+     */
     private int lowerEnd(char[] text, int from, int end) {
         int at = from;
         int afterCaseless = -1;

@@ -3,9 +3,9 @@ package io.multihead.internal.text.words;
 import io.multihead.internal.text.unicode.CodePointClasses;
 
 /**
- * The rule of DeepSeek LLM: line ends alone; letters of the alphabets with case, and punctuation, each after at most one white space; white
- * space before these or at the end; ideographs; numbers; and runs between these. Its file has one expression for each, and each divides
- * the results of the ones before.
+ * The rule of DeepSeek LLM: line ends separately; letters of the alphabets with case, and punctuation, each after at most one white space;
+ * white space before these or at the end; ideographs; numbers; and runs between these. Its file has one expression for each, and each
+ * divides the results of the previous ones.
  */
 public final class DeepSeekWords implements WordRule {
     private static final int OTHER = 0;
@@ -14,11 +14,11 @@ public final class DeepSeekWords implements WordRule {
     private static final int PUNCTUATION = 3;
     private static final int NUMBER = 4;
     private static final int SPACE = 5;
-    /** U+3000, white space that the expression of punctuation has too. */
+    /** U+3000, white space that the expression of punctuation also contains. */
     private static final int WIDE_SPACE = 6;
-    /** A to z, narrow or wide, which the expression of punctuation has too, and so divides from other letters. */
+    /** A to z, narrow or wide, which the expression of punctuation also contains and therefore separates from other letters. */
     private static final int LATIN_LETTER = 7;
-    /** Added to the kinds of code points that the expression of ideographs has: it divides whatever those before it found. */
+    /** Added to the kinds of code points of the expression of ideographs: it divides all earlier matches. */
     private static final int IDEOGRAPH = 8;
 
     private static final int KINDS = 7;
@@ -85,7 +85,9 @@ public final class DeepSeekWords implements WordRule {
         int first = space ? classes.at(text, from + 1, end) : kind;
         boolean letters = isLetter(first);
         if (letters || isPunctuation(first) || is(kind, WIDE_SPACE)) {
-            // the expression of ideographs has only one of both, or that of punctuation the space before letters alone
+            // the expression of ideographs contains only one of both, or the expression of punctuation contains the
+            // space before letters
+            // but not the letters
             boolean apart = space && (first < 0 || (first & IDEOGRAPH) != (kind & IDEOGRAPH));
             if (apart || letters && is(kind, WIDE_SPACE)) {
                 return from + 1;
@@ -112,7 +114,7 @@ public final class DeepSeekWords implements WordRule {
         return is(kind, PUNCTUATION) || is(kind, WIDE_SPACE);
     }
 
-    /** Punctuation after at most one white space. U+3000 at its end is a word of its own, or belongs to the letters that follow. */
+    /** Punctuation after at most one white space. U+3000 at its end is a separate word, or belongs to the letters that follow. */
     private int punctuation(char[] text, int from, int end) {
         int ideograph = classes.at(text, from, end) & IDEOGRAPH;
         int at = from + 1;
@@ -139,7 +141,7 @@ public final class DeepSeekWords implements WordRule {
         return is(kind, WIDE_SPACE) && isLetter(classes.at(text, at + 1, end));
     }
 
-    /** White space that neither letters nor punctuation follow at once. */
+    /** White space that is not directly followed by letters or punctuation. */
     private int spaces(char[] text, int from, int end, int kind) {
         int after = WordParts.run(classes, 1 << kind, text, from, end);
         int next = classes.at(text, after, end);
@@ -170,7 +172,7 @@ public final class DeepSeekWords implements WordRule {
         return at;
     }
 
-    /** Of white space, the class of the character beside it. */
+    /** For white space, the class of the adjacent character. */
     private static int group(int kind) {
         return is(kind, SPACE) ? OTHER | kind & IDEOGRAPH : kind;
     }

@@ -3,8 +3,8 @@ package io.multihead.internal.text.words;
 import io.multihead.internal.text.unicode.CodePointClasses;
 
 /**
- * GPT-2's rule: {@code 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+}. SmolLM's, where digits stand alone,
- * applies it to the text between them.
+ * GPT-2's rule: {@code 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+}. SmolLM's rule, in which digits are
+ * separate words, applies it to the text between them.
  */
 public final class Gpt2Words implements WordRule {
     private static final int LETTERS =

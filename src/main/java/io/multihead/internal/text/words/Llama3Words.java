@@ -3,8 +3,8 @@ package io.multihead.internal.text.words;
 import io.multihead.internal.text.unicode.CodePointClasses;
 
 /**
- * The rule of Llama 3, and with numbers of one digit that of Qwen 2 and 3: {@code
- * (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+}. Qwen 3.5 counts
+ * The rule of Llama 3, and with numbers of one digit the rule of Qwen 2 and 3: {@code
+ * (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+}. Qwen 3.5 treats
  * marks as letters.
  */
 public final class Llama3Words implements WordRule {
@@ -17,9 +17,9 @@ public final class Llama3Words implements WordRule {
 
     private final CodePointClasses classes = new CodePointClasses();
     private final int mostDigits;
-    /** Classes of code points that words of letters have. */
+    /** Classes of code points in words of letters. */
     private final int letters;
-    /** Classes of others, but for spaces and numbers. */
+    /** Classes of other code points, except spaces and numbers. */
     private final int others;
 
     public Llama3Words(int mostDigits) {
@@ -29,7 +29,7 @@ public final class Llama3Words implements WordRule {
     /**
      * Creates a rule.
      *
-     * @param marks whether marks count as letters
+     * @param marks whether marks are treated as letters
      */
     public Llama3Words(int mostDigits, boolean marks) {
         this.mostDigits = mostDigits;

@@ -4,11 +4,11 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The ids of words that were seen before: at most {@code SLOTS} words, each in the slot of its hash, where a newer word replaces it. So
- * it has at most 4 MiB. Thread-safe without locks: an entry is immutable, and a word that is divided twice has the same ids.
+ * The ids of words that were seen before: at most {@code SLOTS} words, each in the slot of its hash, in which a newer word replaces it.
+ * Therefore it takes at most 4 MiB. Thread-safe without locks: an entry is immutable, and a word that is divided twice has the same ids.
  */
 public final class WordCache {
-    /** Longer words are rarely seen twice. */
+    /** Longer words rarely occur twice. */
     public static final int LONGEST = 32;
 
     private static final int SLOTS = 1 << 15;
@@ -17,7 +17,7 @@ public final class WordCache {
 
     private final @Nullable Entry[] entries = new Entry[SLOTS];
 
-    /** Returns the ids of a word, which nobody may change, or null. */
+    /** Returns the ids of a word, which must not be changed, or null. */
     public int @Nullable [] find(char[] text, int from, int end) {
         Entry entry = entries[slot(text, from, end)];
         if (entry == null || !Arrays.equals(entry.word, 0, entry.word.length, text, from, end)) {

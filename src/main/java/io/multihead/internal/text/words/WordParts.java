@@ -2,11 +2,11 @@ package io.multihead.internal.text.words;
 
 import io.multihead.internal.text.unicode.CodePointClasses;
 
-/** Parts of words that several rules have. */
+/** Parts of words that several rules share. */
 final class WordParts {
     private WordParts() {}
 
-    /** Returns where the run of code points ends whose classes have their bits in {@code kinds}. */
+    /** Returns the end of the run of code points whose classes have their bits in {@code kinds}. */
     static int run(CodePointClasses classes, int kinds, char[] text, int from, int end) {
         int at = from;
         while (at < end && (kinds >> classes.at(text, at, end) & 1) != 0) {
@@ -15,7 +15,7 @@ final class WordParts {
         return at;
     }
 
-    /** Returns as {@link #run} does, of at most so many code points. */
+    /** Returns the end of a run like {@link #run}, of at most a number of code points. */
     static int run(CodePointClasses classes, int kinds, int most, char[] text, int from, int end) {
         int at = from;
         for (int i = 0; i < most && at < end && (kinds >> classes.at(text, at, end) & 1) != 0; i++) {
@@ -33,8 +33,8 @@ final class WordParts {
     }
 
     /**
-     * Returns the length of the English contraction that begins at a place ({@code 's 't 're 've 'm 'll 'd}), or 0. Without regard to
-     * case, the long s (U+017F) counts as an s, as it does in regular expressions.
+     * Returns the length of the English contraction that begins at a place ({@code 's 't 're 've 'm 'll 'd}), or 0. Without regard to case,
+     * the long s (U+017F) matches an s, as in regular expressions.
      */
     static int contraction(char[] text, int at, int end, boolean anyCase) {
         if (at + 1 >= end || text[at] != '\'') {
@@ -60,7 +60,8 @@ final class WordParts {
     }
 
     /**
-     * Returns where a word of white space ends that begins here, without the part that belongs to the next word: {@code \s*[\r\n]+|\s+(?!\S)|\s+}.
+     * Returns the end of a word of white space that begins here, without the part that belongs to the next word: {@code
+     * \s*[\r\n]+|\s+(?!\S)|\s+}.
      */
     static int spaces(CodePointClasses classes, char[] text, int from, int end) {
         int at = from;

@@ -1,10 +1,10 @@
 package io.multihead.internal.text.words;
 
 /**
- * How a byte-level tokenizer divides text into words before pairs merge: the matches of the models' regular expressions, found in one pass over the
- * code points. A word is a match of an expression, or a run between matches.
+ * The rule by which a byte-level tokenizer divides text into words before pairs merge: the matches of the models' regular expressions,
+ * found in one pass over the code points. A word is a match of an expression, or a run between matches.
  */
 public interface WordRule {
-    /** Returns where the word that begins at a place ends; later than the place. The text ends at {@code end}. */
+    /** Returns the end of the word that begins at a place; after the place. The text ends at {@code end}. */
     int wordEnd(char[] text, int from, int end);
 }

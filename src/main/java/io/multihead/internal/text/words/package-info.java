@@ -1,4 +1,4 @@
-/** How a text is divided into the words within which pairs are merged. Not part of the API. */
+/** The division of a text into the words within which pairs are merged. Not part of the API. */
 @NullMarked
 package io.multihead.internal.text.words;
 
