@@ -3,6 +3,7 @@ package io.multihead.internal.gemm;
 import static io.multihead.internal.gemm.Blocking.KC;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
+import io.multihead.internal.kernel.Transposition;
 import io.multihead.internal.layout.Packer;
 import io.multihead.internal.layout.PanelMemory;
 import io.multihead.internal.layout.Scratch;
@@ -53,10 +54,6 @@ final class TransposedPanels {
         if (columns < PANEL) {
             Arrays.fill(square, 0f);
         }
-        for (int row = 0; row < rows; row++) {
-            for (int column = 0; column < columns; column++) {
-                square[row * PANEL + column] = panel[(first + column) * PANEL + row];
-            }
-        }
+        Transposition.of(panel, first * PANEL, PANEL, columns, rows, square, 0, PANEL);
     }
 }

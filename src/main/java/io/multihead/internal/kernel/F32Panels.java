@@ -133,12 +133,7 @@ public final class F32Panels {
             if (wide < PANEL) {
                 Arrays.fill(buffer, 0, depth * PANEL, 0f);
             }
-            for (int j = 0; j < wide; j++) {
-                int from = r0 + (column + j) * ROW;
-                for (int k = 0; k < depth; k++) {
-                    buffer[k * PANEL + j] = rows[from + k];
-                }
-            }
+            Transposition.of(rows, r0 + column * ROW, ROW, wide, depth, buffer, 0, PANEL);
             MemorySegment.copy(
                     buffer, 0, panels, ValueLayout.JAVA_FLOAT, p0 + (long) column * depth * WORD, depth * PANEL);
         }

@@ -4,6 +4,7 @@ import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import io.multihead.internal.kernel.F32Panels;
 import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.Transposition;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 
@@ -138,12 +139,7 @@ public final class Packer {
                 for (int c = 0; c < wide; c++) {
                     codec.read(from, at + row + (column + c) * columnStride, high, transposed, c * block);
                 }
-                for (int r = 0; r < high; r++) {
-                    int target = t0 + (row + r) * ld + column;
-                    for (int c = 0; c < wide; c++) {
-                        to[target + c] = transposed[c * block + r];
-                    }
-                }
+                Transposition.of(transposed, 0, block, wide, high, to, t0 + row * ld + column, ld);
             }
         }
     }
