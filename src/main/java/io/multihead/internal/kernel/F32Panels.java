@@ -152,22 +152,11 @@ public final class F32Panels {
     }
 
     /**
-     * Copies {@code length} floats to one row of as many panels {@code [panel][k][32]} as they fill.
+     * Zeros one row of as many panels {@code [panel][k][32]} as {@code length} floats fill.
      *
      * @param p0 offset in bytes of the row in the first panel
      * @param stride bytes from panel to panel
      */
-    public static void toPanels(float[] row, int at, int length, MemorySegment panels, long p0, long stride) {
-        MemorySegment memory = NativeMemory.known(panels);
-        for (int i = 0; i < length; i += PANEL) {
-            long to = p0 + i / PANEL * stride;
-            for (int lane = 0; lane < PANEL; lane += COUNT) {
-                FloatVector.fromArray(FLOATS, row, at + i + lane).intoMemorySegment(memory, to + lane * WORD, ORDER);
-            }
-        }
-    }
-
-    /** Zeros the row of panels that {@link #toPanels} writes. */
     public static void zeroPanels(int length, MemorySegment panels, long p0, long stride) {
         MemorySegment memory = NativeMemory.known(panels);
         FloatVector zero = FloatVector.zero(FLOATS);

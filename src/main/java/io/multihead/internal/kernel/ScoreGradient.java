@@ -3,6 +3,7 @@ package io.multihead.internal.kernel;
 import static io.multihead.internal.kernel.Lanes.COUNT;
 import static io.multihead.internal.kernel.Lanes.FLOATS;
 import static io.multihead.internal.kernel.Lanes.PANEL;
+import static io.multihead.internal.kernel.Lanes.ROW;
 
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorMask;
@@ -16,67 +17,112 @@ public final class ScoreGradient {
     /** Log-sum-exp of a column that sees no key: so large that every weight is 0, but still finite. */
     public static final float NO_KEYS = 3e38f;
 
+    /** Most columns, and most elements whose exponents are computed at a time, so that they stay in L1. */
+    public static final int MOST_EXPONENTS = 2048;
+
+    /** Floats of the buffer of {@link #of}: exponents, their rounding errors, and an unused output of {@link Exp#shifted}. */
+    public static final int EXPONENTS = 2 * MOST_EXPONENTS + PANEL;
+
+    /** Rows of which {@link #addDots} computes the partial sums before it adds them. */
+    private static final int DOTS = 16;
+
+    /** Floats of the buffer of {@link #addDots}. */
+    public static final int PARTIALS = DOTS * PANEL;
+
     private ScoreGradient() {}
 
     /**
-     * Overwrites a row of scores s with {@code P = e^(scale s - lse)}, and a row of weight gradients dP with
-     * {@code dS = P (dP - D)}. Where the score is minus infinity, both become 0, whatever else the row contains.
+     * Overwrites rows of scores s with {@code P = e^(scale s - lse)}, and rows of weight gradients dP with
+     * {@code dS = P (dP - D)}. Where the score is minus infinity, both become 0, whatever else the rows contain.
      *
      * <p>A difference of 6, as between equal scores and the log-sum-exp of 400 keys, rounds by up to 4 units of roundoff, and P would have
      * the same relative error. The rounding error is computed exactly (Fast2Sum, Dekker 1971) and corrected by a multiplication.
      *
-     * @param score the row of s, which becomes P
-     * @param gradient the row of dP, which becomes dS; begins at the same index
-     * @param rows per column, {@code stride} floats apart: log-sum-exp ({@link #NO_KEYS} for columns without keys), the rounding error of
-     *     its conversion to f32, and D
+     * @param score rows of s, {@link Lanes#ROW} floats apart, which become P
+     * @param gradient rows of dP, which become dS; begin at the same index
+     * @param length columns, at most {@link #MOST_EXPONENTS}
+     * @param columns per column, {@code stride} floats apart: log-sum-exp ({@link #NO_KEYS} for columns without keys), the rounding error
+     *     of its conversion to f32, and D
      * @param q0 the first column
-     * @param buffer buffer of {@code length + 32} floats
+     * @param buffer buffer of {@link #EXPONENTS} floats
      */
     public static void of(
             float[] score,
             float[] gradient,
             int at,
+            int rows,
             int length,
             float scale,
-            float[] rows,
+            float[] columns,
             int stride,
             int q0,
             float[] buffer) {
-        exponents(score, at, length, scale, rows, stride, q0, buffer);
-        Exp.shifted(score, at, length, 1f, 0f, buffer, length, 0f);
-        weigh(score, gradient, at, length, rows, q0 + 2 * stride, buffer);
+        int most = MOST_EXPONENTS / length;
+        for (int row = 0; row < rows; row += most) {
+            int count = Math.min(most, rows - row);
+            int from = at + row * ROW;
+            int size = count * length;
+            exponents(score, from, count, length, scale, columns, stride, q0, buffer);
+            Exp.shifted(buffer, 0, size, 1f, 0f, buffer, 2 * size, 0f);
+            weigh(score, gradient, from, count, length, columns, q0 + 2 * stride, buffer);
+        }
     }
 
-    /** {@code score = scale s - lse}, and its rounding error, which is minus infinity where the score is hidden. */
+    /** {@code scale s - lse} of each element, and behind them their rounding errors, which are minus infinity where the score is hidden. */
     private static void exponents(
-            float[] score, int at, int length, float scale, float[] rows, int stride, int q0, float[] lost) {
+            float[] score,
+            int at,
+            int rows,
+            int length,
+            float scale,
+            float[] columns,
+            int stride,
+            int q0,
+            float[] exponents) {
         FloatVector factor = FloatVector.broadcast(FLOATS, scale);
-        for (int i = 0; i < length; i += COUNT) {
-            FloatVector lse = FloatVector.fromArray(FLOATS, rows, q0 + i);
-            FloatVector s = FloatVector.fromArray(FLOATS, score, at + i).mul(factor);
-            FloatVector x = s.sub(lse);
-            x.intoArray(score, at + i);
-            // exact while |s| <= |lse|, and otherwise no larger than the rounding error of s
-            s.sub(x.add(lse))
-                    .sub(FloatVector.fromArray(FLOATS, rows, q0 + i + stride))
-                    .blend(Float.NEGATIVE_INFINITY, s.compare(VectorOperators.EQ, Float.NEGATIVE_INFINITY))
-                    .intoArray(lost, i);
+        int lost = rows * length;
+        for (int row = 0; row < rows; row++) {
+            int from = at + row * ROW;
+            int to = row * length;
+            for (int i = 0; i < length; i += COUNT) {
+                FloatVector lse = FloatVector.fromArray(FLOATS, columns, q0 + i);
+                FloatVector s = FloatVector.fromArray(FLOATS, score, from + i).mul(factor);
+                FloatVector x = s.sub(lse);
+                x.intoArray(exponents, to + i);
+                // exact while |s| <= |lse|, and otherwise no larger than the rounding error of s
+                s.sub(x.add(lse))
+                        .sub(FloatVector.fromArray(FLOATS, columns, q0 + i + stride))
+                        .blend(Float.NEGATIVE_INFINITY, s.compare(VectorOperators.EQ, Float.NEGATIVE_INFINITY))
+                        .intoArray(exponents, lost + to + i);
+            }
         }
     }
 
     /** {@code P = p (1 + lost)} and {@code dS = P (dP - D)}, 0 where hidden, even if log-sum-exp or dP is NaN. */
     private static void weigh(
-            float[] score, float[] gradient, int at, int length, float[] rows, int d0, float[] losses) {
-        for (int i = 0; i < length; i += COUNT) {
-            FloatVector lost = FloatVector.fromArray(FLOATS, losses, i);
-            VectorMask<Float> hidden = lost.compare(VectorOperators.EQ, Float.NEGATIVE_INFINITY);
-            FloatVector p = FloatVector.fromArray(FLOATS, score, at + i);
-            p = lost.fma(p, p).blend(0f, hidden);
-            p.intoArray(score, at + i);
-            FloatVector mean = FloatVector.fromArray(FLOATS, rows, d0 + i);
-            FloatVector difference =
-                    FloatVector.fromArray(FLOATS, gradient, at + i).sub(mean);
-            difference.mul(p).blend(0f, hidden).intoArray(gradient, at + i);
+            float[] score,
+            float[] gradient,
+            int at,
+            int rows,
+            int length,
+            float[] columns,
+            int d0,
+            float[] exponentials) {
+        int losses = rows * length;
+        for (int row = 0; row < rows; row++) {
+            int to = at + row * ROW;
+            int from = row * length;
+            for (int i = 0; i < length; i += COUNT) {
+                FloatVector lost = FloatVector.fromArray(FLOATS, exponentials, losses + from + i);
+                VectorMask<Float> hidden = lost.compare(VectorOperators.EQ, Float.NEGATIVE_INFINITY);
+                FloatVector p = FloatVector.fromArray(FLOATS, exponentials, from + i);
+                p = lost.fma(p, p).blend(0f, hidden);
+                p.intoArray(score, to + i);
+                FloatVector mean = FloatVector.fromArray(FLOATS, columns, d0 + i);
+                FloatVector difference =
+                        FloatVector.fromArray(FLOATS, gradient, to + i).sub(mean);
+                difference.mul(p).blend(0f, hidden).intoArray(gradient, to + i);
+            }
         }
     }
 
@@ -167,41 +213,76 @@ public final class ScoreGradient {
     /**
      * {@code row = (row + c) * factor} with the compensation term c of each element; -0 becomes +0.
      *
+     * @param rows rows, {@code stride} floats apart
      * @param compensation distance in floats from an element to its compensation term
      */
-    public static void fold(float[] row, int at, int compensation, int length, float factor) {
-        for (int i = 0; i < length; i += COUNT) {
-            FloatVector.fromArray(FLOATS, row, at + i)
-                    .add(FloatVector.fromArray(FLOATS, row, at + i + compensation))
-                    .mul(factor)
-                    .add(0f)
-                    .intoArray(row, at + i);
+    public static void fold(float[] sum, int rows, int stride, int compensation, int length, float factor) {
+        for (int row = 0; row < rows; row++) {
+            int at = row * stride;
+            for (int i = 0; i < length; i += COUNT) {
+                FloatVector.fromArray(FLOATS, sum, at + i)
+                        .add(FloatVector.fromArray(FLOATS, sum, at + i + compensation))
+                        .mul(factor)
+                        .add(0f)
+                        .intoArray(sum, at + i);
+            }
         }
     }
 
     /** Returns the dot product of two rows, always summed in the same tree. */
     public static float dot(float[] a, int a0, float[] b, int b0, int length, float[] partial) {
+        partialSums(a, a0, b, b0, length, partial, 0);
+        return RowOps.total(partial, 0);
+    }
+
+    /**
+     * Adds the dot product of each row of a with one of b, rows {@link Lanes#ROW} floats apart, to the element of its row: those of
+     * {@link #dot}, but no sum waits for the partial sums before it.
+     *
+     * @param buffer buffer of {@link #PARTIALS} floats
+     */
+    public static void addDots(
+            float[] a, int a0, float[] b, int b0, int rows, int length, float[] to, int t0, float[] buffer) {
+        for (int row = 0; row < rows; row += DOTS) {
+            int count = Math.min(DOTS, rows - row);
+            for (int r = 0; r < count; r++) {
+                int at = (row + r) * ROW;
+                partialSums(a, a0 + at, b, b0 + at, length, buffer, r * PANEL);
+            }
+            for (int r = 0; r < count; r++) {
+                to[t0 + row + r] += RowOps.total(buffer, r * PANEL);
+            }
+        }
+    }
+
+    private static void partialSums(float[] a, int a0, float[] b, int b0, int length, float[] partial, int p0) {
         for (int slot = 0; slot < PANEL; slot += COUNT) {
             FloatVector sum = FloatVector.zero(FLOATS);
             for (int i = slot; i < length; i += PANEL) {
                 sum = FloatVector.fromArray(FLOATS, a, a0 + i).fma(FloatVector.fromArray(FLOATS, b, b0 + i), sum);
             }
-            sum.intoArray(partial, slot);
+            sum.intoArray(partial, p0 + slot);
         }
-        return RowOps.total(partial, 0);
     }
 
-    /** Sets non-finite elements to 0 and returns whether there were any. */
-    public static boolean zeroNonFinite(float[] row, int at, int length) {
-        boolean found = false;
-        for (int i = 0; i < length; i += COUNT) {
-            FloatVector v = FloatVector.fromArray(FLOATS, row, at + i);
-            VectorMask<Float> nonFinite = v.test(VectorOperators.IS_FINITE).not();
-            if (nonFinite.anyTrue()) {
-                v.blend(0f, nonFinite).intoArray(row, at + i);
-                found = true;
+    /** Sets non-finite elements of rows, {@link Lanes#ROW} floats apart, to 0 and returns whether there were any. */
+    public static boolean zeroNonFinite(float[] rows, int at, int count, int length) {
+        FloatVector zero = FloatVector.zero(FLOATS);
+        FloatVector finite = zero;
+        for (int row = 0; row < count; row++) {
+            for (int i = 0; i < length; i += COUNT) {
+                finite = FloatVector.fromArray(FLOATS, rows, at + row * ROW + i).fma(zero, finite);
             }
         }
-        return found;
+        // infinity * 0 and NaN * 0 are NaN, and NaN stays in the sum
+        if (!finite.test(VectorOperators.IS_NAN).anyTrue()) {
+            return false;
+        }
+        for (int row = 0; row < count; row++) {
+            for (int i = at + row * ROW; i < at + row * ROW + length; i++) {
+                rows[i] = Float.isFinite(rows[i]) ? rows[i] : 0f;
+            }
+        }
+        return true;
     }
 }

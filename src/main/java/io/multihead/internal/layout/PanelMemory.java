@@ -112,11 +112,6 @@ public final class PanelMemory {
         }
     }
 
-    /** Stores a row of {@code length} floats as one row of as many F32 panels as it fills, {@code stride} elements apart. */
-    public void storeLongRow(float[] row, int from, int length, int at, int stride) {
-        F32Panels.toPanels(row, from, length, segment, format.offset(at), format.offset(stride));
-    }
-
     /** Zeros one row of the F32 panels that {@code length} floats fill, {@code stride} elements apart. */
     public void zeroRow(int length, int at, int stride) {
         F32Panels.zeroPanels(length, segment, format.offset(at), format.offset(stride));

@@ -116,6 +116,12 @@ public final class BackwardCall extends Operation implements LoopBody {
         }
     }
 
+    /** Returns one strip per thread for the tasks of heads: threads that took them in order would each read the rows of all heads. */
+    @Override
+    public int strips() {
+        return phase == Phase.BLOCKS ? Math.min(parallelism(), schedule.tasks()) : 1;
+    }
+
     private void run(BackwardWorker worker, long number, Workspace scratch) {
         switch (phase) {
             case BLOCKS -> blocks(worker, (int) number, scratch);
@@ -131,7 +137,13 @@ public final class BackwardCall extends Operation implements LoopBody {
     }
 
     private void blocks(BackwardWorker worker, int task, Workspace scratch) {
-        worker.bind(arguments.problem, schedule.sequence(task), schedule.keyValueHead(task), scratch.packer());
+        int tasksPerThread = Math.ceilDiv(schedule.tasks(), parallelism());
+        worker.bind(
+                arguments.problem,
+                schedule.sequence(task),
+                schedule.keyValueHead(task),
+                scratch.packer(),
+                tasksPerThread);
         switch (schedule.kind(task)) {
             case GROUP -> worker.group(arguments);
             case KEYS -> worker.keyBlock(arguments, schedule.block(task), false);

@@ -10,6 +10,7 @@ import io.multihead.internal.attention.HeadGroup;
 import io.multihead.internal.gemm.MacroKernel;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.ScoreGradient;
+import io.multihead.internal.kernel.Transposition;
 import io.multihead.internal.layout.Packer;
 import io.multihead.internal.layout.PanelMemory;
 import io.multihead.internal.layout.Panels;
@@ -57,17 +58,21 @@ final class BackwardWorker {
         blocks = new PackedQueries[] {new PackedQueries(memory)};
     }
 
-    /** Begins a task with the thread's reader and writer of user memory. */
-    void bind(AttentionProblem problem, int sequence, int keyValueHead, Packer packer) {
+    /**
+     * Begins a task with the thread's reader and writer of user memory.
+     *
+     * @param tasksPerThread how many tasks a thread has; rows of at most as many heads are read at once
+     */
+    void bind(AttentionProblem problem, int sequence, int keyValueHead, Packer packer, int tasksPerThread) {
         group.bind(problem, sequence, keyValueHead);
-        staging.bind(packer);
+        staging.bind(packer, tasksPerThread);
     }
 
     /** Ends a task and drops every reference to the caller's memory. */
     void release() {
         group.release();
         bias.release();
-        staging.bind(null);
+        staging.release();
         product.release();
         right.clear();
         tile.release();
@@ -90,9 +95,9 @@ final class BackwardWorker {
     /** Computes dK and dV of one key block, and adds to dQ of the query blocks if requested. */
     void keyBlock(BackwardArguments call, long block, boolean intoQueries) {
         AttentionProblem problem = call.problem;
-        keys.pack(call, staging.packer(), group, block);
-        keySum = cleared(keySum, problem.headDim());
-        valueSum = cleared(valueSum, problem.valueDim());
+        keys.pack(call, staging, group, block);
+        keySum = cleared(keySum, keys.count, problem.headDim());
+        valueSum = cleared(valueSum, keys.count, problem.valueDim());
         for (long b = 0; b < BackwardSchedule.queryBlocks(problem); b++) {
             pair(call, block(call, b), true, intoQueries);
         }
@@ -108,7 +113,7 @@ final class BackwardWorker {
         queries.clearGradient(call.problem.headDim());
         for (long k = 0; k < BackwardSchedule.keyBlocks(call.problem); k++) {
             if (seen.find(call.mask, group, queries, k * AttentionBlocking.BACKWARD_KEYS, keysOf(call.problem, k))) {
-                keys.pack(call, staging.packer(), group, k);
+                keys.pack(call, staging, group, k);
                 pair(call, queries, false, true);
             }
         }
@@ -121,7 +126,7 @@ final class BackwardWorker {
     }
 
     void bias(BackwardArguments call, BiasGradientSchedule schedule, long task, Tensor to, Packer packer) {
-        staging.bind(packer);
+        staging.bind(packer, 1);
         bias.compute(call, schedule, schedule.part(task), to, staging, blocks[0], keys, tile);
     }
 
@@ -131,7 +136,7 @@ final class BackwardWorker {
      */
     void sink(BackwardArguments call, long head, Tensor to, Packer packer) {
         AttentionProblem problem = call.problem;
-        staging.bind(packer);
+        staging.bind(packer, 1);
         double sink = problem.scores().sink(head);
         double sum = 0;
         for (int b = 0; b < problem.sequences(); b++) {
@@ -185,7 +190,7 @@ final class BackwardWorker {
                 addToKeys(call.problem, queries, first);
             }
             if (intoQueries) {
-                storePanels(first, Lanes.roundUp(queries.count, PANEL));
+                storePanels(first, queries.width());
             }
             from = Math.min(from, first);
             to = first + tile.count();
@@ -210,12 +215,13 @@ final class BackwardWorker {
     private void storePanels(int first, int columns) {
         int column = tile.column();
         int end = tile.end();
-        for (int r = 0; r < tile.count(); r++) {
+        for (int r = 0; (column > 0 || end < columns) && r < tile.count(); r++) {
             int at = (first + r) * PANEL;
             dSPanels.zeroRow(column, at, DS_PANEL);
-            dSPanels.storeLongRow(tile.dS(), r * ROW + column, end - column, at + column / PANEL * DS_PANEL, DS_PANEL);
             dSPanels.zeroRow(columns - end, at + end / PANEL * DS_PANEL, DS_PANEL);
         }
+        int to = column / PANEL * DS_PANEL + first * PANEL;
+        dSPanels.packRows(tile.dS(), column, ROW, tile.count(), end - column, to, AttentionBlocking.BACKWARD_KEYS);
     }
 
     /** Adds {@code P^T dO} to dV and {@code dX^T Q} to dK. */
@@ -247,10 +253,10 @@ final class BackwardWorker {
         }
     }
 
-    private float[] cleared(float[] sum, int dim) {
-        int size = AttentionBlocking.BACKWARD_KEYS * 2 * Lanes.roundUp(Math.max(1, dim), PANEL);
-        float[] result = memory.atLeast(sum, size);
-        Arrays.fill(result, 0, size, 0f);
+    private float[] cleared(float[] sum, int count, int dim) {
+        int row = 2 * Lanes.roundUp(Math.max(1, dim), PANEL);
+        float[] result = memory.atLeast(sum, AttentionBlocking.BACKWARD_KEYS * row);
+        Arrays.fill(result, 0, count * row, 0f);
         return result;
     }
 
@@ -259,9 +265,7 @@ final class BackwardWorker {
             return;
         }
         int width = Lanes.roundUp(dim, PANEL);
-        for (int k = 0; k < keys.count; k++) {
-            ScoreGradient.fold(sum, k * 2 * width, width, width, factor);
-        }
+        ScoreGradient.fold(sum, keys.count, 2 * width, width, width, factor);
         long at = group.keyPosition(to, keys.firstKey);
         staging.packer().write(sum, 0, 2 * width, keys.count, dim, to, at, to.stride(2), to.stride(3));
     }
@@ -272,21 +276,12 @@ final class BackwardWorker {
         int headDim = call.problem.headDim();
         float[] sum = queries.queryGradient;
         float factor = call.problem.scores().scale() * call.problem.scores().queryFactor();
-        for (int d = 0; d < headDim; d++) {
-            ScoreGradient.fold(
-                    sum,
-                    d * PackedQueries.SUM_ROW,
-                    AttentionBlocking.BACKWARD_QUERIES,
-                    AttentionBlocking.BACKWARD_QUERIES,
-                    factor);
-        }
+        ScoreGradient.fold(
+                sum, headDim, PackedQueries.SUM_ROW, AttentionBlocking.BACKWARD_QUERIES, queries.width(), factor);
         for (int d = 0; d < headDim; d += DIM_CHUNK) {
             int depth = Math.min(DIM_CHUNK, headDim - d);
-            for (int i = 0; i < depth; i++) {
-                for (int q = 0; q < queries.count; q++) {
-                    staging.rows[q * ROW + i] = sum[(d + i) * PackedQueries.SUM_ROW + q];
-                }
-            }
+            int from = d * PackedQueries.SUM_ROW;
+            Transposition.of(sum, from, PackedQueries.SUM_ROW, depth, queries.count, staging.rows, 0, ROW);
             for (int row = 0; row < queries.count; ) {
                 int run = queries.rowsOfHead(group, row);
                 long at = group.position(to, queries.firstRow + row) + d * to.stride(3);

@@ -42,7 +42,7 @@ final class BiasGradient {
                             AttentionBlocking.BACKWARD_QUERIES, part.query().to() - q);
                     queries.pack(call, staging, group, firstRow + q, rows);
                     for (long k = part.key().from(); k < part.key().to(); k += AttentionBlocking.BACKWARD_KEYS) {
-                        keys.pack(call, staging.packer(), group, k / AttentionBlocking.BACKWARD_KEYS);
+                        keys.pack(call, staging, group, k / AttentionBlocking.BACKWARD_KEYS);
                         addPair(call, part, staging.packer(), queries, keys, tile, q);
                     }
                 }

@@ -6,20 +6,22 @@ import static io.multihead.internal.kernel.Lanes.ROW;
 
 import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.HeadGroup;
+import io.multihead.internal.attention.HeadRows;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.ScoreGradient;
-import io.multihead.internal.layout.Packer;
+import io.multihead.internal.kernel.Transposition;
 import io.multihead.internal.layout.Scratch;
 import io.multihead.tensor.Tensor;
+import java.util.Arrays;
 
 /** Up to 128 keys and values of one head, packed as left operands. Belongs to one thread. */
 final class PackedKeys {
     private final Scratch memory;
 
     /** {@code [chunk of headDim][key][ROW]}. */
-    float[] keys = new float[0];
+    final HeadRows keys;
     /** {@code [chunk of valueDim][key][ROW]}. */
-    float[] values = new float[0];
+    final HeadRows values;
     /** K^T, {@code [headDim][key]}, with non-finite elements zeroed: the rows that see such a key have NaN in every dS of it. */
     float[] transposedKeys = new float[0];
 
@@ -28,33 +30,48 @@ final class PackedKeys {
 
     PackedKeys(Scratch memory) {
         this.memory = memory;
+        keys = new HeadRows(memory);
+        values = new HeadRows(memory);
     }
 
     /** Packs a block of the keys and values of a group. */
-    void pack(BackwardArguments call, Packer packer, HeadGroup group, long block) {
+    void pack(BackwardArguments call, Staging staging, HeadGroup group, long block) {
         firstKey = block * AttentionBlocking.BACKWARD_KEYS;
         count = (int) Math.min(AttentionBlocking.BACKWARD_KEYS, call.problem.keys() - firstKey);
         int headDim = call.problem.headDim();
-        Tensor key = call.key();
-        keys = rows(packer, key, group, headDim, keys);
-        values = rows(packer, call.value(), group, call.problem.valueDim(), values);
-        transposedKeys = memory.atLeast(transposedKeys, Lanes.roundUp(Math.max(1, headDim), Lanes.ROW_STEP) * ROW);
-        long at = group.keyPosition(key, firstKey);
-        packer.read(key, at, key.stride(3), key.stride(2), headDim, count, transposedKeys, 0, ROW);
-        for (int d = 0; d < headDim; d++) {
-            ScoreGradient.zeroNonFinite(transposedKeys, d * ROW, Lanes.roundUp(count, PANEL));
-        }
+        read(staging, call.key(), group, headDim, keys);
+        read(staging, call.value(), group, call.problem.valueDim(), values);
+        transpose(headDim);
     }
 
-    private float[] rows(Packer packer, Tensor tensor, HeadGroup group, int dim, float[] held) {
-        float[] rows =
-                memory.atLeast(held, Math.ceilDiv(Math.max(1, dim), DIM_CHUNK) * AttentionBlocking.BACKWARD_KEYS * ROW);
-        for (int d = 0; d < dim; d += DIM_CHUNK) {
-            int depth = Math.min(DIM_CHUNK, dim - d);
-            int to = d / DIM_CHUNK * AttentionBlocking.BACKWARD_KEYS * ROW;
-            long at = group.keyPosition(tensor, firstKey) + d * tensor.stride(3);
-            packer.read(tensor, at, tensor.stride(2), tensor.stride(3), count, depth, rows, to, ROW);
+    private void transpose(int headDim) {
+        transposedKeys = memory.atLeast(transposedKeys, Lanes.roundUp(Math.max(1, headDim), Lanes.ROW_STEP) * ROW);
+        for (int d = 0; d < headDim; d += DIM_CHUNK) {
+            int depth = Math.min(DIM_CHUNK, headDim - d);
+            int from = d / DIM_CHUNK * AttentionBlocking.BACKWARD_KEYS * ROW + keys.column();
+            Transposition.of(keys.rows(), from, ROW, count, depth, transposedKeys, d * ROW, ROW);
         }
-        return rows;
+        int padded = Lanes.roundUp(count, PANEL);
+        for (int d = 0; padded > count && d < headDim; d++) {
+            Arrays.fill(transposedKeys, d * ROW + count, d * ROW + padded, 0f);
+        }
+        ScoreGradient.zeroNonFinite(transposedKeys, 0, headDim, padded);
+    }
+
+    /** Reads the rows of a head, with those of the heads beside it, unless they were read with those of another head. */
+    private void read(Staging staging, Tensor tensor, HeadGroup group, int dim, HeadRows to) {
+        if (to.moveTo(group.tag(), dim)) {
+            return;
+        }
+        int heads = staging.heads(count == group.problem().keys(), tensor, group.keyValueHead());
+        int width = heads * dim;
+        float[] rows = to.reserve(Math.ceilDiv(Math.max(1, width), DIM_CHUNK) * AttentionBlocking.BACKWARD_KEYS);
+        for (int d = 0; d < width; d += DIM_CHUNK) {
+            int depth = Math.min(DIM_CHUNK, width - d);
+            int first = d / DIM_CHUNK * AttentionBlocking.BACKWARD_KEYS * ROW;
+            long at = group.keyPosition(tensor, firstKey) + d * tensor.stride(3);
+            staging.packer().read(tensor, at, tensor.stride(2), tensor.stride(3), count, depth, rows, first, ROW);
+        }
+        to.hold(group.tag(), heads > 1 ? heads : 0);
     }
 }

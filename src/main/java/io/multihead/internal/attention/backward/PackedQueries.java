@@ -7,6 +7,7 @@ import static io.multihead.internal.kernel.Lanes.ROW;
 import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.AttentionProblem;
 import io.multihead.internal.attention.HeadGroup;
+import io.multihead.internal.attention.HeadRows;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.F32Panels;
 import io.multihead.internal.kernel.Lanes;
@@ -97,11 +98,19 @@ final class PackedQueries {
         tagRow = row;
     }
 
-    /** Zeros dQ. */
+    /** Zeros dQ of the rows that are packed. */
     void clearGradient(int headDim) {
-        int size = Lanes.roundUp(headDim, Lanes.ROW_STEP) * SUM_ROW;
-        queryGradient = memory.atLeast(queryGradient, size);
-        Arrays.fill(queryGradient, 0, size, 0f);
+        int width = width();
+        queryGradient = memory.atLeast(queryGradient, Lanes.roundUp(headDim, Lanes.ROW_STEP) * SUM_ROW);
+        for (int d = 0; d < headDim; d++) {
+            Arrays.fill(queryGradient, d * SUM_ROW, d * SUM_ROW + width, 0f);
+            Arrays.fill(queryGradient, d * SUM_ROW + MAX_ROWS, d * SUM_ROW + MAX_ROWS + width, 0f);
+        }
+    }
+
+    /** Returns the number of rows, rounded up to whole panels. */
+    int width() {
+        return Lanes.roundUp(count, PANEL);
     }
 
     /** Returns whether no row's keys end before or at this key. */
@@ -129,19 +138,17 @@ final class PackedQueries {
         float factor = call.problem.scores().queryFactor();
         queryColumns = memory.atLeast(queryColumns, F32Panels.size(MAX_ROWS, Math.max(1, headDim)));
         queryRows = memory.atLeast(queryRows, F32Panels.size(Math.max(1, headDim), MAX_ROWS));
+        HeadRows from = staging.queries;
         for (int d = 0; d < headDim; d += DIM_CHUNK) {
             int depth = Math.min(DIM_CHUNK, headDim - d);
-            read(staging, call.saved.query(), group, d, depth, staging.rows);
-            for (int r = 0; factor != 1f && r < count; r++) {
-                RowOps.scale(staging.rows, r * ROW, Lanes.roundUp(depth, PANEL), factor);
-            }
-            queryColumns.packColumns(
-                    staging.rows, 0, depth, count, staging.packer().panel(depth), d * MAX_ROWS);
-            if (!queryRows.packRows(staging.rows, 0, ROW, count, depth, d * count, count)) {
-                for (int r = 0; r < count; r++) {
-                    ScoreGradient.zeroNonFinite(staging.rows, r * ROW, Lanes.roundUp(depth, PANEL));
-                }
-                queryRows.packRows(staging.rows, 0, ROW, count, depth, d * count, count);
+            read(staging, call.saved.query(), group, d, headDim, factor, from);
+            float[] rows = from.rows();
+            int at = from.column();
+            queryColumns.packColumns(rows, at, depth, count, staging.packer().panel(depth), d * MAX_ROWS);
+            if (!queryRows.packRows(rows, at, ROW, count, depth, d * count, count)) {
+                ScoreGradient.zeroNonFinite(rows, at, count, Lanes.roundUp(depth, PANEL));
+                from.hold(group.tag(), 0); // they are not those that were read any more
+                queryRows.packRows(rows, at, ROW, count, depth, d * count, count);
             }
         }
     }
@@ -151,20 +158,29 @@ final class PackedQueries {
         gradientColumns = memory.atLeast(gradientColumns, F32Panels.size(MAX_ROWS, Math.max(1, valueDim)));
         gradientRows = memory.atLeast(gradientRows, F32Panels.size(Math.max(1, valueDim), MAX_ROWS));
         nonFiniteCount = 0;
+        HeadRows from = staging.gradients;
         for (int d = 0; d < valueDim; d += DIM_CHUNK) {
             int depth = Math.min(DIM_CHUNK, valueDim - d);
             int padded = Lanes.roundUp(depth, PANEL);
-            read(staging, call.saved.output(), group, d, depth, staging.other);
-            read(staging, call.gradients.output(), group, d, depth, staging.rows);
-            for (int r = 0; r < count; r++) {
-                statistics[MEAN + r] +=
-                        ScoreGradient.dot(staging.rows, r * ROW, staging.other, r * ROW, padded, staging.partial);
-            }
-            gradientColumns.packColumns(
-                    staging.rows, 0, depth, count, staging.packer().panel(depth), d * MAX_ROWS);
-            if (!gradientRows.packRows(staging.rows, 0, ROW, count, depth, d * count, count)) {
+            read(staging, call.saved.output(), group, d, valueDim, 1f, staging.outputs);
+            read(staging, call.gradients.output(), group, d, valueDim, 1f, from);
+            float[] rows = from.rows();
+            int at = from.column();
+            ScoreGradient.addDots(
+                    rows,
+                    at,
+                    staging.outputs.rows(),
+                    staging.outputs.column(),
+                    count,
+                    padded,
+                    statistics,
+                    MEAN,
+                    staging.partial);
+            gradientColumns.packColumns(rows, at, depth, count, staging.packer().panel(depth), d * MAX_ROWS);
+            if (!gradientRows.packRows(rows, at, ROW, count, depth, d * count, count)) {
                 moveNonFinite(staging, valueDim, d, depth);
-                gradientRows.packRows(staging.rows, 0, ROW, count, depth, d * count, count);
+                from.hold(group.tag(), 0); // they are not those that were read any more
+                gradientRows.packRows(rows, at, ROW, count, depth, d * count, count);
             }
         }
     }
@@ -172,9 +188,11 @@ final class PackedQueries {
     /** Moves non-finite elements from the rows to {@link #nonFiniteValues}. */
     private void moveNonFinite(Staging staging, int valueDim, int d, int depth) {
         nonFiniteValues = memory.atLeast(nonFiniteValues, MAX_ROWS * valueDim);
+        float[] rows = staging.gradients.rows();
         for (int r = 0; r < count; r++) {
-            System.arraycopy(staging.rows, r * ROW, staging.other, 0, depth);
-            if (ScoreGradient.zeroNonFinite(staging.rows, r * ROW, Lanes.roundUp(depth, PANEL))) {
+            int at = staging.gradients.column() + r * ROW;
+            System.arraycopy(rows, at, staging.other, 0, depth);
+            if (ScoreGradient.zeroNonFinite(rows, at, 1, Lanes.roundUp(depth, PANEL))) {
                 int index = nonFiniteRow(r, valueDim);
                 for (int i = 0; i < depth; i++) {
                     float v = staging.other[i];
@@ -208,6 +226,7 @@ final class PackedQueries {
         long offset = call.mask.offset(group.sequence(), problem.queries(), end);
         for (int r = 0; r < count; r++) {
             long row = firstRow + r;
+            long query = group.query(row);
             splitLogSumExp(Positions.get(logSumExp, group.position(logSumExp, row)), r);
             if (upstream != null) {
                 statistics[MEAN + r] -= (float) Positions.get(upstream, group.position(upstream, row));
@@ -216,9 +235,9 @@ final class PackedQueries {
                 Tensor weights = Checks.notNull(call.saved.weights(), "weights");
                 statistics[MEAN + r] += weightsMean(weights, weightsGradient, staging, group, row);
             }
-            positions[r] = group.query(row) + offset;
-            firsts[r] = call.mask.firstKey(group.query(row), offset);
-            ends[r] = call.mask.visibleKeys(group.query(row), offset, end);
+            positions[r] = query + offset;
+            firsts[r] = call.mask.firstKey(query, offset);
+            ends[r] = call.mask.visibleKeys(query, offset, end);
             common.end = Math.min(common.end, ends[r]);
             common.first = Math.max(common.first, firsts[r]);
         }
@@ -251,14 +270,28 @@ final class PackedQueries {
         return result;
     }
 
-    /** Reads a chunk of every row of {@code [batch, queryHeads, queries, dim]}. */
-    private void read(Staging staging, Tensor tensor, HeadGroup group, int d, int depth, float[] rows) {
+    /**
+     * Reads a chunk of every row of {@code [batch, queryHeads, queries, dim]} and multiplies it with a factor, with those of the heads beside it,
+     * unless they were read with those of another head.
+     */
+    private void read(Staging staging, Tensor tensor, HeadGroup group, int d, int dim, float factor, HeadRows to) {
+        if (to.moveTo(group.tag(), dim)) {
+            return;
+        }
+        boolean isWhole = count == group.rows() && count == group.queries();
+        int heads = staging.heads(isWhole, tensor, group.keyValueHead());
+        int width = Math.min(DIM_CHUNK, heads * dim - d);
+        float[] rows = to.reserve(Lanes.roundUp(count, Lanes.ROW_STEP));
         for (int row = 0; row < count; ) {
             int run = rowsOfHead(group, row);
             long at = group.position(tensor, firstRow + row) + d * tensor.stride(3);
-            staging.packer().read(tensor, at, tensor.stride(2), tensor.stride(3), run, depth, rows, row * ROW, ROW);
+            staging.packer().read(tensor, at, tensor.stride(2), tensor.stride(3), run, width, rows, row * ROW, ROW);
             row += run;
         }
+        for (int r = 0; factor != 1f && r < count; r++) {
+            RowOps.scale(rows, r * ROW, Lanes.roundUp(width, PANEL), factor);
+        }
+        to.hold(group.tag(), heads > 1 ? heads : 0);
     }
 
     /** Returns how many rows from this one on belong to the same query head. */

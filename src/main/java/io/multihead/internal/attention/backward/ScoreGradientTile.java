@@ -6,6 +6,7 @@ import static io.multihead.internal.kernel.Lanes.ROW;
 
 import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.HeadGroup;
+import io.multihead.internal.attention.HeadRows;
 import io.multihead.internal.attention.ScoreRule;
 import io.multihead.internal.attention.mask.ScoreIndex;
 import io.multihead.internal.base.Philox;
@@ -47,8 +48,8 @@ final class ScoreGradientTile {
     private final float[] slopes = new float[AttentionBlocking.BACKWARD_QUERIES];
     /** For each query, the first key that it sees, then the end of these keys, counted from the first key of the tile. */
     private final float[] limits = new float[AttentionBlocking.BACKWARD_QUERIES];
-    /** Rounding errors of the exponents of a row, followed by an unused output of Exp.shifted. */
-    private final float[] exponentErrors = new float[ROW + PANEL];
+
+    private final float[] exponents = new float[ScoreGradient.EXPONENTS];
 
     private final float[] row = new float[Lanes.roundUp(KEYS, PANEL)];
     private final float[] staging = new float[Lanes.roundUp(KEYS, PANEL)];
@@ -105,7 +106,6 @@ final class ScoreGradientTile {
         if (weightsGradient != null) {
             readWeightsGradient(weightsGradient, packer, group, queries);
         }
-        float scale = rule.exponentScale();
         for (int r = 0; r < count; r++) {
             int at = r * ROW + column;
             if (drops) {
@@ -114,19 +114,20 @@ final class ScoreGradientTile {
             if (weightsGradient != null) {
                 RowOps.add(dPThenDS, at, width, transposed, at);
             }
-            ScoreGradient.of(
-                    sThenP,
-                    dPThenDS,
-                    at,
-                    width,
-                    scale,
-                    queries.statistics,
-                    AttentionBlocking.BACKWARD_QUERIES,
-                    column,
-                    exponentErrors);
-            if (drops) {
-                RowOps.multiply(sThenP, at, width, factors, at);
-            }
+        }
+        ScoreGradient.of(
+                sThenP,
+                dPThenDS,
+                column,
+                count,
+                width,
+                rule.exponentScale(),
+                queries.statistics,
+                AttentionBlocking.BACKWARD_QUERIES,
+                column,
+                exponents);
+        for (int r = 0; drops && r < count; r++) {
+            RowOps.multiply(sThenP, r * ROW + column, width, factors, r * ROW + column);
         }
     }
 
@@ -173,13 +174,14 @@ final class ScoreGradientTile {
         right.clear();
     }
 
-    private void multiply(float[] rows, int first, PanelMemory panels, int dim, float[] to) {
+    private void multiply(HeadRows rows, int first, PanelMemory panels, int dim, float[] to) {
         if (dim == 0) {
             Arrays.fill(to, 0f);
         }
         for (int d = 0; d < dim; d += DIM_CHUNK) {
             int depth = Math.min(DIM_CHUNK, dim - d);
-            product.left(rows, (d / DIM_CHUNK * AttentionBlocking.BACKWARD_KEYS + first) * ROW)
+            int from = (d / DIM_CHUNK * AttentionBlocking.BACKWARD_KEYS + first) * ROW + rows.column();
+            product.left(rows.rows(), from)
                     .right(right.set(panels, d * AttentionBlocking.BACKWARD_QUERIES + column * depth, depth * PANEL))
                     .into(to, column, ROW)
                     .multiply(count, width, depth, d > 0);
