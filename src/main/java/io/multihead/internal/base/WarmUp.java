@@ -23,8 +23,9 @@ public final class WarmUp {
          * in it, and a trial would be fast before the kernels are compiled for other callers.
          *
          * @param lengthFactor the factor of a loop's length. 1 is a trial, in which every loop runs several times, since C2 omits code that
-         *     it never saw run. 0 makes empty calls, which the JVM counts towards compilation; kernels on rows then return before their
-         *     loops, because otherwise C2 would learn that a loop mostly ends immediately and would not unroll it
+         *     it never saw run. Less than 0 makes empty calls, which the JVM counts towards compilation. A kernel then returns before its
+         *     loops, after an empty loop of as many iterations, which the JVM counts and C2 removes. The kernel casts its segments
+         *     ({@link NativeMemory#known}) before it returns, because C2 inlines no call that is rarer than one in 117 calls of its caller
          */
         void run(int lengthFactor, int calls);
     }
@@ -37,11 +38,20 @@ public final class WarmUp {
 
     /**
      * Empty calls after each trial. C2 compiles a method that was called 5000 times, or 600 times with 15,000 iterations of its loops. Both
-     * limits grow with the length of C2's queue, and trials of kernels that are not compiled fill this queue with the JDK's code for
-     * vectors. Therefore fewer trials mean an earlier compilation: attention reaches nine tenths of its speed after 0.93 s with 256 and
-     * after 1.26 s with 64 (Zen 5). With 512 it is even earlier, but one row by bf16 takes 5 % longer permanently.
+     * limits grow with the length of C2's queue, and trials of kernels that are not compiled fill this queue with the JDK's code for vectors. So
+     * fewer trials mean an earlier compilation. With more empty calls for each trial, C2 assumes that the loops of a kernel rarely run: with
+     * 512, one row by bf16 takes 5 % longer permanently.
      */
-    private static final int EMPTY_CALLS = 256;
+    private static final int EMPTY_CALLS = 64;
+
+    /** The factor of the empty calls after a trial: enough iterations for the limit of 600 calls, and for the head of C2's queue. */
+    private static final int EMPTY_LENGTH = -4;
+
+    /**
+     * Empty calls before the first trial. After 2000 calls the JVM profiles a method, without which C2 does not compile it, even while C2's queue
+     * is long.
+     */
+    private static final int FIRST_CALLS = 2048;
 
     /** The time of a trial without its operations: reading the clock, and code and values that have left L1. */
     private static final long TRIAL_NANOS = 500;
@@ -105,11 +115,14 @@ public final class WarmUp {
         }
         steps = Math.min(steps + 1, MOST_STEPS);
         next = now + steps * STEP_NANOS;
-        if (isFast()) {
+        if (trials == 0) {
+            trial.run(-1, FIRST_CALLS);
+        } else if (isFast()) {
             isOver = true;
             return true;
+        } else {
+            trial.run(EMPTY_LENGTH, EMPTY_CALLS);
         }
-        trial.run(0, EMPTY_CALLS);
         trials++;
         if (trials % MEASURED_TRIALS == 0) {
             operationNanos = Math.max(OPERATION_NANOS, SCALAR_OPERATIONS * scalarNanos.getAsDouble());

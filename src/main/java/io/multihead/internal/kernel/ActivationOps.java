@@ -154,7 +154,8 @@ public final class ActivationOps {
 
     /** Computes the exponent {@code -t^2/2} and its rounding error. */
     private static void gauss(float[] x, int at, int length, float[] buffer) {
-        if (length == 0) { // see WarmUp.Trial
+        if (length <= 0) { // see WarmUp.Trial
+            for (int i = length; i < 0; i += COUNT) {}
             return;
         }
         for (int i = 0; i < length; i += COUNT) {
@@ -188,7 +189,8 @@ public final class ActivationOps {
     }
 
     private static void geluOfGauss(float[] row, int at, int length, float[] buffer) {
-        if (length == 0) { // see WarmUp.Trial
+        if (length <= 0) { // see WarmUp.Trial
+            for (int i = length; i < 0; i += COUNT) {}
             return;
         }
         for (int i = 0; i < length; i += COUNT) {

@@ -214,6 +214,10 @@ public abstract class BitFields {
             int ldc,
             int count,
             int vectorStride) {
+        if (count < 0) { // see WarmUp.Trial
+            for (int i = count; i < 0; i++) {}
+            return;
+        }
         float[] sums = rows.sums;
         int mins = BlockScales.FIRST_MIN + column;
         for (int row = 0; row < count; row++) {

@@ -51,6 +51,10 @@ public final class BitFields2 extends BitFields {
             float[] c,
             int c0) {
         MemorySegment b = NativeMemory.known(panels);
+        if (depth < 0) { // see WarmUp.Trial
+            for (int i = depth; i < 0; i++) {}
+            return;
+        }
         int one = MicroKernel.unknownOne(depth);
         float[] a = rows.a;
         float[] sums = rows.sums;
@@ -91,6 +95,10 @@ public final class BitFields2 extends BitFields {
             int c0,
             int ldc) {
         MemorySegment b = NativeMemory.known(panels);
+        if (depth < 0) { // see WarmUp.Trial
+            for (int i = depth; i < 0; i++) {}
+            return;
+        }
         float[] a = rows.a;
         float[] sums = rows.sums;
         int a0 = row * ROW;
@@ -152,6 +160,10 @@ public final class BitFields2 extends BitFields {
     public void widen(MemorySegment panels, long b0, int depth, MemorySegment to) {
         MemorySegment b = NativeMemory.known(panels);
         MemorySegment target = NativeMemory.known(to);
+        if (depth < 0) { // see WarmUp.Trial
+            for (int i = depth; i < 0; i++) {}
+            return;
+        }
         for (int block = 0; block < depth / FIELDS; block++) {
             for (int column = 0; column < PANEL; column += COUNT) {
                 IntVector words = IntVector.fromMemorySegment(INTS, b, b0 + block * WORDS + column * WORD, ORDER);

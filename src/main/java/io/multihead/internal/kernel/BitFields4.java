@@ -62,6 +62,10 @@ public final class BitFields4 extends BitFields {
             float[] c,
             int c0) {
         MemorySegment b = NativeMemory.known(panels);
+        if (depth < 0) { // see WarmUp.Trial
+            for (int i = depth; i < 0; i++) {}
+            return;
+        }
         int one = MicroKernel.unknownOne(depth);
         float[] a = rows.a;
         float[] sums = rows.sums;
@@ -123,6 +127,10 @@ public final class BitFields4 extends BitFields {
             int c0,
             int ldc) {
         MemorySegment b = NativeMemory.known(panels);
+        if (depth < 0) { // see WarmUp.Trial
+            for (int i = depth; i < 0; i++) {}
+            return;
+        }
         float[] a = rows.a;
         float[] sums = rows.sums;
         int a0 = row * ROW;
@@ -187,6 +195,10 @@ public final class BitFields4 extends BitFields {
     public void widen(MemorySegment panels, long b0, int depth, MemorySegment to) {
         MemorySegment b = NativeMemory.known(panels);
         MemorySegment target = NativeMemory.known(to);
+        if (depth < 0) { // see WarmUp.Trial
+            for (int i = depth; i < 0; i++) {}
+            return;
+        }
         for (int group = 0; group < depth / FIELDS; group++) {
             for (int column = 0; column < PANEL; column += COUNT) {
                 IntVector words = IntVector.fromMemorySegment(INTS, b, b0 + group * WORDS + column * WORD, ORDER);

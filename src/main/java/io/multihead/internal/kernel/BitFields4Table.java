@@ -134,6 +134,10 @@ public final class BitFields4Table extends BitFields {
             float[] c,
             int c0) {
         MemorySegment b = NativeMemory.known(panels);
+        if (depth < 0) { // see WarmUp.Trial
+            for (int i = depth; i < 0; i++) {}
+            return;
+        }
         ByteVector values = ByteVector.fromArray(BYTES, table, 0);
         int one = MicroKernel.unknownOne(depth);
         float[] a = rows.a;
@@ -206,6 +210,10 @@ public final class BitFields4Table extends BitFields {
             int c0,
             int ldc) {
         MemorySegment b = NativeMemory.known(panels);
+        if (depth < 0) { // see WarmUp.Trial
+            for (int i = depth; i < 0; i++) {}
+            return;
+        }
         ByteVector values = ByteVector.fromArray(BYTES, table, 0);
         float[] a = rows.a;
         float[] sums = rows.sums;
@@ -293,6 +301,10 @@ public final class BitFields4Table extends BitFields {
     public void widen(MemorySegment panels, long b0, int depth, MemorySegment to) {
         MemorySegment b = NativeMemory.known(panels);
         MemorySegment target = NativeMemory.known(to);
+        if (depth < 0) { // see WarmUp.Trial
+            for (int i = depth; i < 0; i++) {}
+            return;
+        }
         ByteVector values = ByteVector.fromArray(BYTES, table, 0);
         for (int half = 0; half < depth / BYTES_OF_WORD; half++) {
             for (int column = 0; column < PANEL; column += COUNT) {

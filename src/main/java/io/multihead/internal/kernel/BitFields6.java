@@ -81,6 +81,10 @@ public final class BitFields6 extends BitFields {
             float[] c,
             int c0) {
         MemorySegment b = NativeMemory.known(panels);
+        if (depth < 0) { // see WarmUp.Trial
+            for (int i = depth; i < 0; i++) {}
+            return;
+        }
         int one = MicroKernel.unknownOne(depth);
         float[] a = rows.a;
         float[] sums = rows.sums;
@@ -133,6 +137,10 @@ public final class BitFields6 extends BitFields {
             int c0,
             int ldc) {
         MemorySegment b = NativeMemory.known(panels);
+        if (depth < 0) { // see WarmUp.Trial
+            for (int i = depth; i < 0; i++) {}
+            return;
+        }
         float[] a = rows.a;
         float[] sums = rows.sums;
         int a0 = row * ROW;
@@ -217,6 +225,10 @@ public final class BitFields6 extends BitFields {
 
     @Override
     public void widen(MemorySegment panels, long b0, int depth, MemorySegment to) {
+        if (depth < 0) { // see WarmUp.Trial
+            for (int i = depth; i < 0; i++) {}
+            return;
+        }
         for (int block = 0; block < depth / BLOCK; block++) {
             for (int column = 0; column < PANEL; column += COUNT) {
                 long from = b0 + block * GROUPS * WORDS + column * WORD;

@@ -78,7 +78,8 @@ public final class CausalConvolution {
             int length,
             float[] out,
             int at) {
-        if (length == 0) { // see WarmUp.Trial
+        if (length <= 0) { // see WarmUp.Trial
+            for (int i = length; i < 0; i += COUNT) {}
             return;
         }
         for (int i = 0; i < length; i += COUNT) {

@@ -97,6 +97,10 @@ public final class ColumnMajorB {
 
     /** Eight columns; unrolled, since C2 keeps vectors in registers only as named locals. */
     private static void chain8(float[] a, int a0, MemorySegment b, long b0, long ld, int depth, float[] c, int c0) {
+        if (depth < 0) { // see WarmUp.Trial
+            for (int i = depth; i < 0; i++) {}
+            return;
+        }
         IntVector low = IntVector.fromArray(INTS, LOW, 0);
         IntVector high = IntVector.fromArray(INTS, HIGH, 0);
         FloatVector sum = FloatVector.zero(FLOATS);
@@ -141,6 +145,10 @@ public final class ColumnMajorB {
 
     /** Sixteen columns. */
     private static void chain16(float[] a, int a0, MemorySegment b, long b0, long ld, int depth, float[] c, int c0) {
+        if (depth < 0) { // see WarmUp.Trial
+            for (int i = depth; i < 0; i++) {}
+            return;
+        }
         IntVector low = IntVector.fromArray(INTS, LOW, 0);
         IntVector high = IntVector.fromArray(INTS, HIGH, 0);
         FloatVector sum = FloatVector.zero(FLOATS);

@@ -88,7 +88,8 @@ public final class DeltaRule {
             int stride,
             float[] values,
             float[] gates) {
-        if (tokens == 0) { // see WarmUp.Trial
+        if (tokens <= 0) { // see WarmUp.Trial
+            for (int i = tokens; i < 0; i++) {}
             return;
         }
         for (int column = 0; column < PANEL; column += 2 * COUNT) {

@@ -123,7 +123,8 @@ public final class Exp {
 
     static void vectors(
             float[] row, int at, int length, float scale, float shift, float[] partial, int p0, float keep) {
-        if (length == 0) { // see WarmUp.Trial
+        if (length <= 0) { // see WarmUp.Trial
+            for (int i = length; i < 0; i += COUNT) {}
             return;
         }
         for (int slot = 0; slot < PANEL; slot += COUNT) {

@@ -80,10 +80,11 @@ public final class F32Panels {
 
     static boolean fromRowsVectors(
             float[] rows, int r0, int ld, int count, int columns, MemorySegment panels, long p0, int depth) {
-        if (columns == 0) { // see WarmUp.Trial
+        MemorySegment memory = NativeMemory.known(panels);
+        if (columns <= 0) { // see WarmUp.Trial
+            for (int i = columns; i < 0; i += COUNT) {}
             return true;
         }
-        MemorySegment memory = NativeMemory.known(panels);
         FloatVector finite = FloatVector.zero(FLOATS);
         FloatVector zero = FloatVector.zero(FLOATS);
         for (int column = 0; column < columns; column += PANEL) {

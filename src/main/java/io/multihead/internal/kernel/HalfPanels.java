@@ -91,6 +91,10 @@ public final class HalfPanels {
      */
     void widen(MemorySegment words, long at, long stride, int count, float[] to, int t0) {
         MemorySegment source = NativeMemory.known(words);
+        if (count < 0) { // see WarmUp.Trial
+            for (int i = count; i < 0; i++) {}
+            return;
+        }
         for (int row = 0; row < count; row++) {
             for (int column = 0; column < PANEL; column += COUNT) {
                 IntVector.fromMemorySegment(INTS, source, at + row * stride + column % HALF * WORD, ORDER)
@@ -145,6 +149,10 @@ public final class HalfPanels {
     public void tile4(
             float[] a, int a0, MemorySegment panels, long b0, int depth, int chain, float[] c, int c0, int ldc) {
         MemorySegment b = NativeMemory.known(panels);
+        if (depth < 0) { // see WarmUp.Trial
+            for (int i = depth; i < 0; i++) {}
+            return;
+        }
         int step = MicroKernel.unknownOne(depth);
         int up = shift;
         IntVector masks = IntVector.broadcast(INTS, mask);
@@ -203,6 +211,10 @@ public final class HalfPanels {
     /** Computes C = A * B as {@link #tile4} does, for one row: reads one row of A and stores one of C. */
     public void tile1(float[] a, int a0, MemorySegment panels, long b0, int depth, int chain, float[] c, int c0) {
         MemorySegment b = NativeMemory.known(panels);
+        if (depth < 0) { // see WarmUp.Trial
+            for (int i = depth; i < 0; i++) {}
+            return;
+        }
         int step = MicroKernel.unknownOne(depth);
         int up = shift;
         IntVector masks = IntVector.broadcast(INTS, mask);

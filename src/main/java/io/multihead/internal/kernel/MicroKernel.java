@@ -74,6 +74,10 @@ public final class MicroKernel {
             int c0,
             int ldc) {
         MemorySegment b = NativeMemory.known(panels);
+        if (tiles < 0) { // see WarmUp.Trial
+            for (int i = tiles * depth; i < 0; i++) {}
+            return;
+        }
         FloatVector zero = FloatVector.zero(FLOATS);
         for (int tile = 0; tile < tiles; tile++) {
             int at = a0 + tile * 6 * ROW;
@@ -157,6 +161,10 @@ public final class MicroKernel {
             int c0,
             int ldc) {
         MemorySegment b = NativeMemory.known(panels);
+        if (tiles < 0) { // see WarmUp.Trial
+            for (int i = tiles * depth; i < 0; i++) {}
+            return;
+        }
         FloatVector zero = FloatVector.zero(FLOATS);
         for (int tile = 0; tile < tiles; tile++) {
             int at = a0 + tile * 5 * ROW;
@@ -231,6 +239,10 @@ public final class MicroKernel {
             int ldc,
             int vectorStride) {
         MemorySegment b = NativeMemory.known(panels);
+        if (depth < 0) { // see WarmUp.Trial
+            for (int i = depth; i < 0; i++) {}
+            return;
+        }
         int second = Lanes.second(vectorStride);
         long next = second * WORD;
         FloatVector zero = FloatVector.zero(FLOATS);
@@ -288,6 +300,10 @@ public final class MicroKernel {
     public static void tile1(
             float[] a, int a0, MemorySegment panels, long b0, int depth, int chain, float[] c, int c0) {
         MemorySegment b = NativeMemory.known(panels);
+        if (depth < 0) { // see WarmUp.Trial
+            for (int i = depth; i < 0; i++) {}
+            return;
+        }
         int step = unknownOne(depth);
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector s0 = zero, s1 = zero;
@@ -313,10 +329,11 @@ public final class MicroKernel {
      */
     public static void tilePair(
             float[] a, int a0, MemorySegment panels, long b0, long next, int depth, float[] c, int c0) {
-        if (depth == 0) { // see WarmUp.Trial
+        MemorySegment b = NativeMemory.known(panels);
+        if (depth <= 0) { // see WarmUp.Trial
+            for (int i = depth; i < 0; i++) {}
             return;
         }
-        MemorySegment b = NativeMemory.known(panels);
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector v0 = zero, v1 = zero, v2 = zero, v3 = zero;
         for (int k = 0; k < depth; k++) {

@@ -60,6 +60,10 @@ public final class NibbleTiles {
             float[] c,
             int c0) {
         MemorySegment b = NativeMemory.known(panels);
+        if (depth < 0) { // see WarmUp.Trial
+            for (int i = depth; i < 0; i++) {}
+            return;
+        }
         int one = MicroKernel.unknownOne(depth);
         int[] a = rows.ints;
         float[] sums = rows.sums;
@@ -116,6 +120,10 @@ public final class NibbleTiles {
             int c0,
             int ldc) {
         MemorySegment b = NativeMemory.known(panels);
+        if (depth < 0) { // see WarmUp.Trial
+            for (int i = depth; i < 0; i++) {}
+            return;
+        }
         int one = MicroKernel.unknownOne(depth);
         int[] a = rows.ints;
         float[] sums = rows.sums;
@@ -193,7 +201,12 @@ public final class NibbleTiles {
             int c0,
             int ldc) {
         MemorySegment b = NativeMemory.known(wide);
+        if (count < 0) { // see WarmUp.Trial
+            for (int i = count; i < 0; i++) {}
+            return;
+        }
         int[] a = rows.ints;
+        final int lda = Rows.INTS;
         float[] sums = rows.sums;
         ShortVector none = ShortVector.zero(SHORTS);
         FloatVector zero = FloatVector.zero(FLOATS);
@@ -208,19 +221,9 @@ public final class NibbleTiles {
                 int at = a0 + block * STEPS_OF_BLOCK, start = a0 + Rows.STARTS + block;
                 long from = (block * STEPS_OF_BLOCK * PANEL + column) * WORD;
                 ShortVector v00 = IntVector.broadcast(INTS, a[start]).reinterpretAsShorts(), v01 = v00;
-                ShortVector
-                        v10 = IntVector.broadcast(INTS, a[start + Rows.INTS]).reinterpretAsShorts(),
-                        v11 = v10;
-                ShortVector
-                        v20 =
-                                IntVector.broadcast(INTS, a[start + 2 * Rows.INTS])
-                                        .reinterpretAsShorts(),
-                        v21 = v20;
-                ShortVector
-                        v30 =
-                                IntVector.broadcast(INTS, a[start + 3 * Rows.INTS])
-                                        .reinterpretAsShorts(),
-                        v31 = v30;
+                ShortVector v10 = IntVector.broadcast(INTS, a[start + lda]).reinterpretAsShorts(), v11 = v10;
+                ShortVector v20 = IntVector.broadcast(INTS, a[start + 2 * lda]).reinterpretAsShorts(), v21 = v20;
+                ShortVector v30 = IntVector.broadcast(INTS, a[start + 3 * lda]).reinterpretAsShorts(), v31 = v30;
                 for (int step = 0; step < STEPS_OF_BLOCK; step++) {
                     ShortVector b0 = ShortVector.fromMemorySegment(SHORTS, b, from + step * WORDS, ORDER);
                     ShortVector b1 = ShortVector.fromMemorySegment(SHORTS, b, from + NEXT_BYTES + step * WORDS, ORDER);
@@ -228,15 +231,15 @@ public final class NibbleTiles {
                     v00 = x0.mul(b0).add(v00);
                     v01 = x0.mul(b1).add(v01);
                     ShortVector x1 =
-                            IntVector.broadcast(INTS, a[at + step + Rows.INTS]).reinterpretAsShorts();
+                            IntVector.broadcast(INTS, a[at + step + lda]).reinterpretAsShorts();
                     v10 = x1.mul(b0).add(v10);
                     v11 = x1.mul(b1).add(v11);
-                    ShortVector x2 = IntVector.broadcast(INTS, a[at + step + 2 * Rows.INTS])
-                            .reinterpretAsShorts();
+                    ShortVector x2 =
+                            IntVector.broadcast(INTS, a[at + step + 2 * lda]).reinterpretAsShorts();
                     v20 = x2.mul(b0).add(v20);
                     v21 = x2.mul(b1).add(v21);
-                    ShortVector x3 = IntVector.broadcast(INTS, a[at + step + 3 * Rows.INTS])
-                            .reinterpretAsShorts();
+                    ShortVector x3 =
+                            IntVector.broadcast(INTS, a[at + step + 3 * lda]).reinterpretAsShorts();
                     v30 = x3.mul(b0).add(v30);
                     v31 = x3.mul(b1).add(v31);
                 }
@@ -289,6 +292,10 @@ public final class NibbleTiles {
     public static void widen(MemorySegment panels, long b0, int depth, MemorySegment to) {
         MemorySegment b = NativeMemory.known(panels);
         MemorySegment target = NativeMemory.known(to);
+        if (depth < 0) { // see WarmUp.Trial
+            for (int i = depth; i < 0; i++) {}
+            return;
+        }
         for (int group = 0; group < depth / ROWS * GROUPS; group++) {
             for (int column = 0; column < PANEL; column += COUNT) {
                 ShortVector words = IntVector.fromMemorySegment(INTS, b, b0 + group * WORDS + column * WORD, ORDER)

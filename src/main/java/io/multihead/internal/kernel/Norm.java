@@ -62,7 +62,8 @@ public final class Norm {
     }
 
     public static float sum(float[] row, int length, float[] partial) {
-        if (length == 0) { // see WarmUp.Trial
+        if (length <= 0) { // see WarmUp.Trial
+            for (int i = length; i < 0; i += COUNT) {}
             return 0f;
         }
         for (int slot = 0; slot < PANEL; slot += COUNT) {
@@ -77,7 +78,8 @@ public final class Norm {
 
     /** {@code row -= by}; returns the sum of the results. */
     static float shift(float[] row, int length, float by, float[] partial) {
-        if (length == 0) { // see WarmUp.Trial
+        if (length <= 0) { // see WarmUp.Trial
+            for (int i = length; i < 0; i += COUNT) {}
             return 0f;
         }
         for (int slot = 0; slot < PANEL; slot += COUNT) {
@@ -94,7 +96,8 @@ public final class Norm {
 
     /** {@code row -= by}; returns the sum of the results' squares. */
     static float shiftForSquares(float[] row, int length, float by, float[] partial) {
-        if (length == 0) { // see WarmUp.Trial
+        if (length <= 0) { // see WarmUp.Trial
+            for (int i = length; i < 0; i += COUNT) {}
             return 0f;
         }
         for (int slot = 0; slot < PANEL; slot += COUNT) {
@@ -142,7 +145,8 @@ public final class Norm {
     }
 
     static void affineVectors(float[] row, int length, float factor, float[] weight, float[] bias) {
-        if (length == 0) { // see WarmUp.Trial
+        if (length <= 0) { // see WarmUp.Trial
+            for (int i = length; i < 0; i += COUNT) {}
             return;
         }
         for (int i = 0; i < length; i += COUNT) {

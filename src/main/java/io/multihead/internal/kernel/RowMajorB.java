@@ -63,6 +63,10 @@ public final class RowMajorB {
     public static void add1(
             float[] a, int a0, MemorySegment rows, long b0, long ld, int depth, int columns, float[] c, int c0) {
         MemorySegment b = NativeMemory.known(rows);
+        if (depth < 0) { // see WarmUp.Trial
+            for (int i = depth; i < 0; i++) {}
+            return;
+        }
         int p = 0;
         for (; p + 3 < depth; p += 4) {
             FloatVector x0 = FloatVector.broadcast(FLOATS, a[a0 + p]);
@@ -103,6 +107,10 @@ public final class RowMajorB {
             int c0,
             int ldc) {
         MemorySegment b = NativeMemory.known(rows);
+        if (depth < 0) { // see WarmUp.Trial
+            for (int i = depth; i < 0; i++) {}
+            return;
+        }
         int p = 0;
         for (; p + 1 < depth; p += 2) {
             int from = a0 + p;

@@ -39,7 +39,8 @@ public final class RowMaxima {
     }
 
     static void vectors(float[] best, float[] rows, int at, int stride, int count, int length) {
-        if (length == 0) { // see WarmUp.Trial
+        if (length <= 0) { // see WarmUp.Trial
+            for (int i = length; i < 0; i += COUNT) {}
             return;
         }
         for (int i = 0; i < length; i += COUNT) {

@@ -63,7 +63,8 @@ public final class RowOps {
     }
 
     static float maxVectors(float[] row, int at, int length) {
-        if (length == 0) { // see WarmUp.Trial
+        if (length <= 0) { // see WarmUp.Trial
+            for (int i = length; i < 0; i += COUNT) {}
             return Float.NEGATIVE_INFINITY;
         }
         FloatVector low = FloatVector.broadcast(FLOATS, Float.NEGATIVE_INFINITY);
@@ -128,7 +129,8 @@ public final class RowOps {
     }
 
     static void foldAndDivideVectors(float[] row, int at, int compensation, int length, float divisor) {
-        if (length == 0) { // see WarmUp.Trial
+        if (length <= 0) { // see WarmUp.Trial
+            for (int i = length; i < 0; i += COUNT) {}
             return;
         }
         for (int i = 0; i < length; i += COUNT) {
@@ -197,7 +199,8 @@ public final class RowOps {
     }
 
     static void addVectors(float[] row, int at, int length, float[] addends, int a0) {
-        if (length == 0) { // see WarmUp.Trial
+        if (length <= 0) { // see WarmUp.Trial
+            for (int i = length; i < 0; i += COUNT) {}
             return;
         }
         for (int i = 0; i < length; i += COUNT) {

@@ -55,7 +55,8 @@ public final class Silu {
     }
 
     private static void sigmoidsOfExponentials(float[] row, int at, int length, float[] buffer) {
-        if (length == 0) { // see WarmUp.Trial
+        if (length <= 0) { // see WarmUp.Trial
+            for (int i = length; i < 0; i += COUNT) {}
             return;
         }
         for (int i = 0; i < length; i += COUNT) {
@@ -93,7 +94,8 @@ public final class Silu {
 
     /** Computes -t, and stores t after the row's length. */
     private static void exponents(float[] x, int at, int length, float[] buffer) {
-        if (length == 0) { // see WarmUp.Trial
+        if (length <= 0) { // see WarmUp.Trial
+            for (int i = length; i < 0; i += COUNT) {}
             return;
         }
         for (int i = 0; i < length; i += COUNT) {
@@ -105,7 +107,8 @@ public final class Silu {
     }
 
     private static void ofExponentials(float[] row, int at, int length, float[] buffer) {
-        if (length == 0) { // see WarmUp.Trial
+        if (length <= 0) { // see WarmUp.Trial
+            for (int i = length; i < 0; i += COUNT) {}
             return;
         }
         for (int i = 0; i < length; i += COUNT) {

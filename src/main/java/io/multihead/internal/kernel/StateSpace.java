@@ -86,6 +86,10 @@ public final class StateSpace {
             int stride,
             float[] values,
             float[] gates) {
+        if (tokens < 0) { // see WarmUp.Trial
+            for (int i = tokens; i < 0; i++) {}
+            return;
+        }
         for (int column = 0; column < PANEL; column += 2 * COUNT) {
             int token = 0;
             for (; token + 1 < tokens; token += 2) {

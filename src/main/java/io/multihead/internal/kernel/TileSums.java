@@ -50,7 +50,8 @@ public final class TileSums {
     }
 
     static void addVectors(float[] t, float[] c, int c0, int ldc, int rows, int vectorStride) {
-        if (rows == 0) { // see WarmUp.Trial
+        if (rows <= 0) { // see WarmUp.Trial
+            for (int i = rows; i < 0; i++) {}
             return;
         }
         int second = Lanes.second(vectorStride);
@@ -85,7 +86,8 @@ public final class TileSums {
 
     static void addScaledVectors(
             float[] t, float[] scales, int s0, float[] c, int c0, int ldc, int rows, int vectorStride) {
-        if (rows == 0) { // see WarmUp.Trial
+        if (rows <= 0) { // see WarmUp.Trial
+            for (int i = rows; i < 0; i++) {}
             return;
         }
         int second = Lanes.second(vectorStride);
@@ -139,7 +141,8 @@ public final class TileSums {
 
     static void addCompensatedVectors(
             float[] t, int t0, float[] c, int c0, int ldc, int compensation, int rows, int vectorStride) {
-        if (rows == 0) { // see WarmUp.Trial
+        if (rows <= 0) { // see WarmUp.Trial
+            for (int i = rows; i < 0; i++) {}
             return;
         }
         int second = Lanes.second(vectorStride);

@@ -74,6 +74,10 @@ public final class VocabularyOps {
     }
 
     static boolean maximaVectors(float[] row, int length, float[] maxima) {
+        if (length < 0) { // see WarmUp.Trial
+            for (int i = length; i < 0; i += COUNT) {}
+            return true;
+        }
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector check = zero; // infinity times 0 is NaN, which stays
         boolean finite = true;
@@ -103,6 +107,10 @@ public final class VocabularyOps {
     }
 
     static boolean scaledVectors(float[] from, float[] to, int length, float factor, float[] maxima) {
+        if (length < 0) { // see WarmUp.Trial
+            for (int i = length; i < 0; i += COUNT) {}
+            return true;
+        }
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector check = zero;
         boolean finite = true;
@@ -185,6 +193,10 @@ public final class VocabularyOps {
     }
 
     static void normalizeVectors(float[] row, int length, float sum, float[] maxima) {
+        if (length < 0) { // see WarmUp.Trial
+            for (int i = length; i < 0; i += COUNT) {}
+            return;
+        }
         FloatVector reciprocal = FloatVector.broadcast(FLOATS, 1f / sum);
         FloatVector negative = FloatVector.broadcast(FLOATS, -sum);
         for (int start = 0; start < length; start += BLOCK) {
@@ -233,6 +245,10 @@ public final class VocabularyOps {
     }
 
     static void sumVectors(float[] row, int from, int to, double[] buffer) {
+        if (to < 0) { // see WarmUp.Trial
+            for (int i = to; i < 0; i += COUNT) {}
+            return;
+        }
         int whole = from + (to - from) / SUMS * SUMS;
         for (int slot = 0; slot < SUMS; slot += COUNT) {
             DoubleVector low = DoubleVector.zero(DOUBLES);
@@ -274,6 +290,10 @@ public final class VocabularyOps {
     }
 
     static int selectVectors(float[] row, int from, int to, float least, int[] positions, int at) {
+        if (to < 0) { // see WarmUp.Trial
+            for (int i = to; i < 0; i += COUNT) {}
+            return at;
+        }
         int count = at;
         int i = from;
         for (; i + COUNT <= to; i += COUNT) {
@@ -302,6 +322,10 @@ public final class VocabularyOps {
 
     /** Returns the start of the first vector that contains a number, or of the rest without a whole vector. */
     static int firstVector(float[] row, int from, int to, float number) {
+        if (to < 0) { // see WarmUp.Trial
+            for (int i = to; i < 0; i += COUNT) {}
+            return to;
+        }
         int i = from;
         while (i + COUNT <= to
                 && !FloatVector.fromArray(FLOATS, row, i)

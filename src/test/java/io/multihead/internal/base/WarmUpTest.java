@@ -29,9 +29,12 @@ class WarmUpTest {
 
                 @Override
                 public void run(int lengthFactor, int calls) {
-                    trials += lengthFactor * calls;
-                    emptyCalls += (1 - lengthFactor) * calls;
-                    now += lengthFactor * calls * (cost + misses);
+                    if (lengthFactor < 0) {
+                        emptyCalls += calls;
+                        return;
+                    }
+                    trials += calls;
+                    now += calls * (cost + misses);
                     misses = 0;
                 }
             },
@@ -42,11 +45,11 @@ class WarmUpTest {
     @Test
     void trialsBecomeRarer() {
         int first = trialsIn(10);
-        assertEquals(9, first); // at 0, 0.25, 0.75, 1.5, 2.5, 3.75, 5.25, 7 and 9 ms
+        assertEquals(8, first); // at 0.25, 0.75, 1.5, 2.5, 3.75, 5.25, 7 and 9 ms, after empty calls
         trialsIn(200);
         int last = trialsIn(100);
         assertEquals(20, last); // every 5 ms
-        assertEquals(256 * trials, emptyCalls);
+        assertEquals(2048 + 64 * trials, emptyCalls);
     }
 
     private int trialsIn(int millis) {
@@ -63,6 +66,7 @@ class WarmUpTest {
     @Test
     void onlyAFastTrialEndsIt() {
         cost = 1_500;
+        makeFirstCalls();
         assertFalse(warmUp.isOver());
         cost = 1_499;
         assertFalse(warmUp.isOver()); // no trial yet
@@ -70,11 +74,19 @@ class WarmUpTest {
         now += MILLI;
         assertTrue(warmUp.isOver());
         assertEquals(3, trials);
-        assertEquals(256, emptyCalls);
+        assertEquals(2048 + 64, emptyCalls);
         cost = 20_000;
         now += MILLI;
         assertTrue(warmUp.isOver());
         assertEquals(3, trials);
+    }
+
+    /** There is no trial among them, so a warm-up never ends with them. */
+    private void makeFirstCalls() {
+        assertFalse(warmUp.isOver());
+        assertEquals(0, trials);
+        assertEquals(2048, emptyCalls);
+        now += MILLI;
     }
 
     /** The numbers of a trial may have left all caches since the one before. */
@@ -82,6 +94,7 @@ class WarmUpTest {
     void aTrialThatIsNotMuchTooSlowIsRepeatedAtOnce() {
         cost = 200;
         misses = 11_799;
+        makeFirstCalls();
         assertTrue(warmUp.isOver());
         assertEquals(2, trials);
     }
@@ -90,6 +103,7 @@ class WarmUpTest {
     void aTrialThatIsMuchTooSlowIsNotRepeated() {
         cost = 200;
         misses = 11_800;
+        makeFirstCalls();
         assertFalse(warmUp.isOver());
         assertEquals(1, trials);
     }
