@@ -5,8 +5,8 @@ import io.multihead.cache.SequenceCache;
 import io.multihead.compute.Compute;
 import io.multihead.grammar.TokenVocabulary;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.Downloads;
 import io.multihead.internal.load.Loading;
-import io.multihead.internal.load.ModelFolder;
 import io.multihead.model.Transformer;
 import io.multihead.text.Tokenizer;
 import java.io.IOException;
@@ -90,7 +90,7 @@ public final class LanguageModel implements AutoCloseable {
         Loading loading = Loading.of(cpu, null, options.adapter()).withEightBitInputs(options.eightBitInputs());
         try {
             Checks.exists(path, EXPECTED);
-            LoadedDecoder loaded = ModelFolder.load(
+            LoadedDecoder loaded = Downloads.withCommand(
                     path,
                     () -> Files.isDirectory(path)
                             ? DecoderLoader.folder(loading, path, options.listener(), EXPECTED)

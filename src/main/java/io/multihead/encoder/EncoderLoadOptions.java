@@ -2,9 +2,9 @@ package io.multihead.encoder;
 
 import io.multihead.compute.Compute;
 import io.multihead.gemm.WeightFormat;
+import io.multihead.internal.base.Downloads;
 import io.multihead.internal.encoder.load.EncoderCore;
 import io.multihead.internal.load.Loading;
-import io.multihead.internal.load.ModelFolder;
 import java.io.IOException;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
@@ -46,7 +46,7 @@ public record EncoderLoadOptions(
     /** Loads a model from a path; if that fails, the memory of its weights is freed. */
     <T> T load(Compute cpu, Path path, Loader<T> loader) throws IOException {
         Loading loading = Loading.of(cpu, format, adapter);
-        return EncoderCore.orClose(loading::close, () -> ModelFolder.load(path, () -> loader.load(loading)));
+        return EncoderCore.orClose(loading::close, () -> Downloads.withCommand(path, () -> loader.load(loading)));
     }
 
     /** A loader of a model. */

@@ -1,6 +1,7 @@
 package io.multihead.format;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.Downloads;
 import io.multihead.internal.base.FileMemory;
 import io.multihead.internal.base.NativeMemory;
 import io.multihead.tensor.BlockTensor;
@@ -65,6 +66,10 @@ public final class Gguf {
     public static Gguf map(Arena arena, Path file) throws IOException {
         Checks.notNull(file, "file");
         Checks.notNull(arena, "arena");
+        return Downloads.withCommand(file, () -> mapParts(arena, file));
+    }
+
+    private static Gguf mapParts(Arena arena, Path file) throws IOException {
         MemorySegment memory = FileMemory.of(file, arena);
         GgufHeader header = Checks.in(file, () -> read(memory));
         return new Gguf(file + ": ", header, GgufSplit.of(file, memory, header, arena));

@@ -1,6 +1,7 @@
 package io.multihead.format;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.Downloads;
 import io.multihead.internal.base.FileMemory;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
@@ -49,7 +50,13 @@ public final class SafetensorsFolder {
      *     index, or two files have a tensor of the same name; the message names the file
      */
     public static SafetensorsFolder map(Arena arena, Path folder) throws IOException {
-        Path single = Checks.notNull(folder, "folder").resolve(FILE);
+        Checks.notNull(arena, "arena");
+        Checks.notNull(folder, "folder");
+        return Downloads.withCommand(folder, () -> mapFiles(arena, folder));
+    }
+
+    private static SafetensorsFolder mapFiles(Arena arena, Path folder) throws IOException {
+        Path single = folder.resolve(FILE);
         Path index = folder.resolve(INDEX);
         Checks.folderWith(
                 folder, List.of(FILE, INDEX), "weights in safetensors; pytorch_model.bin and the like are not read");

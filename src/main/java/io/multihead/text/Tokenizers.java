@@ -2,6 +2,7 @@ package io.multihead.text;
 
 import io.multihead.format.Gguf;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.Downloads;
 import io.multihead.internal.base.FileMemory;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
@@ -133,7 +134,12 @@ public final class Tokenizers {
      * @throws IllegalArgumentException if a file is malformed, or has a part that no supported model has; the message names it
      */
     public static Tokenizer load(Path folder) throws IOException {
-        Path json = Checks.notNull(folder, "folder").resolve("tokenizer.json");
+        Checks.notNull(folder, "folder");
+        return Downloads.withCommand(folder, () -> read(folder));
+    }
+
+    private static Tokenizer read(Path folder) throws IOException {
+        Path json = folder.resolve("tokenizer.json");
         JsonObject config = object(folder, CONFIG);
         Set<Integer> stopTokens = stopTokens(folder);
         if (!Files.exists(json)) {
@@ -160,7 +166,12 @@ public final class Tokenizers {
      * @throws IllegalArgumentException if a file is malformed or has an unsupported setting; the message names the file
      */
     public static EncoderTokenizer loadEncoder(Path folder) throws IOException {
-        Path json = Checks.notNull(folder, "folder").resolve("tokenizer.json");
+        Checks.notNull(folder, "folder");
+        return Downloads.withCommand(folder, () -> readEncoder(folder));
+    }
+
+    private static EncoderTokenizer readEncoder(Path folder) throws IOException {
+        Path json = folder.resolve("tokenizer.json");
         JsonObject config = object(folder, CONFIG);
         Path fairseq = folder.resolve("sentencepiece.bpe.model");
         if (!Files.exists(json)) {

@@ -5,6 +5,7 @@ import io.multihead.format.Safetensors;
 import io.multihead.format.SafetensorsFolder;
 import io.multihead.gemm.Activation;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.Downloads;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.nn.TensorMath;
 import io.multihead.nn.Dropout;
@@ -97,7 +98,12 @@ public final class BertLayers {
      */
     public static BertLayers load(Arena arena, Path folder) throws IOException {
         Checks.notNull(arena, "arena");
-        BertFolder files = BertFolder.read(Checks.notNull(folder, "folder"));
+        Checks.notNull(folder, "folder");
+        return Downloads.withCommand(folder, () -> read(arena, folder));
+    }
+
+    private static BertLayers read(Arena arena, Path folder) throws IOException {
+        BertFolder files = BertFolder.read(folder);
         try (Arena mapped = Arena.ofConfined()) {
             SafetensorsFolder weights = SafetensorsFolder.map(mapped, folder);
             return Checks.in(folder, () -> {

@@ -2,6 +2,7 @@ package io.multihead.train;
 
 import io.multihead.format.SafetensorsFolder;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.Downloads;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.load.ModelFolder;
 import io.multihead.tensor.Shape;
@@ -26,7 +27,12 @@ final class LlamaWeights {
 
     /** Makes a model from copies of all weights of a folder; messages name the folder. */
     static <T> T read(Path folder, BiFunction<LlamaSizes, LlamaWeights, T> making) throws IOException {
-        Checks.folder(Checks.notNull(folder, "folder"), "a folder that transformers wrote");
+        Checks.notNull(folder, "folder");
+        return Downloads.withCommand(folder, () -> readFiles(folder, making));
+    }
+
+    private static <T> T readFiles(Path folder, BiFunction<LlamaSizes, LlamaWeights, T> making) throws IOException {
+        Checks.folder(folder, "a folder that transformers wrote");
         LlamaSizes sizes = ModelFolder.config(folder, LlamaSizes::read);
         try (Arena mapped = Arena.ofConfined()) {
             SafetensorsFolder files = SafetensorsFolder.map(mapped, folder);

@@ -5,6 +5,7 @@ import io.multihead.format.Safetensors;
 import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.Downloads;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.internal.base.JsonWriter;
 import io.multihead.internal.call.TensorChecks;
@@ -219,8 +220,14 @@ public final class LoraAdapter {
     public static LoraAdapter load(Arena arena, Map<String, Tensor> weights, Path folder, @Nullable BlockType frozen)
             throws IOException {
         Checks.notNull(arena, "arena");
-        Config config = ModelFolder.read(
-                Checks.notNull(folder, "folder").resolve(PeftSettings.CONFIG), json -> read(json, frozen));
+        Checks.notNull(folder, "folder");
+        return Downloads.withCommand(folder, () -> read(arena, weights, folder, frozen));
+    }
+
+    private static LoraAdapter read(Arena arena, Map<String, Tensor> weights, Path folder, @Nullable BlockType frozen)
+            throws IOException {
+        PeftSettings.requireFiles(folder);
+        Config config = ModelFolder.read(folder.resolve(PeftSettings.CONFIG), json -> read(json, frozen));
         Path file = folder.resolve(PeftSettings.WEIGHTS);
         try (Arena mapped = Arena.ofConfined()) {
             Safetensors saved = Safetensors.map(mapped, file);

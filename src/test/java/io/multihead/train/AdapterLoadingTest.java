@@ -221,7 +221,10 @@ class AdapterLoadingTest {
         String message = assertThrows(NoSuchFileException.class, () -> logits(LoadOptions.DEFAULT.withAdapter(adapter)))
                 .getMessage();
         assertTrue(message.contains("no adapter_model.safetensors; expected"), message);
-        assertTrue(message.endsWith("adapter_model.bin is not read"), message);
+        assertTrue(
+                message.endsWith(
+                        "adapter_model.bin is not read; get one by: hf download OWNER/NAME --local-dir " + adapter),
+                message);
     }
 
     /** The command for a missing part of a model in several files gets that part. */

@@ -23,6 +23,9 @@ public final class Checks {
     /** Names of a folder's files in a message. */
     private static final int MOST_NAMES = 10;
 
+    /** Begins the command of Hugging Face's hub that downloads a model. */
+    static final String DOWNLOAD = "get one by: hf download OWNER/NAME ";
+
     /** A reader of a place, such as a file. */
     @FunctionalInterface
     public interface Reading<T, E extends Exception> {
@@ -160,11 +163,11 @@ public final class Checks {
     }
 
     /** Returns the command of Hugging Face's hub that downloads a model to a path: a GGUF file, or a folder with all files of the model. */
-    public static String download(Path path) {
+    static String download(Path path) {
         boolean file = path.toString().endsWith(".gguf");
         Path folder = file ? path.resolveSibling(".").normalize() : path;
         String place = folder.toString().isEmpty() ? "." : folder.toString();
-        return "get one by: hf download OWNER/NAME " + (file ? path.getFileName() + " " : "") + "--local-dir " + place;
+        return DOWNLOAD + (file ? path.getFileName() + " " : "") + "--local-dir " + place;
     }
 
     /** Returns a folder, or fails if there is none. */

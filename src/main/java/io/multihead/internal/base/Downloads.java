@@ -1,16 +1,18 @@
 package io.multihead.internal.base;
 
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Detects files that a download left instead of the requested ones. Their first bytes identify them, so that parsers need no special errors
- * for them.
+ * The command that downloads a model of which a file is missing, and the detection of files that a download left instead of the requested ones. Their
+ * first bytes identify them, so that parsers need no special errors for them.
  */
 public final class Downloads {
     /** Ends the message about a file that is shorter than its header states. */
@@ -27,6 +29,30 @@ public final class Downloads {
     private static final Pattern PAGE = Pattern.compile("\ufeff?\\s*(<!doctype html|<html)\\b.*", Pattern.DOTALL);
 
     private Downloads() {}
+
+    /**
+     * Returns what is read from a model's path. If one of its files is missing, the message ends with the command that downloads the model,
+     * or the missing part of a split GGUF file. Within another such call, the command is that of the outer path.
+     *
+     * @param path the model's folder or GGUF file
+     */
+    public static <T> T withCommand(Path path, Checks.Reading<T, IOException> reading) throws IOException {
+        try {
+            return reading.read();
+        } catch (NoSuchFileException missing) {
+            Path file = path.getFileSystem().getPath(String.valueOf(missing.getFile()));
+            String command = Checks.download(file.toString().endsWith(".gguf") ? file : path);
+            String reason = String.valueOf(missing.getReason());
+            if (reason.endsWith(command)) {
+                throw missing;
+            }
+            int inner = reason.indexOf("; " + Checks.DOWNLOAD);
+            String own = inner < 0 ? reason : reason.substring(0, inner);
+            NoSuchFileException named = new NoSuchFileException(missing.getFile(), null, own + "; " + command);
+            named.initCause(missing);
+            throw named;
+        }
+    }
 
     /** Fails if a file that should be binary begins with text, such as the message of a server. */
     public static void requireBinary(MemorySegment file, String expected) {

@@ -10,7 +10,6 @@ import java.lang.foreign.Arena;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
@@ -41,28 +40,6 @@ public final class ModelFolder {
                 List.of(CONFIG, MODULES),
                 "a model's folder, with config.json or modules.json, model.safetensors, and tokenizer.json or vocab.txt"
                         + more);
-    }
-
-    /**
-     * Returns a model that is read from a path. If one of its files is missing, the message ends with the command that downloads the model,
-     * or the missing part of a split GGUF file.
-     *
-     * @param path the model's folder or GGUF file
-     */
-    public static <T> T load(Path path, Checks.Reading<T, IOException> reading) throws IOException {
-        try {
-            return reading.read();
-        } catch (NoSuchFileException missing) {
-            Path file = path.getFileSystem().getPath(String.valueOf(missing.getFile()));
-            String command = Checks.download(file.toString().endsWith(".gguf") ? file : path);
-            String reason = String.valueOf(missing.getReason());
-            if (reason.endsWith(command)) {
-                throw missing;
-            }
-            NoSuchFileException named = new NoSuchFileException(missing.getFile(), null, reason + "; " + command);
-            named.initCause(missing);
-            throw named;
-        }
     }
 
     /** Reads a file with an object, whose name in messages is the name of the file. */

@@ -5,6 +5,7 @@ import io.multihead.format.Safetensors;
 import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.Downloads;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.DType;
@@ -74,14 +75,11 @@ public final class PeftAdapter {
      * @param folder with {@code adapter_config.json} and {@code adapter_model.safetensors}
      */
     public static PeftAdapter read(Path folder) throws IOException {
-        Checks.folderWith(
-                folder,
-                List.of(PeftSettings.CONFIG),
-                "an adapter of PEFT, with " + PeftSettings.CONFIG + " and " + PeftSettings.WEIGHTS);
-        Checks.folderWith(
-                folder,
-                List.of(PeftSettings.WEIGHTS),
-                "an adapter of PEFT in safetensors; adapter_model.bin is not read");
+        return Downloads.withCommand(folder, () -> readFiles(folder));
+    }
+
+    private static PeftAdapter readFiles(Path folder) throws IOException {
+        PeftSettings.requireFiles(folder);
         PeftSettings settings =
                 ModelFolder.read(folder.resolve(PeftSettings.CONFIG), (JsonObject json) -> PeftSettings.read(json));
         Path file = folder.resolve(PeftSettings.WEIGHTS);

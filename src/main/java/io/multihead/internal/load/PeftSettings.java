@@ -1,6 +1,9 @@
 package io.multihead.internal.load;
 
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
+import java.io.IOException;
+import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -60,6 +63,12 @@ public record PeftSettings(
 
     /** Initializations of adapters that do not change the model's own weights. */
     private static final Set<Object> DRAWN = Set.of(true, false, "gaussian", "eva", "orthogonal");
+
+    /** Fails unless a folder has the files of an adapter; a message lists its files. */
+    public static void requireFiles(Path folder) throws IOException {
+        Checks.folderWith(folder, List.of(CONFIG), "an adapter of PEFT, with " + CONFIG + " and " + WEIGHTS);
+        Checks.folderWith(folder, List.of(WEIGHTS), "an adapter of PEFT in safetensors; adapter_model.bin is not read");
+    }
 
     /** Reads the settings; settings that would change results are refused with an error that names them. */
     public static PeftSettings read(JsonObject json) {

@@ -3,7 +3,6 @@ package io.multihead.it.spark;
 import io.multihead.compute.Compute;
 import io.multihead.encoder.SentenceEncoder;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -37,16 +36,12 @@ public final class SharedEncoders {
     }
 
     private static SentenceEncoder load(Path folder) {
-        if (!Files.isDirectory(folder)) {
-            throw new IllegalArgumentException("folder: " + folder + " is no folder on " + ExecutorJava.host()
-                    + "; expected a model's folder, at the same path on each executor");
-        }
         try {
             return SentenceEncoder.load(Compute.serial(), folder);
         } catch (IOException | IllegalArgumentException e) {
             throw new IllegalArgumentException(
-                    "folder: " + folder + " on " + ExecutorJava.host() + " cannot be loaded: " + e
-                            + "; expected config.json, model.safetensors and tokenizer.json or vocab.txt",
+                    "folder: " + folder + " on " + ExecutorJava.host()
+                            + " cannot be loaded; expected the model at the same path on each" + " executor: " + e,
                     e);
         }
     }

@@ -3,7 +3,6 @@ package io.multihead.it.spark;
 import io.multihead.compute.Compute;
 import io.multihead.decoder.LanguageModel;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -34,16 +33,12 @@ public final class SharedModels {
     }
 
     private static LanguageModel load(Path path) {
-        if (!Files.exists(path)) {
-            throw new IllegalArgumentException("model: " + path + " is not there on " + ExecutorJava.host()
-                    + "; expected a model, at the same path on each executor");
-        }
         try {
             return LanguageModel.load(Compute.serial(), path);
         } catch (IOException | IllegalArgumentException e) {
             throw new IllegalArgumentException(
-                    "model: " + path + " on " + ExecutorJava.host() + " cannot be loaded: " + e
-                            + "; expected a GGUF file, or a folder with config.json, tokenizer and model.safetensors",
+                    "model: " + path + " on " + ExecutorJava.host()
+                            + " cannot be loaded; expected the model at the same path on each" + " executor: " + e,
                     e);
         }
     }

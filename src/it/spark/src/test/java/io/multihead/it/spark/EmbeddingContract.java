@@ -186,7 +186,9 @@ abstract class EmbeddingContract {
     @Test
     void wrongPathIsAnErrorThatNamesIt() {
         String error = failure(SparkEmbeddings.withEmbeddings(rows(texts.subList(0, 3)), "text", "embedding", "/none"));
-        assertTrue(error.contains("folder: /none is no folder on "), error);
+        assertTrue(error.contains("folder: /none on "), error);
+        assertTrue(error.contains("/none: nothing there; expected a model's folder"), error);
+        assertTrue(error.contains("; get one by: hf download OWNER/NAME --local-dir /none"), error);
     }
 
     @Test

@@ -122,7 +122,9 @@ abstract class GenerationContract extends AttentionContract {
     @Test
     void aModelThatIsNotThereIsNamed() {
         String error = failure(SparkGeneration.withTexts(prompts(), "text", "generated", "/none.gguf", GREEDY));
-        assertTrue(error.contains("model: /none.gguf is not there on "), error);
+        assertTrue(error.contains("model: /none.gguf on "), error);
+        assertTrue(error.contains("/none.gguf: nothing there; expected a GGUF file"), error);
+        assertTrue(error.contains("; get one by: hf download OWNER/NAME none.gguf --local-dir /"), error);
     }
 
     @Test
