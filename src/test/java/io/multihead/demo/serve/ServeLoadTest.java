@@ -92,7 +92,7 @@ class ServeLoadTest {
         assertTrue(alone.stream().distinct().count() > CLIENTS / 2, "texts that differ: " + alone);
         assertEquals(alone, together(model, 1, 16));
         assertEquals(alone, together(model, 2, 5));
-        String published = Files.readAllLines(Path.of("docs/server.md")).stream()
+        String published = Files.readAllLines(Path.of("docs/reference/server.md")).stream()
                 .filter(line -> line.startsWith("| " + name))
                 .findFirst()
                 .orElseThrow();
