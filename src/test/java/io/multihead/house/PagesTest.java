@@ -29,6 +29,19 @@ class PagesTest {
 
     private static final int SUMMARY_POINTS = 10;
 
+    /** Pages of figures, promises and tables, of first steps, and of the way from other libraries. */
+    private static final List<Path> WITHOUT_TASK = Stream.of(
+                    "README.md",
+                    "SECURITY.md",
+                    "docs/start.md",
+                    "docs/models.md",
+                    "docs/from",
+                    "docs/accuracy.md",
+                    "docs/performance.md",
+                    "docs/embeddings-speed.md")
+            .map(Path::of)
+            .toList();
+
     private static final Map<String, Integer> LINES = Map.of("README.md", 150, "CONTRIBUTING.md", 120);
     private static final Path INDEX = Path.of("docs/README.md");
     /** The target of a link without a scheme: a path, or none for this page, and an anchor if there is one. */
@@ -108,20 +121,43 @@ class PagesTest {
         }
     }
 
-    /** Those of the index's first table. */
-    @Test
-    void pagesToUseItAreShort() throws Exception {
+    /** The pages of the index's first table. */
+    private static List<Path> pagesToUseIt() throws IOException {
         String index = Files.readString(INDEX);
         String table = index.substring(index.indexOf("| to use it |"), index.indexOf("| reference |"));
-        int pages = 0;
-        for (var link : LINK.matcher(table).results().toList()) {
-            Path page = INDEX.resolveSibling(link.group(1)).normalize();
+        return LINK.matcher(table)
+                .results()
+                .map(link -> INDEX.resolveSibling(link.group(1)).normalize())
+                .toList();
+    }
+
+    @Test
+    void pagesToUseItAreShort() throws Exception {
+        for (Path page : pagesToUseIt()) {
             int lines = Files.readAllLines(page).size();
             int limit = LINES.getOrDefault(page.toString(), USE_LINES);
             assertTrue(lines <= limit, page + " has " + lines + " lines, budget " + limit);
-            pages++;
         }
-        assertTrue(pages > 10, "found only " + pages + " pages");
+        assertTrue(pagesToUseIt().size() > 10, "found only " + pagesToUseIt());
+    }
+
+    /** Pages with a task have code, and three things to know. */
+    @Test
+    void pagesToUseItHaveCodeAndThreeThingsToKnow() throws Exception {
+        int tasks = 0;
+        for (Path page : pagesToUseIt()) {
+            if (WITHOUT_TASK.stream().noneMatch(page::startsWith)) {
+                String text = Files.readString(page);
+                assertTrue(text.contains("\n```") || text.contains("\n    "), page + " has no code");
+                String[] known = text.split("\n## Three things to know\n", -1);
+                assertEquals(2, known.length, page + ": headings Three things to know");
+                String list = known[1].split("\n## ", 2)[0];
+                assertEquals(
+                        3, list.lines().filter(line -> line.startsWith("- ")).count(), page + ": things to know");
+                tasks++;
+            }
+        }
+        assertTrue(tasks > 15, "found only " + tasks + " pages with tasks");
     }
 
     @Test

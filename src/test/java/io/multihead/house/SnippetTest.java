@@ -5,20 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.langchain4j.model.embedding.EmbeddingModel;
-import java.io.File;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.regex.Pattern;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
-import javax.tools.Diagnostic;
-import javax.tools.DiagnosticCollector;
-import javax.tools.JavaFileObject;
-import javax.tools.ToolProvider;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Execution;
@@ -30,9 +21,6 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
  */
 @Execution(ExecutionMode.CONCURRENT)
 class SnippetTest {
-    private static final Path MODULE = Path.of("target/classes");
-    private static final Pattern TYPE =
-            Pattern.compile("(?m)^(?:public |final )*(?:class|record|interface|enum) (\\w+)");
     private static final Pattern LINK = Pattern.compile("]\\((?![a-z]+:)([^)#\\s]+)[^)]*\\)");
 
     @TempDir
@@ -42,7 +30,7 @@ class SnippetTest {
     void everySnippetCompiles() throws Exception {
         int snippets = 0;
         for (Path page : pages()) {
-            for (String snippet : snippets(Files.readString(page))) {
+            for (String snippet : Snippets.of(Files.readString(page))) {
                 assertEquals(List.of(), errors(snippet), page + ":\n" + snippet);
                 snippets++;
             }
@@ -93,82 +81,19 @@ class SnippetTest {
 
     @Test
     void noBlockEscapes() {
-        assertEquals(List.of("a\n", "b\n"), snippets("x\n```java\na\n```\n```text\nb;\n```\n~~~java\nb\n~~~\n"));
-        assertEquals(List.of("a\n"), snippets("- item\n\n  ```java\n  a\n  ```\n"));
-        assertThrows(AssertionError.class, () -> snippets("```java no-compile\na\n```\n"));
-        assertThrows(AssertionError.class, () -> snippets("```Java\na\n```\n"));
-        assertThrows(AssertionError.class, () -> snippets("```java\na\n"));
+        assertEquals(List.of("a\n", "b\n"), Snippets.of("x\n```java\na\n```\n```text\nb;\n```\n~~~java\nb\n~~~\n"));
+        assertEquals(List.of("a\n"), Snippets.of("- item\n\n  ```java\n  a\n  ```\n"));
+        assertThrows(AssertionError.class, () -> Snippets.of("```java no-compile\na\n```\n"));
+        assertThrows(AssertionError.class, () -> Snippets.of("```Java\na\n```\n"));
+        assertThrows(AssertionError.class, () -> Snippets.of("```java\na\n"));
     }
 
     private static List<String> links(String markdown) {
         return LINK.matcher(markdown).results().map(link -> link.group(1)).toList();
     }
 
-    private static List<String> snippets(String markdown) {
-        List<String> found = new ArrayList<>();
-        StringBuilder block = null;
-        String fence = null;
-        boolean java = false;
-        for (String line : markdown.lines().toList()) {
-            String text = line.strip();
-            if (fence != null && text.equals(fence)) {
-                if (java) {
-                    found.add(block.toString().stripTrailing().stripIndent() + "\n");
-                }
-                fence = null;
-            } else if (fence != null) {
-                block.append(line).append('\n');
-            } else if (text.startsWith("```") || text.startsWith("~~~")) {
-                fence = text.substring(0, 3);
-                String language = text.substring(3);
-                java = language.equals("java");
-                boolean hidden =
-                        !java && language.strip().toLowerCase(Locale.ROOT).matches("java\\b.*");
-                assertFalse(hidden, "a block is either java, which is compiled, or text: " + text);
-                block = new StringBuilder();
-            }
-        }
-        assertEquals(null, fence, "a block does not end");
-        return found;
-    }
-
     private List<String> errors(String snippet) throws Exception {
-        var type = TYPE.matcher(snippet);
-        boolean whole = type.find();
-        String name = whole ? type.group(1) : "Statements";
-        DiagnosticCollector<JavaFileObject> found = new DiagnosticCollector<>();
-        // without a class path of its own, javac would take this JVM's, where nothing is hidden
-        String path = MODULE + File.pathSeparator + langchain4j();
-        List<String> options = Stream.of(
-                        "-d", output, "-cp", output, "-p", path, "--add-modules", "io.multihead,langchain4j.core")
-                .map(Object::toString)
-                .toList();
-        var source = Sources.of(name + ".java", whole ? snippet : wrap(snippet));
-        ToolProvider.getSystemJavaCompiler()
-                .getTask(null, null, found, options, null, List.of(source))
-                .call();
-        return found.getDiagnostics().stream()
-                .filter(d -> d.getKind() == Diagnostic.Kind.ERROR)
-                .map(d -> d.getMessage(null))
-                .toList();
-    }
-
-    /** The optional dependency, which the users of its package have. */
-    private static Path langchain4j() throws Exception {
-        return Path.of(EmbeddingModel.class
-                .getProtectionDomain()
-                .getCodeSource()
-                .getLocation()
-                .toURI());
-    }
-
-    /** Statements as a file: the imports, and a method around the rest. */
-    private static String wrap(String statements) {
-        String imports =
-                statements.lines().filter(line -> line.startsWith("import ")).collect(Collectors.joining("\n"));
-        String rest =
-                statements.lines().filter(line -> !line.startsWith("import ")).collect(Collectors.joining("\n"));
-        return imports + "\nclass Statements {\n    void run() throws java.io.IOException {\n" + rest + "\n    }\n}\n";
+        return Snippets.errors(output, snippet);
     }
 
     private static List<Path> pages() throws Exception {

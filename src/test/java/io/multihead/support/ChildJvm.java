@@ -9,6 +9,8 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** Runs a class of the tests in a JVM of its own, with the library and the tests on the class path: for what depends on options. */
 public final class ChildJvm {
@@ -40,16 +42,35 @@ public final class ChildJvm {
      */
     public static List<String> runWithOnly(Class<?> main, List<String> options, String... arguments)
             throws IOException, InterruptedException {
+        String classes = location(main) + File.pathSeparator + location(Compute.class);
+        return run(Path.of(""), options, classes, main, arguments);
+    }
+
+    /**
+     * Runs a main method as {@link #run} does, in a folder and with the libraries of the tests.
+     *
+     * @throws IOException if the JVM does not end normally and in time; the message has its output
+     */
+    public static List<String> runIn(Path folder, Class<?> main, String... arguments)
+            throws IOException, InterruptedException {
+        String classes = Stream.of(System.getProperty("java.class.path").split(File.pathSeparator))
+                .map(entry -> Path.of(entry).toAbsolutePath().toString())
+                .collect(Collectors.joining(File.pathSeparator));
+        return run(folder, VECTOR_MODULE, classes, main, arguments);
+    }
+
+    private static List<String> run(
+            Path folder, List<String> options, String classes, Class<?> main, String... arguments)
+            throws IOException, InterruptedException {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(options);
-        String classes = location(main) + File.pathSeparator + location(Compute.class);
         command.addAll(List.of("-cp", classes, main.getName()));
         command.addAll(List.of(arguments));
         // a file: nobody need read while the JVM runs, so that the limit holds for one that never closes its output
         Path output = Files.createTempFile("child", ".out");
         try {
-            int status = run(command, output);
+            int status = run(folder, command, output);
             List<String> lines = Files.readAllLines(output);
             if (status != 0) {
                 throw new IOException(command + " ended with " + status + ": " + String.join("\n", lines));
@@ -60,8 +81,9 @@ public final class ChildJvm {
         }
     }
 
-    private static int run(List<String> command, Path output) throws IOException, InterruptedException {
+    private static int run(Path folder, List<String> command, Path output) throws IOException, InterruptedException {
         Process process = new ProcessBuilder(command)
+                .directory(folder.toAbsolutePath().toFile())
                 .redirectErrorStream(true)
                 .redirectOutput(output.toFile())
                 .start();
