@@ -125,6 +125,7 @@ public final class BertCrossEncoder {
      * @param arena owns the memory
      * @param trained selects the trained parameters by name
      * @return an unmodifiable map
+     * @throws IllegalArgumentException if no parameter is selected
      */
     public Map<String, Tensor> gradients(Arena arena, Predicate<String> trained) {
         return BertLayers.gradients(arena, parameters, trained);

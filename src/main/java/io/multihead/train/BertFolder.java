@@ -15,6 +15,7 @@ import java.nio.file.StandardCopyOption;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -53,7 +54,8 @@ record BertFolder(BertSizes sizes, EncoderTokenizer tokenizer, int mostTokens) {
     }
 
     private static BertSizes sizes(JsonObject config) {
-        EXPECTED.forEach(config::require);
+        config.require("model_type", "bert");
+        new TreeMap<>(EXPECTED).forEach(config::require); // sorted: an error names the same setting in every JVM
         if (config.has("quantization_config")) {
             throw config.fail("quantization_config", "none");
         }

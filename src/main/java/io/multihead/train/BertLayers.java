@@ -192,6 +192,7 @@ public final class BertLayers {
      * @param arena owns the memory
      * @param trained selects the trained parameters by name
      * @return an unmodifiable map
+     * @throws IllegalArgumentException if no parameter is selected
      */
     public Map<String, Tensor> gradients(Arena arena, Predicate<String> trained) {
         return gradients(arena, parameters, trained);
@@ -205,6 +206,12 @@ public final class BertLayers {
                 zeros.put(name, Tensor.allocate(Checks.notNull(arena, "arena"), DType.F32, tensor.shape()));
             }
         });
+        if (zeros.isEmpty()) {
+            throw Checks.fail(
+                    "trained",
+                    "true for no parameter",
+                    "expected true for some of " + String.join(", ", parameters.keySet()));
+        }
         return Collections.unmodifiableMap(zeros);
     }
 

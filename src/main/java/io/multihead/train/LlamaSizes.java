@@ -12,6 +12,7 @@ import io.multihead.position.RopeConfigReader;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 
 /**
  * The sizes of a decoder with Llama's architecture, and its settings in {@code config.json}.
@@ -57,7 +58,8 @@ record LlamaSizes(
 
     static LlamaSizes read(JsonObject config) {
         config.text("model_type");
-        EXPECTED.forEach(config::require);
+        config.require("model_type", "llama");
+        new TreeMap<>(EXPECTED).forEach(config::require); // sorted: an error names the same setting in every JVM
         for (String setting : NONE) {
             if (config.has(setting)) {
                 throw config.fail(setting, "none");

@@ -125,7 +125,7 @@ public final class LoraAdapter {
         }
 
         boolean adapts(String module) {
-            return modules.contains(module.substring(module.lastIndexOf('.') + 1));
+            return modules.contains(lastPart(module));
         }
     }
 
@@ -153,23 +153,32 @@ public final class LoraAdapter {
         return Checks.notNull(tensors.get(name), name);
     }
 
+    static String lastPart(String module) {
+        return module.substring(module.lastIndexOf('.') + 1);
+    }
+
     /** Returns the adapted matrices by their names without {@code .weight}. */
     private static Map<String, Tensor> modules(Map<String, Tensor> weights, Config config) {
         Map<String, Tensor> modules = new LinkedHashMap<>();
         Set<String> left = new TreeSet<>(config.modules);
+        Set<String> known = new TreeSet<>();
         Checks.notNull(weights, "weights").forEach((name, tensor) -> {
             String module = Checks.notNull(name, "name in weights").endsWith(WEIGHT)
                     ? name.substring(0, name.length() - WEIGHT.length())
                     : "";
-            if (config.adapts(module) && Checks.notNull(tensor, name).rank() == 2) {
+            if (module.isEmpty() || Checks.notNull(tensor, name).rank() != 2) {
+                return;
+            }
+            known.add(lastPart(module));
+            if (config.adapts(module)) {
                 TensorChecks.requireFloating(tensor, name);
                 TensorChecks.requireOwnStorage(tensor, name);
                 modules.put(module, tensor);
-                left.remove(module.substring(module.lastIndexOf('.') + 1));
+                left.remove(lastPart(module));
             }
         });
         if (!left.isEmpty()) {
-            throw Checks.fail("modules", left.iterator().next(), "expected the last part of a matrix's name");
+            throw Checks.fail("modules", left.iterator().next(), "expected some of " + String.join(", ", known));
         }
         return modules;
     }

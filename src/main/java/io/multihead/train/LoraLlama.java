@@ -131,6 +131,7 @@ public final class LoraLlama {
         private final WeightFormat format;
         private final InitialTensors random;
         private final Set<String> modules;
+        private final Set<String> known = new TreeSet<>();
         private long bytes;
 
         Maker(Arena arena, LlamaSizes sizes, LlamaWeights weights, LoraAdapter.Config config, long seed) {
@@ -154,8 +155,7 @@ public final class LoraLlama {
             PackedWeights packedHead = PackedWeights.ofOutputRows(arena, head);
             bytes += packedHead.bytes();
             if (!modules.isEmpty()) {
-                throw Checks.fail(
-                        "modules", modules.iterator().next(), "expected the last part of a projection's name");
+                throw Checks.fail("modules", modules.iterator().next(), "expected some of " + String.join(", ", known));
             }
             Embedding table = Embedding.of(words.copy(arena, words.dtype()));
             Sequence all = Sequence.of(
@@ -187,13 +187,14 @@ public final class LoraLlama {
         }
 
         private Layer linear(String module, int outputs, int inputs) {
+            known.add(LoraAdapter.lastPart(module));
             PackedWeights packed = PackedWeights.ofOutputRows(arena, take(module + WEIGHT, outputs, inputs), format);
             bytes += packed.bytes();
             Linear frozen = Linear.of(packed, null);
             if (!config.adapts(module)) {
                 return frozen;
             }
-            modules.remove(module.substring(module.lastIndexOf('.') + 1));
+            modules.remove(LoraAdapter.lastPart(module));
             Tensor a = random.linearPart(inputs, Shape.of(config.rank(), inputs));
             Tensor b = Tensor.allocate(arena, DType.F32, Shape.of(outputs, config.rank()));
             return LoraLinear.of(frozen, a, b, config.scale());

@@ -201,6 +201,20 @@ class BertLayersTest {
     void otherModelsAreRefusedByFileAndSetting() throws IOException {
         refusesSetting("\"model_type\": \"bert\"", "\"model_type\": \"roberta\"", "model_type");
         refusesSetting("\"hidden_act\": \"gelu\"", "\"hidden_act\": \"relu\"", "hidden_act");
+        // of several other settings, the kind of the model is named
+        Path config = folder.resolve("config.json");
+        String bert = Files.readString(config);
+        Files.writeString(
+                config,
+                bert.replace("\"bert\"", "\"llama\"")
+                        .replace("\"gelu\"", "\"silu\"")
+                        .replace("\"absolute\"", "\"rotary\""));
+        refuses(config + ": config.model_type: llama; expected bert", () -> load(folder));
+        Files.writeString(config, bert);
+        BertLayers layers = load(folder);
+        refuses(
+                "trained: true for no parameter; expected true for some of embeddings.word_embeddings.weight, ",
+                () -> layers.gradients(Arena.ofAuto(), name -> name.startsWith("bert.")));
         refuses("texts: none; expected one or more", () -> load(folder).embed(CPU, List.of()));
         Path modules = folder.resolve("modules.json");
         if (Files.exists(modules)) {

@@ -8,6 +8,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -73,7 +74,8 @@ public record PeftSettings(
     /** Reads the settings; settings that would change results are refused with an error that names them. */
     public static PeftSettings read(JsonObject json) {
         json.text("peft_type");
-        EXPECTED.forEach(json::require);
+        json.require("peft_type", "LORA");
+        new TreeMap<>(EXPECTED).forEach(json::require); // sorted: an error names the same setting in every JVM
         for (String setting : EMPTY) {
             if (!isEmpty(json.get(setting))) {
                 throw json.fail(setting, "none");

@@ -22,6 +22,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 
 /**
  * Nomic's BERT (Nussbaum et al. 2024), with the names of the code that was published with its weights: the sum of word and type embeddings,
@@ -118,7 +119,7 @@ public record NomicBertConfig(Sizes sizes, int types, double epsilon, Rotation r
 
     /** Reads {@code config.json}, with the defaults of the published code. */
     static NomicBertConfig of(JsonObject config) {
-        FIXED.forEach(config::require);
+        new TreeMap<>(FIXED).forEach(config::require); // sorted: an error names the same setting in every JVM
         ABSENT.forEach(member -> config.require(member, null));
         String gate = config.text(GATE);
         if (!GATES.containsKey(gate)) {
