@@ -207,11 +207,13 @@ public final class Mask {
      * @param other another mask
      */
     public Mask and(Mask other) {
+        if (parts.isEmpty() || Checks.notNull(other, "other").parts.isEmpty()) {
+            return parts.isEmpty() ? Checks.notNull(other, "other") : this;
+        }
         // a part that is given twice, such as CAUSAL, needs to be applied once; but biases add up
         return new Mask(Stream.concat(
                         parts.stream(),
-                        Checks.notNull(other, "other").parts.stream()
-                                .filter(part -> part instanceof MaskPart.Bias || !parts.contains(part)))
+                        other.parts.stream().filter(part -> part instanceof MaskPart.Bias || !parts.contains(part)))
                 .toList());
     }
 
@@ -220,6 +222,9 @@ public final class Mask {
      * call, and must not overlap its outputs.
      */
     public List<Tensor> tensors() {
+        if (parts.isEmpty()) {
+            return List.of();
+        }
         return parts.stream()
                 .filter(MaskPart.TensorPart.class::isInstance)
                 .map(part -> ((MaskPart.TensorPart) part).tensor())

@@ -24,7 +24,7 @@ public final class Shape {
         long product = 1;
         boolean empty = false;
         for (int axis = 0; axis < dims.length; axis++) {
-            Checks.atLeast(dims[axis], 0, "shape axis " + axis);
+            Checks.atLeast(dims[axis], 0, "shape axis", axis);
             try {
                 empty |= dims[axis] == 0;
                 product = Math.multiplyExact(product, Math.max(1, dims[axis]));

@@ -18,7 +18,7 @@ final class Strides {
             if (dims[axis] == -1 && open < 0) {
                 open = axis;
             } else {
-                long size = Checks.atLeast(dims[axis], 0, "reshape axis " + axis);
+                long size = Checks.atLeast(dims[axis], 0, "reshape axis", axis);
                 // a product beyond 2^63 is not the number of elements of any shape: exclude it
                 known = size > 0 && known > Long.MAX_VALUE / size ? Long.MAX_VALUE : known * size;
             }

@@ -44,7 +44,7 @@ final class View {
             throw Checks.fail("strides", Arrays.toString(strides), "expected one per axis of shape " + shape);
         }
         for (int axis = 0; axis < strides.length; axis++) {
-            Checks.atLeast(strides[axis], 0, "stride of axis " + axis);
+            Checks.atLeast(strides[axis], 0, "stride of axis", axis);
         }
         Strides.requireInside(memory, dtype, shape, offset, strides);
         return new View(memory, dtype, shape, offset, strides.clone());
@@ -144,7 +144,7 @@ final class View {
 
     View select(int axis, long index) {
         int at = shape.axis(axis);
-        Checks.index(index, shape.dim(at), "index of axis " + axis);
+        Checks.index(index, shape.dim(at), "index of axis", axis);
         return part(Shape.of(Strides.without(shape.toArray(), at)), Strides.without(strides, at), at, index);
     }
 

@@ -89,6 +89,11 @@ public final class Checks {
         return value;
     }
 
+    /** As {@link #atLeast(long, long, String)} for one of several values: its number follows the name, which is joined only for an error. */
+    public static long atLeast(long value, long least, String argument, int number) {
+        return value >= least ? value : atLeast(value, least, argument + " " + number);
+    }
+
     /** Fails unless {@code 0 <= value <= 1}; NaN fails too. */
     public static double probability(double value, String argument) {
         if (!(value >= 0 && value <= 1)) {
@@ -103,6 +108,11 @@ public final class Checks {
             throw fail(argument, String.valueOf(value), "expected 0 to " + (limit - 1));
         }
         return value;
+    }
+
+    /** As {@link #index(long, long, String)} for one of several values, whose number follows the name. */
+    public static long index(long value, long limit, String argument, int number) {
+        return value >= 0 && value < limit ? value : index(value, limit, argument + " " + number);
     }
 
     /** Returns {@code values}, or fails unless they are indices below a limit; the error has the position of the first wrong value. */

@@ -23,9 +23,9 @@ record AxisLayout(List<Integer> batch, List<Integer> tokens) {
     /** Returns the division for a query of this shape, or an error that names the query. */
     static AxisLayout of(MultiHeadConfig config, Shape query) {
         int rank = query.rank();
-        String features = ", " + config.embedDim() + "]";
         if (!config.batchFirst()) {
             if (rank != 2 && rank != 3) {
+                String features = ", " + config.embedDim() + "]";
                 String expected = "expected [tokens, batch" + features + " or [tokens" + features;
                 throw Checks.fail("query", "shape " + query, expected + ", as batchFirst is false");
             }
@@ -33,6 +33,7 @@ record AxisLayout(List<Integer> batch, List<Integer> tokens) {
         }
         if (config.attentionAxes().isEmpty()) {
             if (rank < 2) {
+                String features = ", " + config.embedDim() + "]";
                 String expected = "expected [batch, tokens" + features + " or [tokens" + features;
                 throw Checks.fail("query", "shape " + query, expected);
             }
@@ -94,10 +95,12 @@ record AxisLayout(List<Integer> batch, List<Integer> tokens) {
 
     /** Returns the view with batch axes first, then token axes, then the rest. */
     private Tensor inOrder(Tensor tensor) {
-        List<Integer> order = new ArrayList<>(batch);
-        order.addAll(tokens);
-        order.addAll(range(leading(), tensor.rank()));
-        return tensor.permute(order.stream().mapToInt(Integer::intValue).toArray());
+        int[] order = new int[tensor.rank()];
+        for (int axis = 0; axis < order.length; axis++) {
+            boolean isToken = axis >= batch.size() && axis < leading();
+            order[axis] = axis < batch.size() ? batch.get(axis) : isToken ? tokens.get(axis - batch.size()) : axis;
+        }
+        return tensor.permute(order);
     }
 
     /** Returns whether {@link #grouped} is a view, given a tensor {@link #inOrder}. */
@@ -111,9 +114,9 @@ record AxisLayout(List<Integer> batch, List<Integer> tokens) {
     private Tensor grouped(Tensor ordered) {
         Shape shape = ordered.shape();
         return ordered.reshape(
-                product(shape, range(0, batch.size())),
-                product(shape, range(batch.size(), leading())),
-                product(shape, range(leading(), ordered.rank())));
+                product(shape, 0, batch.size()),
+                product(shape, batch.size(), leading()),
+                product(shape, leading(), ordered.rank()));
     }
 
     /** Returns a tensor as {@code [batch, tokens, features]}: a view, or a copy where none exists. */
@@ -162,7 +165,19 @@ record AxisLayout(List<Integer> batch, List<Integer> tokens) {
     }
 
     private static long product(Shape shape, List<Integer> axes) {
-        return axes.stream().mapToLong(shape::dim).reduce(1, Math::multiplyExact);
+        long product = 1;
+        for (int axis : axes) {
+            product = Math.multiplyExact(product, shape.dim(axis));
+        }
+        return product;
+    }
+
+    private static long product(Shape shape, int from, int to) {
+        long product = 1;
+        for (int axis = from; axis < to; axis++) {
+            product = Math.multiplyExact(product, shape.dim(axis));
+        }
+        return product;
     }
 
     private static List<Integer> range(int from, int to) {
