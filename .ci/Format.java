@@ -19,8 +19,8 @@ import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 
 /**
- * Checks or applies palantir-java-format. The build runs this file with JDK 25, as the formatter parses with the JDK that runs
- * it, and Maven itself may run on an older one.
+ * Checks or applies palantir-java-format. The build runs this file with JDK 25, because the formatter uses the parser of its JDK, and
+ * Maven itself may run on an older JDK.
  */
 public final class Format {
     private static final List<String> FOLDERS = List.of("src", "jmh/src", ".ci");
@@ -40,7 +40,7 @@ public final class Format {
     /**
      * Formats all sources, or ends with 1 if some are not formatted.
      *
-     * @param arguments {@code check} or {@code apply}, and a file that remembers the hashes of formatted sources
+     * @param arguments {@code check} or {@code apply}, and a file for the hashes of formatted sources
      */
     public static void main(String[] arguments) throws IOException {
         boolean apply = arguments[0].equals("apply");
@@ -49,7 +49,7 @@ public final class Format {
         }
         Path memory = Path.of(arguments[1]);
         Format format = new Format(apply, Files.exists(memory) ? Set.copyOf(Files.readAllLines(memory)) : Set.of());
-        // on all cores: a new clone has more than a thousand files to check before anything else can begin
+        // on all cores: a new clone has more than a thousand files, and everything else waits for this check
         List<String> failures =
                 sources().parallelStream().flatMap(format::failure).toList();
         failures.forEach(System.err::println);
@@ -58,7 +58,7 @@ public final class Format {
         System.exit(failures.isEmpty() ? 0 : 1);
     }
 
-    /** Formats a file that is not known to be formatted, and returns what is wrong with it. */
+    /** Formats a file unless its hash is known, and returns the fault if there is one. */
     private Stream<String> failure(Path file) {
         try {
             String source = Files.readString(file);
@@ -83,7 +83,7 @@ public final class Format {
         }
     }
 
-    /** Sorts imports and removes those that are not used; long strings keep their lines. */
+    /** Sorts imports and removes unused ones; long strings keep their lines. */
     private static String imports(String source) throws FormatterException {
         return RemoveUnusedImports.removeUnusedImports(
                 ImportOrderer.reorderImports(source, JavaFormatterOptions.Style.PALANTIR));

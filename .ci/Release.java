@@ -18,8 +18,8 @@ import javax.xml.xpath.XPathFactory;
 import org.w3c.dom.Document;
 
 /**
- * Checks what {@code mvn -Prelease} has made against the requirements of Maven Central, and writes {@code target/central.zip}, the bundle
- * that its portal takes: every file in the layout of a repository, with checksums, and with its signature if files were signed.
+ * Checks the files of {@code mvn -Prelease} against the requirements of Maven Central, and writes {@code target/central.zip}, the bundle
+ * for its portal: every file in the layout of a repository, with checksums, and with its signature if files were signed.
  * Arguments: the folder of the build, group, artifact, version.
  */
 public final class Release {
@@ -65,20 +65,20 @@ public final class Release {
         write(target.resolve("central.zip"), group.replace('.', '/') + "/" + artifact + "/" + version + "/", files);
         System.out.println(target.resolve("central.zip") + ": " + files.size() + " files of " + group + ":" + artifact
                 + ":" + version
-                + ", all that Maven Central wants"
+                + ", all that Maven Central requires"
                 + (signatures.isEmpty() ? " but signatures: set -Dgpg.keyname=KEY" : ", signed")
-                + (version.endsWith("-SNAPSHOT") ? "; it takes no version with -SNAPSHOT" : ""));
+                + (version.endsWith("-SNAPSHOT") ? "; it refuses versions with -SNAPSHOT" : ""));
     }
 
     private void checkPom(Path file, String group, String artifact, String version) throws Exception {
         Document pom = DocumentBuilderFactory.newInstance().newDocumentBuilder().parse(file.toFile());
         for (String element : POM) {
             String value = text(pom, element);
-            require(!value.isEmpty() && !value.contains("${"), "the pom has no " + element + ", but '" + value + "'");
+            require(!value.isEmpty() && !value.contains("${"), "the pom has no valid " + element + ": '" + value + "'");
         }
-        require(text(pom, "groupId").equals(group), "the pom has another groupId than " + group);
-        require(text(pom, "artifactId").equals(artifact), "the pom has another artifactId than " + artifact);
-        require(text(pom, "version").equals(version), "the pom has another version than " + version);
+        require(text(pom, "groupId").equals(group), "the pom's groupId is not " + group);
+        require(text(pom, "artifactId").equals(artifact), "the pom's artifactId is not " + artifact);
+        require(text(pom, "version").equals(version), "the pom's version is not " + version);
         String needed = text(
                 pom, "dependencies/dependency[not(optional='true' or scope='provided' or scope='test')]/artifactId");
         require(needed.isEmpty(), "the pom makes users depend on " + needed);
@@ -99,7 +99,7 @@ public final class Release {
         }
     }
 
-    /** As gpg's plugin names them: beside each file, and that of the pom under the name of the artifact. All or none. */
+    /** Returns the signatures of gpg's plugin: next to each file, for the pom under the artifact's name. All files have one, or none has. */
     private Map<String, Path> signatures(Path target, Map<String, Path> files) {
         Map<String, Path> found = new LinkedHashMap<>();
         files.forEach((name, file) -> {

@@ -66,7 +66,7 @@ public record AttentionCost(long embedDim, long heads) {
 
     /**
      * {@return the operations of one component's backward: a projection multiplies twice, for its input and for its weight; tiled attention
-     * computes scores and weights a second time (5 multiplications of {@code 2 L^2 d} in all, counted with {@link Component#SCORES} and
+     * computes scores and weights a second time (5 multiplications of {@code 2 L^2 d} in total, counted with {@link Component#SCORES} and
      * {@link Component#VALUES}: 3 and 2) and computes the gradient of the softmax}
      *
      * @param component which

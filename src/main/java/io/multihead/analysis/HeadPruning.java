@@ -23,7 +23,7 @@ public final class HeadPruning {
      * One head removed.
      *
      * @param layer its layer
-     * @param head its number there
+     * @param head its number in the layer
      * @param accuracy of the model without this head and the heads that were removed earlier
      */
     public record Step(int layer, int head, double accuracy) {
@@ -81,7 +81,7 @@ public final class HeadPruning {
      * @param heads the number of heads of each layer
      * @param accuracy of the model with only the heads marked in {@code [layer][head]}
      * @return {@code [layers][heads]}: accuracy of the whole model minus the accuracy without the head
-     * @throws IllegalArgumentException if a number is below 1, or there are more than 2^20 heads in all
+     * @throws IllegalArgumentException if a number is below 1, or there are more than 2^20 heads in total
      */
     public static double[][] ablation(int layers, int heads, ToDoubleFunction<boolean[][]> accuracy) {
         Checks.notNull(accuracy, "accuracy");
@@ -108,7 +108,7 @@ public final class HeadPruning {
      * @param importance of the remaining heads, {@code [layer][head]}, comparable across layers
      * @param allowed the largest loss of accuracy relative to the whole model
      * @return the steps and the surviving heads
-     * @throws IllegalArgumentException if a number is below 1, there are more than 2^20 heads in all, {@code allowed} is negative,
+     * @throws IllegalArgumentException if a number is below 1, there are more than 2^20 heads in total, {@code allowed} is negative,
      *     or the importance has another shape or is NaN for a head that is left
      */
     public static Result greedy(
@@ -143,11 +143,11 @@ public final class HeadPruning {
      *
      * @param layers the number of layers
      * @param heads the number of heads of each layer
-     * @param survivors how many heads of all layers stay
+     * @param survivors number of heads of all layers that stay
      * @param accuracy of the model with only the heads marked in {@code [layer][head]}
      * @param importance of the remaining heads, {@code [layer][head]}, comparable across layers
      * @return the steps, each of which removed a head, and the surviving heads
-     * @throws IllegalArgumentException if a number is below 1, there are more than 2^20 heads in all, {@code survivors} is below
+     * @throws IllegalArgumentException if a number is below 1, there are more than 2^20 heads in total, {@code survivors} is below
      *     {@code layers} or above the number of all heads, or the importance has another shape or is NaN for a head that is left
      */
     public static Result greedyTo(
@@ -174,7 +174,7 @@ public final class HeadPruning {
         return new Result(before, List.copyOf(steps), kept);
     }
 
-    /** Removes the least important head of a layer that has another one; null if there is none. */
+    /** Removes the least important head of all layers with more than one head; null if there is no such layer. */
     private static @Nullable Step removeLeast(
             boolean[][] kept, ToDoubleFunction<boolean[][]> accuracy, Function<boolean[][], double[][]> importance) {
         int[] least = least(kept, of(importance, kept));

@@ -67,7 +67,7 @@ public record AttentionOutputs(
     /**
      * {@return these outputs with scores at a stage that the caller chooses, for studying and testing models}. Attention is slower with them: all
      * scores of up to 192 query rows are held, as for weights, and the stages before the mask multiply queries and keys once more, since hidden keys
-     * have scores there. The output has the bits of a call with weights.
+     * have scores there. The output has the same bits as a call with weights.
      *
      * <p>If sequences differ in length, keys are {@link KeyValueView#maxKeys}; {@link ScoreStage} describes the values of keys that are hidden or
      * do not exist. Scores beyond the range of a narrow element type become infinite.

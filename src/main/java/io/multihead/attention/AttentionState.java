@@ -12,7 +12,7 @@ import io.multihead.tensor.Tensor;
  * Attention over a part of the keys: the normalized output and the log-sum-exp are all that is needed to merge it with attention of the same
  * queries over other keys. With it, a shared prefix is computed once (cascade inference), or a cache is distributed over machines.
  *
- * <p>Merging is associative and commutative except for rounding; {@link AttentionSplits} has the bits of one call over all keys. The
+ * <p>Merging is associative and commutative except for rounding; {@link AttentionSplits} has the same bits as one call over all keys. The
  * caller owns the memory. A sink counts once in each state that was computed with it, so at most one of the merged states may have the sinks.
  *
  * @param output {@code [batch, queryHeads, queries, valueDim]}

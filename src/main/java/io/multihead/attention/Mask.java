@@ -152,10 +152,10 @@ public final class Mask {
 
     /**
      * Returns a mask that sets the positions of the queries: query {@code i} of batch {@code b} is at position {@code i + offsets[b]}, instead of
-     * bottom-right. By itself it hides nothing. {@link #CAUSAL}, {@link #window} and linear biases that are combined with it, in any order, use
-     * these positions, in any tensor, view or cache. The offset of a prompt is the number of tokens before it ({@code past_sequence_length} of the
-     * ONNX operator Attention); 0 is top-left alignment. Key lengths then hide keys, and do not move the queries. A query may be before the first
-     * key, or after the last.
+     * bottom-right. It hides no key on its own. {@link #CAUSAL}, {@link #window} and linear biases that are combined with it, in any order,
+     * use these positions, in any tensor, view or cache. The offset of a prompt is the number of tokens before it ({@code
+     * past_sequence_length} of the ONNX operator Attention); 0 is top-left alignment. Key lengths then hide keys, and do not move the
+     * queries. A query may be before the first key, or after the last.
      *
      * <pre>
      * CAUSAL.and(queryOffset(1))           window(1, 0).and(queryOffset(0))

@@ -5,8 +5,9 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Changes of scores besides masks. They combine in this order: the scaled score is capped, the linear bias is added, then the biases of the mask;
- * the modifier comes last. Sinks enter the denominator only. Backward takes all options except the modifier, whose derivative is unknown.
+ * Changes of scores, in addition to masks. They combine in this order: the scaled score is capped, the linear bias is added, then the
+ * biases of the mask; the modifier comes last. Sinks enter the denominator only. Backward takes all options except the modifier, whose
+ * derivative is unknown.
  *
  * @param softCap {@code cap tanh(score / cap)} (Gemma 2); 0 for none
  * @param slopes one per query head: {@code slope (key - position)} is added (ALiBi, Press et al. 2022), where {@link Mask} defines the position of a

@@ -112,7 +112,7 @@ final class CacheChecks {
         }
     }
 
-    /** Returns how many pages may have their owners, writers and flags in Java arrays that fit in half of the heap. */
+    /** Returns the number of pages that may have their owners, writers and flags in Java arrays that fit in half of the heap. */
     private static long mostPages(PageLayout layout) {
         long bytes = 2 * Integer.BYTES + layout.allHeads();
         return Math.min(

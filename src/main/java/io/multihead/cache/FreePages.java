@@ -31,7 +31,7 @@ final class FreePages {
         free = pages;
     }
 
-    /** Returns how many pages are free. */
+    /** Returns the number of free pages. */
     int count() {
         return free;
     }

@@ -57,7 +57,7 @@ final class PageCopy extends Operation implements LoopBody {
     private int[] count = new int[4];
     private long[] token = new long[4];
 
-    /** Binds the cache, with no runs. */
+    /** Binds the cache, without runs. */
     void bind(PagePool newPages, int newLayer, Way newWay) {
         pages = newPages;
         layer = newLayer;
@@ -82,7 +82,7 @@ final class PageCopy extends Operation implements LoopBody {
      *
      * @param of its page
      * @param first index of its first token in the page
-     * @param tokens how many
+     * @param tokens number of tokens
      * @param at index of the first token in the tensors
      */
     void add(int of, int first, int tokens, long at) {

@@ -130,7 +130,7 @@ final class Sequences {
             Sequence sequence = get(to[i]);
             long length = sequence.lengths[layer];
             long count = count(offsets, i, all);
-            // a broadcast tensor may have so many tokens that length + count overflows; a negative sum needs no page
+            // the number of tokens of a broadcast tensor may make length + count overflow; a negative sum needs no page
             long end = count > Long.MAX_VALUE - length ? Long.MAX_VALUE : length + count;
             long pages = Math.ceilDiv(end, (long) pool.pageTokens);
             long missing = Math.max(0, pages - sequence.dropped - sequence.pageCount);
@@ -169,7 +169,7 @@ final class Sequences {
         return Math.max(0, needed - window.freedByDrop(sequence));
     }
 
-    /** Returns how many pages some sequences have together. */
+    /** Returns the number of pages of some sequences, counted once each. */
     int pages(int[] numbers) {
         BitSet pages = new BitSet();
         for (int number : numbers) {

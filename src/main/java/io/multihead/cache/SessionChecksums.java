@@ -21,7 +21,7 @@ import java.util.TreeMap;
 /**
  * The checksums of a session file: the CRC-32C of the metadata, then the checksum of each tensor, in their order. They are the last tensor,
  * since a tensor's checksum is known only when it is written. Names, types and sizes of tensors have no checksum, because they must equal
- * those of the cache.
+ * the cache's.
  */
 final class SessionChecksums {
     static final String NAME = "checksums";

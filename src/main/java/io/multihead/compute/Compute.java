@@ -64,7 +64,7 @@ public final class Compute implements AutoCloseable {
      * ended.
      *
      * @param executor runs up to {@code parallelism - 1} tasks per call; the caller shuts it down
-     * @param parallelism how many threads work on one call, the caller included; 1 to 1024
+     * @param parallelism number of threads that work on one call, including the caller; 1 to 1024
      * @return a Compute on that executor
      */
     public static Compute on(Executor executor, int parallelism) {

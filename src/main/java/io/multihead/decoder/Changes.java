@@ -15,7 +15,7 @@ final class Changes {
     private final AtomicInteger count = new AtomicInteger();
     private final Queue<Thread> waiting = new ConcurrentLinkedQueue<>();
 
-    /** Returns how many there were. */
+    /** Returns the number of changes. */
     int count() {
         return count.get();
     }

@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * LongRoPE has one list of factors for contexts as long as those of the first training, and another list for longer contexts. Keys of one
+ * LongRoPE has one list of factors for contexts up to the length in the first training, and another list for longer contexts. Keys of one
  * list do not fit queries of the other, so the list is chosen from the longest text that a session may have, before its first token.
  */
 final class ContextRopes {

@@ -129,7 +129,7 @@ final class GgufSettings implements Settings {
             "scaling.original_context_length",
             "scaling.finetuned"));
 
-    /** The names of LongRoPE's factors for contexts longer than those of the first training, and for shorter ones. */
+    /** The names of LongRoPE's factors for contexts longer than in the first training, and for shorter contexts. */
     static final String LONG_FACTORS = "rope_factors_long.weight";
 
     static final String SHORT_FACTORS = "rope_factors_short.weight";

@@ -10,7 +10,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
-/** Names of weights as Hugging Face's models have them, from those of GGUF. */
+/** Converts GGUF's names of weights to the names in Hugging Face's models. */
 final class HuggingFaceNames {
     /** Tables of older checkpoints with positions, which are computed here instead. */
     private static final String FREQUENCIES = ".rotary_emb.inv_freq";

@@ -204,7 +204,7 @@ public final class LanguageModel implements AutoCloseable {
      *
      * @param options the memory that they may keep
      * @return the sessions
-     * @throws IllegalArgumentException if the model has fewer positions than a session would have tokens, or there are more tokens in all
+     * @throws IllegalArgumentException if the model has fewer positions than a session would have tokens, or there are more tokens in total
      *     than a cache can count
      * @throws IllegalStateException if the model is closed, is an embedding model, whose files have no output head, or is a reranker, whose
      *     head scores only yes and no

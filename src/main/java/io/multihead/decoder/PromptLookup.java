@@ -17,7 +17,7 @@ final class PromptLookup {
      *
      * @param text the tokens so far
      * @param most most draft tokens
-     * @return how many there are
+     * @return the number of draft tokens
      */
     static int draft(TokenList text, int most, int[] to) {
         for (int length = Math.min(LONGEST, text.size() - 1); length >= SHORTEST && most > 0; length--) {

@@ -207,8 +207,8 @@ public final class Session implements AutoCloseable {
     }
 
     /**
-     * Computes the attention weights of the last token to each token of the session, including itself, in some layers. The call takes a
-     * step of one token, and a step for appended tokens that are not computed yet. It does not change the generated text.
+     * Computes the attention weights of the last token to each token of the session, including itself, in some layers. The call computes
+     * appended tokens that are not computed yet, and a step of one token. It does not change the generated text.
      *
      * @param layers the layers, from 0, each at most once
      * @return new arrays: by layer in the given order, by query head, and by token of the session. The sum of a row is 1 except for rounding. It

@@ -99,7 +99,7 @@ final class SessionState {
         }
     }
 
-    /** Returns how many more tokens the context holds; negative if it must slide. */
+    /** Returns the number of further tokens that fit into the context; negative if it must slide. */
     int freeTokens() {
         return cache.contextTokens - (tokens.size() - first);
     }

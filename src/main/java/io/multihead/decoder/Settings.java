@@ -12,7 +12,7 @@ interface Settings {
     /** The base of rotary frequencies of most models. */
     double DEFAULT_THETA = 10_000;
 
-    /** How many layers, behind those of the model, draft tokens. */
+    /** The number of layers that draft tokens, after the layers of the model. */
     String DRAFTS = "draft_layers";
 
     /** The largest size of a model. */

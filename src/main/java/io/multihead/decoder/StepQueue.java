@@ -16,7 +16,7 @@ final class StepQueue {
     private final int mostTokens;
     private final Consumer<List<Step>> compute;
     private final ReentrantLock model = new ReentrantLock(true);
-    /** Guarded by itself. */
+    /** Guarded by its own monitor. */
     private final Deque<Step> waiting = new ArrayDeque<>();
     /** Guarded by {@link #model}. */
     private final List<Step> batch = new ArrayList<>();

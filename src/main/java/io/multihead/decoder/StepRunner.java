@@ -71,7 +71,8 @@ final class StepRunner {
     }
 
     /**
-     * Computes steps, and writes the logits that they request; steps with attention weights are computed separately, which changes no bit.
+     * Computes steps, and writes the logits that they request; steps with attention weights are computed separately, which does not change
+     * any bit.
      */
     void run(List<Step> steps) {
         together.clear();

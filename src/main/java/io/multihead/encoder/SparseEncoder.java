@@ -101,8 +101,8 @@ public final class SparseEncoder implements AutoCloseable {
      * @param file the file, which must not be changed in place while it is mapped; {@link #write} replaces it
      * @return the encoder, with the bits and the length of the written one
      * @throws IOException if the file cannot be read
-     * @throws IllegalArgumentException if it is no such file, or was written by a version of the library with another layout; the message names the
-     *     file and the value
+     * @throws IllegalArgumentException if it is not such a file, or was written by a version of the library with another layout; the
+     *     message names the file and the value
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static SparseEncoder map(Compute cpu, Path file) throws IOException {
@@ -127,7 +127,7 @@ public final class SparseEncoder implements AutoCloseable {
     }
 
     /**
-     * Returns this encoder for texts of another length.
+     * Returns this encoder with another limit for the length of texts.
      *
      * @param changed the largest number of tokens of a text, including {@code [CLS]} and {@code [SEP]}; 3
      *     to the model's positions

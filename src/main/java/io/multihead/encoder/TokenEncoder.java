@@ -102,8 +102,8 @@ public final class TokenEncoder implements AutoCloseable {
      * @param file the file, which must not be changed in place while it is mapped; {@link #write} replaces it
      * @return the encoder, with the bits and the settings of the written one
      * @throws IOException if the file cannot be read
-     * @throws IllegalArgumentException if it is no such file, or was written by a version of the library with another layout; the message names the
-     *     file and the value
+     * @throws IllegalArgumentException if it is not such a file, or was written by a version of the library with another layout; the
+     *     message names the file and the value
      * @throws IllegalStateException if {@code cpu} is closed
      */
     public static TokenEncoder map(Compute cpu, Path file) throws IOException {

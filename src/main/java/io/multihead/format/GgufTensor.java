@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param type null for a number that was not in ggml when this class was written
  * @param from first byte, counted from the start of the file
- * @param bytes how many; 1 if the type is unknown, since there is an element
+ * @param bytes number of bytes; 1 if the type is unknown, since there is an element
  */
 record GgufTensor(String name, long id, @Nullable GgmlType type, Shape shape, long from, long bytes) {
     private static final int MOST_AXES = 4;

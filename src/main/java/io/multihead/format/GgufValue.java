@@ -263,7 +263,7 @@ public final class GgufValue {
 
     /**
      * Returns the strings of an array. All strings are checked immediately. Each access to an element of the list converts its
-     * bytes anew.
+     * bytes again.
      *
      * @return an unmodifiable list on the memory of the file, with eight more bytes for each text
      * @throws IllegalArgumentException if this is not an array of strings, or a string is not UTF-8

@@ -22,8 +22,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The parts of a graph that are read: its f32 tensors, the inputs of its nodes, and scalar constants. Field numbers are those of
- * onnx.proto.
+ * The parts of a graph that are read: its f32 tensors, the inputs of its nodes, and scalar constants. Field numbers are from onnx.proto.
  */
 final class OnnxGraph {
     private static final int MODEL_GRAPH = 7;

@@ -6,8 +6,8 @@ import io.multihead.tensor.BlockType;
 import io.multihead.tensor.DType;
 
 /**
- * How {@link PackedWeights} store elements. One row of a product reads every weight once, so its time is the time to read their bytes,
- * which are half as many in bf16.
+ * The formats in which {@link PackedWeights} store elements. One row of a product reads every weight once, so its time is the time to read
+ * their bytes, which are half as many in bf16.
  */
 public enum WeightFormat {
     /** 4 bytes: every element unchanged, f64 rounded. */
@@ -84,8 +84,8 @@ public enum WeightFormat {
     }
 
     /**
-     * {@return how many consecutive inputs share scales, which {@link PackedWeights#selectInputs} keeps together; 32 or 256, or 1 for a
-     * format without blocks}
+     * {@return the number of consecutive inputs that share scales, which {@link PackedWeights#selectInputs} keeps together; 32 or 256, or 1
+     * for a format without blocks}
      */
     public int blockInputs() {
         return panels.blockRows();

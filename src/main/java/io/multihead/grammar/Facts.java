@@ -163,7 +163,10 @@ final class Facts {
         return value;
     }
 
-    /** Returns the automaton of a string's limits other than its length, null if there are none; {@code known} has those of patterns. */
+    /**
+     * Returns the automaton of a string's limits other than its length, null if there are none; {@code known} holds the automata of
+     * patterns.
+     */
     @Nullable
     Dfa pattern(Map<String, Dfa> known) {
         Optional<Dfa> made = pattern;

@@ -80,8 +80,8 @@ public final class Grammar implements TokenConstraint {
      * white space. Null is also {@code None}, as in Python.
      *
      * @param text as in {@link #ofGbnf(String, Map, Map)}
-     * @param schemas as there
-     * @param tokens as there
+     * @param schemas as in {@link #ofGbnf(String, Map, Map)}
+     * @param tokens as in {@link #ofGbnf(String, Map, Map)}
      * @param stringMarks the marks of strings, by the names of the rules whose schemas use this notation; a mark is a control token if the
      *     vocabulary has it
      * @return the grammar

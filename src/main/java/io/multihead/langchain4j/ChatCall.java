@@ -31,7 +31,8 @@ import java.util.List;
 import java.util.function.BooleanSupplier;
 
 /**
- * langchain4j's requests as calls of a language model, and its answers as responses. Unsupported parameters are refused by name.
+ * langchain4j's requests as calls of a language model, and its answers as responses. Unsupported parameters are refused with an error that
+ * names them.
  *
  * @param sessions of the model
  * @param defaults parameters for requests that have none

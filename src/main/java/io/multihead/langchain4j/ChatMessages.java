@@ -14,7 +14,7 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** langchain4j's messages as messages of a chat. Messages that no chat has are refused by name. */
+/** langchain4j's messages as messages of a chat. Messages that chats do not have are refused with an error that names them. */
 final class ChatMessages {
     private static final String ONE_TEXT = "expected one TEXT, as others, such as images, are not supported";
     /** Contents of messages in versions of core later than 1.0. */

@@ -11,7 +11,9 @@ import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 import org.jspecify.annotations.Nullable;
 
-/** langchain4j's parameters of a request as options of a generated text. Unsupported parameters are refused by name. */
+/**
+ * langchain4j's parameters of a request as options of a generated text. Unsupported parameters are refused with an error that names them.
+ */
 final class ChatParameters {
     private ChatParameters() {}
 

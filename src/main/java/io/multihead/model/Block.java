@@ -215,7 +215,7 @@ public final class Block {
         return sublayers.stream().anyMatch(each -> each.part().sharesStates());
     }
 
-    /** Returns how many positions a sequence may have. */
+    /** Returns the largest number of positions of a sequence. */
     long positions() {
         long fewest = Long.MAX_VALUE;
         for (Sublayer each : sublayers) {

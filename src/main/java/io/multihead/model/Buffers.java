@@ -226,13 +226,13 @@ public final class Buffers {
         return layers++;
     }
 
-    /** Begins a part of a block, and returns how many layers of the cache others have used. */
+    /** Begins a part of a block, and returns the number of cache layers that other parts have used. */
     int beginPart() {
         layersBefore = layers;
         return layers;
     }
 
-    /** Returns how many layers of the cache parts of the running call have used. */
+    /** Returns the number of cache layers that parts of the running call have used. */
     int layers() {
         return layers;
     }

@@ -180,12 +180,12 @@ public final class EmbeddingTables {
         return norm;
     }
 
-    /** Returns how many types of tokens there are. */
+    /** Returns the number of token types. */
     long types() {
         return types == null ? 1 : types.dim(0);
     }
 
-    /** Returns how many positions there are. */
+    /** Returns the number of positions. */
     long maxPositions() {
         return positions == null ? Long.MAX_VALUE : positions.dim(0);
     }

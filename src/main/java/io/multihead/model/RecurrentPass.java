@@ -71,7 +71,7 @@ abstract class RecurrentPass {
      * Computes tokens of a sequence, one after the other.
      *
      * @param head the head of the state
-     * @param tokens how many
+     * @param tokens number of tokens
      * @param state of the sequence
      * @param s0 index of the panel
      * @param all rows of all tokens

@@ -59,7 +59,7 @@ public final class SelfAttention implements Part {
         this.headFactors = headFactors;
     }
 
-    /** Returns how many tokens a query sees, or 0 for all. */
+    /** Returns the number of tokens that a query sees, or 0 for all. */
     private static int window(AttentionOptions options) {
         long before = options.mask().keysBefore();
         return before < Integer.MAX_VALUE ? (int) before + 1 : 0;

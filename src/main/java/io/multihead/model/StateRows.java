@@ -45,7 +45,7 @@ interface StateRows {
         return depth() * PANEL;
     }
 
-    /** Returns how many panels have so many columns. */
+    /** Returns the number of panels that hold a number of columns. */
     static int panels(int columns) {
         return Math.ceilDiv(columns, PANEL);
     }

@@ -70,7 +70,7 @@ public record Sublayer(
         return before != null || addsAlone();
     }
 
-    /** Returns whether its result needs a row beside the one that it reads. */
+    /** Returns whether its result needs another row than the row that it reads. */
     boolean needsResults() {
         return before != null && !addsAlone();
     }

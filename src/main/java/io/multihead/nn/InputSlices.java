@@ -23,7 +23,7 @@ record InputSlices(Tensor x, Tensor y, long length) {
      * Returns the slices of a call.
      *
      * @param widest elements of the largest result of a layer for the whole input
-     * @param layers the layers; they are queried only for large inputs how many leading axes they treat independently
+     * @param layers the layers; for large inputs, they are queried for the number of leading axes that they treat independently
      */
     static InputSlices of(Tensor x, Tensor y, long widest, Layer layers) {
         boolean small = widest <= ELEMENTS || x.shape().elements() == 0;

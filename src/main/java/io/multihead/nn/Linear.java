@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * {@code y = x W^T + b} on the last axis, like PyTorch's {@code nn.Linear}: {@code weight [outputs, inputs]}, and
  * {@code bias [outputs]} or none. The input has one axis or more.
  *
- * <p>{@link #forward} multiplies with packed weights: those that it was given, or a copy that is packed at the first call, and again at the
+ * <p>{@link #forward} multiplies with packed weights: the given weights, or a copy that is packed at the first call, and again at the
  * first call after {@link #parametersChanged}. {@link #record} reads the weights without packing. Both give the same bits, for any number of
  * threads. Sums are f32. Thread safety is as documented in {@link Layer}. The caller owns the parameters.
  */

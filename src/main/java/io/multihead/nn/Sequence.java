@@ -41,7 +41,7 @@ public final class Sequence implements Layer {
      * @param layer the layer
      */
     public record Part(String prefix, Layer layer) {
-        /** Checks that both are there. */
+        /** Checks that no component is null. */
         public Part {
             Checks.notNull(prefix, "prefix");
             Checks.notNull(layer, "layer");

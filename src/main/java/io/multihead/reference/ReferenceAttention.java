@@ -133,7 +133,7 @@ public final class ReferenceAttention {
      */
     @SuppressWarnings("ArrayRecordComponent")
     public record Scores(double[] scores, double[] errors) {
-        /** Checks that everything is there. */
+        /** Checks that no component is null. */
         public Scores {
             Checks.notNull(scores, "scores");
             Checks.notNull(errors, "errors");
@@ -159,7 +159,7 @@ public final class ReferenceAttention {
             double[] errorScale,
             double maxScore,
             double scoreError) {
-        /** Checks that everything is there. */
+        /** Checks that no component is null. */
         public Result {
             Checks.notNull(output, "output");
             Checks.notNull(logSumExp, "logSumExp");

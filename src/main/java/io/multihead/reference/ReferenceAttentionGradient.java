@@ -90,7 +90,7 @@ public final class ReferenceAttentionGradient {
      */
     @SuppressWarnings("ArrayRecordComponent")
     public record Part(double[] values, double[] errorScale) {
-        /** Checks that both are there. */
+        /** Checks that no component is null. */
         public Part {
             Checks.notNull(values, "values");
             Checks.notNull(errorScale, "errorScale");
@@ -111,7 +111,7 @@ public final class ReferenceAttentionGradient {
      * @param maxScore the largest absolute score that any query sees
      */
     public record Result(Part query, Part key, Part value, Part score, double maxScore) {
-        /** Checks that everything is there. */
+        /** Checks that no component is null. */
         public Result {
             Checks.notNull(query, "query");
             Checks.notNull(key, "key");

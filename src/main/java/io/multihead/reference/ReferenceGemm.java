@@ -16,7 +16,7 @@ public final class ReferenceGemm {
      */
     @SuppressWarnings("ArrayRecordComponent")
     public record Result(double[] values, double[] errorScale) {
-        /** Checks that both are there. */
+        /** Checks that no component is null. */
         public Result {
             Checks.notNull(values, "values");
             Checks.notNull(errorScale, "errorScale");

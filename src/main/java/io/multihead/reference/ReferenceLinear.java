@@ -16,7 +16,7 @@ public final class ReferenceLinear {
      */
     @SuppressWarnings("ArrayRecordComponent")
     public record Gradients(double[] x, double[] weight, double[] bias) {
-        /** Checks that everything is there. */
+        /** Checks that no component is null. */
         public Gradients {
             Checks.notNull(x, "x");
             Checks.notNull(weight, "weight");

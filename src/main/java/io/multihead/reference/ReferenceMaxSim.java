@@ -16,7 +16,7 @@ public final class ReferenceMaxSim {
      */
     @SuppressWarnings("ArrayRecordComponent")
     public record Result(double[] scores, double[] errorScale) {
-        /** Checks that both are there. */
+        /** Checks that no component is null. */
         public Result {
             Checks.notNull(scores, "scores");
             Checks.notNull(errorScale, "errorScale");

@@ -57,7 +57,7 @@ public final class ReferenceRope {
      */
     @SuppressWarnings("ArrayRecordComponent")
     public record Result(double[] output, double[] bound) {
-        /** Checks that both are there. */
+        /** Checks that no component is null. */
         public Result {
             Checks.notNull(output, "output");
             Checks.notNull(bound, "bound");

@@ -444,7 +444,7 @@ public record ReferenceTransformer(
     }
 
     /**
-     * Returns the states of a sequence's tokens, with types of tokens other than 0, after the last block.
+     * Returns the states of a sequence's tokens, with token types other than 0, after the last block.
      *
      * @param ids of the tokens, at least one
      * @param types of the tokens

@@ -73,9 +73,9 @@ public final class Tolerance {
      * the sum of elements of A times an offset, which has the error of L roundings, and adds L products. Each partial sum is at most
      * {@code sum |a|} times the larger of the offset and the largest q: 2 L roundings of {@code spread}. The sum of a block of 512 rows
      * adds a chain times its scale, then a minimum times its sum of A, with one rounding each, and the sum of blocks adds this sum.
-     * Partial sums are no larger than {@code product}. A sum of A for a minimum has at most 32 elements, the elements that share the
-     * minimum. Elements of A are divided by powers of two up to {@code 2^28}, so the error of each is at most {@code 2^-122}, times a
-     * field of at most 8 bits and the scale. For fields of 2 bits, the powers are at most {@code 2^30}.
+     * Partial sums are no larger than {@code product}. The sum of A that a minimum multiplies has at most 32 elements: the elements that
+     * share the minimum. Elements of A are divided by powers of two up to {@code 2^28}, so the error of each is at most {@code 2^-122},
+     * times a field of at most 8 bits and the scale. For fields of 2 bits, the powers are at most {@code 2^30}.
      *
      * @param depth K
      * @param chain L

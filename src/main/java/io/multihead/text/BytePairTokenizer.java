@@ -238,7 +238,7 @@ public final class BytePairTokenizer extends WordTokenizer {
         }
     }
 
-    /** Removes the symbols of bytes that no token has, or puts the unknown token there, and returns how many symbols there are then. */
+    /** Removes the symbols of bytes without a token, or replaces them with the unknown token, and returns the number of symbols. */
     private int withoutMissing(int[] symbols, int count) {
         int size = 0;
         boolean afterMissing = false;
@@ -254,7 +254,7 @@ public final class BytePairTokenizer extends WordTokenizer {
         return size;
     }
 
-    /** Writes the symbols of a word's bytes and returns how many there are. */
+    /** Writes the symbols of a word's bytes and returns their number. */
     private int byteSymbols(EncodeBuffer buffer, int from, int end) {
         Merger merger = buffer.merger;
         int count = 0;

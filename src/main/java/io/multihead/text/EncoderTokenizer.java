@@ -110,8 +110,8 @@ public interface EncoderTokenizer {
      *
      * @param ids the ids of one text
      * @param to receives the tokens; a token's offsets are its index in {@code ids} and one past it
-     * @throws IllegalArgumentException if the ids do not begin and end with these tokens, or an id is outside the vocabulary; nothing
-     *     has been appended then
+     * @throws IllegalArgumentException if the ids do not begin and end with these tokens, or an id is outside the vocabulary; nothing is
+     *     appended
      */
     void append(int[] ids, TokenBuffer to);
 

@@ -19,7 +19,7 @@ import java.util.regex.Pattern;
 
 /**
  * Reads GGUF's settings of an encoder's tokenizer. Missing keys have llama.cpp's values; texts become the tokens of the model's training,
- * which are those of HuggingFace's libraries.
+ * which HuggingFace's libraries also return.
  */
 final class GgufEncoderTokenizer {
     /** The prefix of WordPiece tokens that begin a word; others continue one. */

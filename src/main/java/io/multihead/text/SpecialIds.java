@@ -36,7 +36,7 @@ public record SpecialIds(
         BOTH;
 
         /**
-         * {@return the value for two flags of a file}
+         * {@return the constant for two flags}
          *
          * @param begin whether the first token is added
          * @param end whether the last token is added

@@ -7,8 +7,8 @@ import java.util.Arrays;
 import java.util.stream.IntStream;
 
 /**
- * Losses of vectors by their cosines, with gradients, for fine-tuning of embeddings. Vectors need not have length 1. Sums are {@code double}, on
- * the calling thread, so results always have the same bits. Immutable and thread-safe. The caller owns the tensors.
+ * Losses based on the cosines of vectors, with gradients, for fine-tuning of embeddings. Vectors need not have length 1. Sums are {@code
+ * double}, on the calling thread, so results always have the same bits. Immutable and thread-safe. The caller owns the tensors.
  *
  * <p>{@link #withDims} computes a loss for several sizes and takes their mean (Kusupati et al. 2022, "Matryoshka representation learning").
  * After such training, the first elements of a vector can be used as a smaller vector.

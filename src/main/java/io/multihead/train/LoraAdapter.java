@@ -34,7 +34,7 @@ import org.jspecify.annotations.Nullable;
  * Low-rank adapters of a model's matrices (Hu et al. 2022, "LoRA"): {@code W + alpha / rank B A}, where A and B are trained and W is frozen, in f32
  * or quantized (Dettmers et al. 2023, "QLoRA"). They are saved in the format of PEFT.
  *
- * <p>{@link #apply} writes the sums into the model's own matrices, where all layers compute with them; {@link #backward} computes gradients of A and
+ * <p>{@link #apply} writes the sums into the model's own matrices, which all layers use; {@link #backward} computes gradients of A and
  * B from the gradients of the sums. Therefore the optimizer keeps state only for the adapters, and the model is always merged. Its matrices
  * and their gradients are dense. Unlike in PEFT, the inputs of adapters have no dropout.
  *

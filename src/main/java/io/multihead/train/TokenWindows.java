@@ -18,7 +18,10 @@ import java.util.Map;
  */
 public final class TokenWindows {
     static final int IGNORED = -100;
-    /** As in BERT (Devlin et al. 2019, appendix A.1): the fractions of the chosen tokens that are masked, and that are drawn anew. */
+    /**
+     * As in BERT (Devlin et al. 2019, appendix A.1): the fractions of the chosen tokens that are masked, and that are replaced with random
+     * tokens.
+     */
     private static final double MASKED = 0.8;
 
     private static final double DRAWN = 0.1;
@@ -40,7 +43,7 @@ public final class TokenWindows {
      *
      * @param tokens tokens of a text, or of several texts with end tokens between them; more than
      *     length
-     * @param windows how many
+     * @param windows number of windows
      * @param length tokens of a window
      * @param seed the same seed gives the same windows
      * @return the batch
@@ -64,7 +67,7 @@ public final class TokenWindows {
      * and one is unchanged (Devlin et al. 2019).
      *
      * @param tokens tokens of a text, or of several texts; at least length
-     * @param windows how many
+     * @param windows number of windows
      * @param length tokens of a window
      * @param masking the share of masked tokens, and the mask token
      * @param seed the same seed gives the same windows

@@ -48,8 +48,8 @@ class BenchmarkModesTest {
             delimiter = '|',
             value = {
                 "fresh layers | fresh layers: expected layer or embeddings, or neither",
-                "report jmh nosuch.json | report nosuch.json: nothing is there; expected JMH's JSON or a folder of rounds",
-                "compare nosuch.jar | compare nosuch.jar: nothing is there; expected a jar of the library, or a checkout",
+                "report jmh nosuch.json | report nosuch.json: no such file; expected JMH's JSON or a folder of rounds",
+                "compare nosuch.jar | compare nosuch.jar: no such file; expected a jar of the library, or a checkout",
                 "quick two | rounds: two; expected a number of at least 1",
             })
     void wordsThatSelectNothingAreRefusedBeforeABuild(String arguments, String message) throws Exception {

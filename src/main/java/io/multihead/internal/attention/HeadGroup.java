@@ -65,7 +65,7 @@ public final class HeadGroup {
         return row % queries;
     }
 
-    /** Returns how many of the next {@code count} rows belong to the same query head and are therefore rows of one matrix. */
+    /** Returns the number of the next {@code count} rows that belong to the same query head and are therefore rows of one matrix. */
     public int rowsOfHead(long row, int count) {
         return (int) Math.min(count, queries - query(row));
     }

@@ -27,8 +27,8 @@ public final class HeadRows {
     }
 
     /**
-     * Returns how many heads, from a given one on, can be read as one row per token: 1 if they are not adjacent in memory, or not whole
-     * panels.
+     * Returns the number of heads, from a given one on, that can be read as one row per token: 1 if they are not adjacent in memory, or not
+     * whole panels.
      *
      * @param tensor {@code [batch, heads, tokens, dim]}
      */

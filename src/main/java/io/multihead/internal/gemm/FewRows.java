@@ -9,8 +9,8 @@ import io.multihead.internal.layout.Scratch;
 import io.multihead.tensor.Tensor;
 
 /**
- * Products of so few rows of A that packing does not pay: B is read once in its own layout, at the speed of memory, and every sum has the
- * bits of a product with packed panels. Belongs to one thread.
+ * Products of a few rows of A, for which packing does not pay off: B is read once in its own layout, at the speed of memory, and every sum
+ * has the same bits as in a product with packed panels. Belongs to one thread.
  */
 final class FewRows {
     /**

@@ -215,7 +215,7 @@ public final class MacroKernel {
 
     /**
      * {@code C += A B} in chains of multiplications, with a compensated sum of the chains: with chains of {@link Blocking#CHAIN}, the error
-     * is that of short chains, for any number of chains; a single chain is slightly faster.
+     * is the error of short chains, for any number of chains; a single chain is slightly faster.
      *
      * @param m rows of A and C
      * @param n columns of C

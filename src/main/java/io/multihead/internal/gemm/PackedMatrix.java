@@ -253,7 +253,7 @@ public final class PackedMatrix {
         return some;
     }
 
-    /** Returns how many of the selected columns from one on are adjacent within a panel, both in the source and in the target. */
+    /** Returns the number of selected columns, from one on, that are adjacent within a panel, both in the source and in the target. */
     private static int together(int j, int columns, IntUnaryOperator column) {
         int first = column.applyAsInt(j);
         int most = Math.min(columns - j, Lanes.PANEL - Math.max(j % Lanes.PANEL, first % Lanes.PANEL));

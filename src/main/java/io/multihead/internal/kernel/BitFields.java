@@ -303,7 +303,7 @@ public abstract class BitFields {
     /**
      * The layout of fields in a few consecutive words of one column.
      *
-     * @param words how many
+     * @param words number of words
      * @param fields of each word
      * @param bits of a field
      * @param split the number of additional fields, whose bits are the two highest of all words, the lowest first

@@ -13,7 +13,7 @@ import jdk.incubator.vector.VectorOperators;
 
 /**
  * Passes of the softmax over rows of f32 in native memory of any alignment. Positions are in bytes; every length is a multiple of 32. The
- * results have the bits of {@link RowOps#max}, {@link Exp#shifted} and {@link RowOps#normalize}.
+ * results have the same bits as {@link RowOps#max}, {@link Exp#shifted} and {@link RowOps#normalize}.
  */
 public final class NativeSoftmax {
     private NativeSoftmax() {}

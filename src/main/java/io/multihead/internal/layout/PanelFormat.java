@@ -25,7 +25,7 @@ public enum PanelFormat {
     BF16(1, PANEL * Short.BYTES, 0x1.fep127f),
     /** f16 as in {@link HalfPanels}. */
     F16(1, PANEL * Short.BYTES, 65504f),
-    /** int8 as in {@link Int8Panels}, with an f32 scale per row that is stored beside the panels. */
+    /** int8 as in {@link Int8Panels}, with an f32 scale per row that is stored separately from the panels. */
     INT8(Int8Panels.ROWS, Int8Panels.ROWS * PANEL, Float.MAX_VALUE),
     /** Blocks of ggml in the layout of {@link BlockPanels}; only for weights, like all formats below. */
     Q8_0(BlockType.Q8_0),
@@ -121,7 +121,7 @@ public enum PanelFormat {
         return this == INT8;
     }
 
-    /** Returns how many rows of A can read panels in their stored form; more rows need panels widened to F32. */
+    /** Returns the largest number of rows of A that can read panels in their stored form; more rows need panels widened to F32. */
     public int maxRowsInRegisters() {
         return this == F32 ? Integer.MAX_VALUE : MicroKernel.MR_SMALL;
     }

@@ -153,7 +153,7 @@ public final class PanelMemory {
         }
     }
 
-    /** Returns the f32 at index {@code at}, counted in floats: a scale that is stored beside INT8 panels. */
+    /** Returns the f32 at index {@code at}, counted in floats: a scale that is stored separately from INT8 panels. */
     public float scale(int at) {
         return segment.getAtIndex(ValueLayout.JAVA_FLOAT, at);
     }

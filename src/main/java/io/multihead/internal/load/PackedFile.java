@@ -160,7 +160,7 @@ public final class PackedFile {
         return file.contains(name);
     }
 
-    /** Returns how many tensors there are. */
+    /** Returns the number of tensors. */
     public int tensors() {
         return file.names().size();
     }

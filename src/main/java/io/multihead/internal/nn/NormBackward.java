@@ -65,7 +65,7 @@ public final class NormBackward implements LoopBody {
     /**
      * Computes the gradients; everything has been checked.
      *
-     * @param dx written; null when not wanted
+     * @param dx written; null if not needed
      * @param gradients the gradients of {@link Normalization#WEIGHT} and {@link Normalization#BIAS}, which are added to if present
      */
     public static void run(

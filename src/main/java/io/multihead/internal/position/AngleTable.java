@@ -98,7 +98,7 @@ public final class AngleTable {
         return layout;
     }
 
-    /** Returns how many positions have angles. */
+    /** Returns the number of positions that have angles. */
     long positions() {
         return positions;
     }

@@ -33,7 +33,7 @@ public final class PositionAngles {
         return 2 * table.layout().pairs();
     }
 
-    /** Returns how many positions have angles. */
+    /** Returns the number of positions that have angles. */
     public long positions() {
         return table.positions();
     }

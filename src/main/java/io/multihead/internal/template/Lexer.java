@@ -8,7 +8,7 @@ import java.util.regex.Pattern;
 
 /**
  * Divides a template into tokens like Jinja's lexer with {@code trim_blocks} and {@code lstrip_blocks}: it drops the line feed after a
- * statement or a comment, and blanks between the start of a line and a statement or comment; {@code -} drops all white space beside a tag,
+ * statement or a comment, and blanks between the start of a line and a statement or comment; {@code -} drops all white space next to a tag,
  * and {@code +} drops none.
  */
 final class Lexer {

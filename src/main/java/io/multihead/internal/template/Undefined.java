@@ -3,7 +3,7 @@ package io.multihead.internal.template;
 /**
  * A value that was not set: it prints nothing, is false and has no elements; any other use is an error.
  *
- * @param what its name in messages
+ * @param what the name in messages
  */
 record Undefined(String what) {
     Fault fault() {

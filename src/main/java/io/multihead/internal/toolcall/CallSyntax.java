@@ -98,7 +98,7 @@ public abstract class CallSyntax {
         return false;
     }
 
-    /** Returns whether an answer has marks other than those of calls, with which it is read even if there are no tools. */
+    /** Returns whether an answer has marks other than the marks of calls, with which it is read even if there are no tools. */
     public boolean hasMessages() {
         return hasChannels() || !textMarks().isEmpty();
     }

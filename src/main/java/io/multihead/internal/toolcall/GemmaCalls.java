@@ -22,7 +22,7 @@ public final class GemmaCalls extends CallSyntax {
         return new GemmaCalls("<start_function_call>", "<end_function_call>", "<escape>");
     }
 
-    /** Returns that of Gemma 4. */
+    /** Returns the syntax of Gemma 4. */
     public static GemmaCalls gemma4() {
         return new GemmaCalls("<|tool_call>", "<tool_call|>", "<|\"|>");
     }

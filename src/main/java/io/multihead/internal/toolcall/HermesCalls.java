@@ -29,7 +29,7 @@ public final class HermesCalls extends CallSyntax {
         return new HermesCalls("<tool_call>", "</tool_call>", "\n");
     }
 
-    /** Returns that of Nemotron-Mini: {@code <toolcall> {...} </toolcall>}. */
+    /** Returns the syntax of Nemotron-Mini: {@code <toolcall> {...} </toolcall>}. */
     public static HermesCalls nemotronMini() {
         return new HermesCalls("<toolcall>", "</toolcall>", " ");
     }

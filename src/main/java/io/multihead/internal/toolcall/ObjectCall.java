@@ -27,7 +27,7 @@ final class ObjectCall {
      * Names of members: the tool's name, the call's id, empty if ids are not kept, and arguments, of which the first existing name is used.
      */
     record Keys(String name, String id, List<String> arguments) {
-        /** Returns those of most families. */
+        /** Returns the names in most families. */
         static Keys of(String... arguments) {
             return new Keys("name", "id", List.of(arguments));
         }

@@ -11,7 +11,7 @@ import java.util.Map;
 final class HeadExtraction {
     private HeadExtraction() {}
 
-    /** Returns copies of a layer's parameters without those of the other heads. */
+    /** Returns copies of a layer's parameters without the rows and columns of the other heads. */
     static LayerParameters keep(LayerParameters layer, Arena arena, int... heads) {
         Checks.notNull(heads, "heads");
         MultiHeadConfig config = layer.config();

@@ -119,7 +119,7 @@ public final class MultiHeadConfig {
      * same number of heads for keys and values as for queries, with biases, without a mask}
      *
      * @param embedDim features of every input and of the output
-     * @param heads how many heads
+     * @param heads number of heads
      * @throws IllegalArgumentException if {@code heads} does not divide {@code embedDim}
      */
     public static MultiHeadConfig of(long embedDim, int heads) {
@@ -134,7 +134,7 @@ public final class MultiHeadConfig {
      * {@return a configuration with an independent size of heads, as in Keras; with biases, without a mask}
      *
      * @param embedDim features of every input and of the output
-     * @param heads how many heads
+     * @param heads number of heads
      * @param headDim features of one head's query, key and value
      */
     public static MultiHeadConfig of(long embedDim, int heads, long headDim) {
@@ -384,7 +384,7 @@ public final class MultiHeadConfig {
         return options.stages.headNorm;
     }
 
-    /** Returns how many keys follow the projected ones. */
+    /** Returns the number of keys after the projected keys. */
     int extraKeys() {
         return (keyValueBias() ? 1 : 0) + (zeroKey() ? 1 : 0);
     }

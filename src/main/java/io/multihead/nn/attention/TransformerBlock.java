@@ -80,7 +80,7 @@ public final class TransformerBlock implements Layer {
      * {@return a block with given parameters}
      *
      * @param config of the block
-     * @param parameters gives the tensor of a name, or null if there is none, as for {@link MultiHeadAttention#of} asks; shared, not copied
+     * @param parameters gives the tensor of a name, or null if there is none, as for {@link MultiHeadAttention#of}; shared, not copied
      * @throws IllegalArgumentException if a parameter is missing, or a shape or element type does not fit
      */
     public static TransformerBlock of(Config config, Function<String, @Nullable Tensor> parameters) {
@@ -287,7 +287,7 @@ public final class TransformerBlock implements Layer {
          * dropout}
          *
          * @param embedDim features of a token
-         * @param heads how many heads
+         * @param heads number of heads
          * @param feedForward features between the two linear layers
          */
         public static Config of(long embedDim, int heads, long feedForward) {

@@ -23,7 +23,7 @@ final class Sections {
             - **of the limit**: GFLOP/s over the FMA peak, or GB/s over the read bandwidth, of the same number of threads: the highest that a
               fork of the probe reached; where the peak of two was not measured, it is twice the peak of one. GB/s count each weight, key and
               value once; data in the processor's caches can be read faster than memory.
-            - Where each call was timed by itself (`Sampled`): **ms** is the median call, **p99** the 99th percentile over it, **B/call** the bytes
+            - Where each call was timed separately (`Sampled`): **ms** is the median call, **p99** the 99th percentile over it, **B/call** the bytes
               that a call allocates, including JMH's own.
 
             Cases without an interval were measured before rounds were, all forks of an impl after each other.
@@ -46,7 +46,7 @@ final class Sections {
      */
     static Map<String, String> pages(String key, Study study) {
         Map<String, String> pages = new TreeMap<>();
-        String title = "# " + study.name() + "\n\n[Performance](../performance.md) says how to read the tables.\n\n";
+        String title = "# " + study.name() + "\n\n[Performance](../performance.md) explains the tables.\n\n";
         String overview = Overview.of(study)
                 .map(picture -> "\n![%s](%s/%s.svg)\n".formatted(picture.chart().title(), key, picture.name()))
                 .orElse("");

@@ -294,7 +294,7 @@ final class PackedQueries {
         to.hold(group.tag(), heads > 1 ? heads : 0);
     }
 
-    /** Returns how many rows from this one on belong to the same query head. */
+    /** Returns the number of rows, from this one on, that belong to the same query head. */
     int rowsOfHead(HeadGroup group, int row) {
         return group.rowsOfHead(firstRow + row, count - row);
     }

@@ -70,7 +70,7 @@ final class ForwardSchedule {
         keepsPacked = longest <= AttentionBlocking.PACKED_FLOATS && longest * widths <= AttentionBlocking.PACKED_FLOATS;
     }
 
-    /** Returns whether there are so few tasks, each of at most one tile, that splitting the keys may save time. */
+    /** Returns whether splitting the keys may save time, because there are few tasks, each of at most one tile. */
     private boolean leavesThreadsIdle(int threads) {
         return threads > 1
                 && tasks > 0

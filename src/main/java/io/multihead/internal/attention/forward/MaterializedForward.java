@@ -197,7 +197,7 @@ final class MaterializedForward {
         }
     }
 
-    /** Returns how many scores of a tile's rows and a block are held, counted from the block's first key. */
+    /** Returns the number of scores of a tile's rows and a block that are held, counted from the block's first key. */
     private int heldKeys(ForwardArguments call, int firstRow, long firstKey) {
         boolean multiplied = firstKey >= visible.firstBlock() && firstKey < visible.end();
         return multiplied ? tileKeys(call, firstRow, queries.tileRows(firstRow), firstKey) : 0;

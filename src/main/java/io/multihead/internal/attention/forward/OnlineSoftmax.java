@@ -47,7 +47,7 @@ final class OnlineSoftmax {
         return 2 * Lanes.roundUp(valueDim, PANEL) + PANEL + 1;
     }
 
-    /** Starts with no key seen. */
+    /** Starts before the first key. */
     void reset(int rows, int valueDim, float scoreScale) {
         int padded = Lanes.roundUp(rows, ROW_STEP) + ROW_STEP;
         width = Lanes.roundUp(valueDim, PANEL);

@@ -118,7 +118,7 @@ final class QueryTile {
         return group.query(firstRow + row);
     }
 
-    /** Returns how many rows from this one on belong to the same query head. */
+    /** Returns the number of rows, from this one on, that belong to the same query head. */
     int rowsOfHead(int row) {
         return group.rowsOfHead(firstRow + row, rows - row);
     }

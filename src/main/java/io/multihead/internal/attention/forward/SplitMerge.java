@@ -28,7 +28,7 @@ public final class SplitMerge extends Operation implements LoopBody {
     /**
      * Sets checked tensors.
      *
-     * @param newStates {@code [batch, heads, queries, splits, size]} each, in order of splits, at least one split in all
+     * @param newStates {@code [batch, heads, queries, splits, size]} each, in order of splits, at least one split in total
      * @param output {@code [batch, heads, queries, valueDim]}
      */
     public void bind(List<Tensor> newStates, Tensor output, @Nullable Tensor logSumExp) {

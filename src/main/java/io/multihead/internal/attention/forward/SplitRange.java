@@ -32,8 +32,8 @@ final class SplitRange {
 
     /**
      * Sets the splits that some query of a sequence can see. Causality, windows, key lengths and the keys that the storage still has
-     * determine them. The state of any other split has seen no key, and its merge changes no bit. Ranges of visible keys only move forward
-     * from query to query, so the first query has their beginning and the last query has their end.
+     * determine them. The state of any other split has seen no key, and its merge does not change any bit. Ranges of visible keys only move
+     * forward from query to query, so the first query has their beginning and the last query has their end.
      */
     void setVisible(AttentionProblem problem, BoundMask mask, KeyValueSource source, int sequence) {
         long queries = problem.queries(sequence);

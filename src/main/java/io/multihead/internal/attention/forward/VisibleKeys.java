@@ -69,7 +69,7 @@ final class VisibleKeys {
         return (int) Math.max(0, Math.min(keys, firsts[row] - firstKey));
     }
 
-    /** Returns how many keys of the block some rows must be multiplied by, counted from the block's first; 0 to skip it. */
+    /** Returns the number of keys of the block that some rows are multiplied by, counted from the block's first; 0 to skip it. */
     int keysOf(int firstRow, int rows, QueryTile queries, BoundMask mask, long firstKey, int blockKeys) {
         long most = 0;
         boolean seen = false;

@@ -180,7 +180,7 @@ public final class KeyValueBlock {
     }
 
     /**
-     * Reads all rows of the sequence, of this head and of the heads beside it, unless they were read with the rows of another head.
+     * Reads all rows of the sequence, of this head and of the heads next to it, unless they were read with the rows of another head.
      *
      * @return false if no head is adjacent to this one, or the keys are more than a block
      */

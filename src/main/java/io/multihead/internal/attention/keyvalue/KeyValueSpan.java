@@ -89,7 +89,7 @@ public final class KeyValueSpan {
         return this;
     }
 
-    /** Sets how many heads follow each other in memory, after the rows; the located head is the first of them. */
+    /** Sets the number of heads that follow each other in memory, after the rows; the located head is the first of them. */
     KeyValueSpan adjacentHeads(int ofKeys, int ofValues) {
         key.heads = ofKeys;
         value.heads = ofValues;

@@ -186,7 +186,7 @@ public final class BoundMask {
      * @param at index of the first score of the row in {@code scores}
      * @param staging a buffer for the same number of floats, rounded up to whole panels
      * @param index of the first score
-     * @param keys how many scores
+     * @param keys number of scores
      */
     public void apply(Packer packer, float[] scores, int at, float[] staging, ScoreIndex index, int keys) {
         int padded = Lanes.roundUp(keys, Lanes.PANEL);

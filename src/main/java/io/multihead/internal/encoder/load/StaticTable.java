@@ -20,10 +20,10 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The folder of a StaticEmbedding module of sentence-transformers: {@code embedding.weight}, one row per token, and {@code tokenizer.json}. Or
- * that of model2vec: {@code embeddings}, optionally {@code mapping}, the row of each token, and {@code weights}, a factor of each token,
- * which are applied once, as in sentence-transformers. int8 rows of model2vec are used as integers: no file contains the scale by which
- * they were divided, and model2vec does not multiply by one.
+ * The folder of a StaticEmbedding module of sentence-transformers: {@code embedding.weight}, one row per token, and {@code tokenizer.json}.
+ * Or the folder of model2vec: {@code embeddings}, optionally {@code mapping}, the row of each token, and {@code weights}, a factor of each
+ * token, which are applied once, as in sentence-transformers. int8 rows of model2vec are used as integers: no file contains the scale by
+ * which they were divided, and model2vec does not multiply by one.
  */
 public final class StaticTable {
     private static final String TABLE = StaticConfig.TABLE + ".weight";

@@ -8,7 +8,10 @@ package io.multihead.internal.encoder.run;
 public final class PairTruncation {
     private PairTruncation() {}
 
-    /** Returns how many of {@code first} tokens remain next to {@code second} tokens if there is room for {@code most} tokens of both. */
+    /**
+     * Returns the number of {@code first} tokens that remain next to {@code second} tokens if there is room for {@code most} tokens of
+     * both.
+     */
     public static int keptOfFirst(int first, int second, int most) {
         if ((long) first + second <= most) {
             return first;
@@ -16,7 +19,7 @@ public final class PairTruncation {
         return first > second ? most - shorter(second, most) : shorter(first, most);
     }
 
-    /** Returns how many of {@code second} tokens remain. */
+    /** Returns the number of {@code second} tokens that remain. */
     public static int keptOfSecond(int first, int second, int most) {
         if ((long) first + second <= most) {
             return second;

@@ -25,7 +25,7 @@ public final class Merger {
 
     private int heapSize;
 
-    /** Makes room for symbols. Those that are there stay. */
+    /** Makes room for symbols. Existing symbols stay. */
     public void reserve(int count) {
         if (count > symbols.length) {
             symbols =

@@ -16,7 +16,7 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The settings of the files beside a {@code tokenizer.json} or a {@code vocab.txt}, with transformers' defaults for missing settings. The
+ * The settings of the files next to a {@code tokenizer.json} or a {@code vocab.txt}, with transformers' defaults for missing settings. The
  * tokenizer class determines whose normalization applies: {@code BertTokenizer}, which a BERT model has unless a file names another class,
  * uses {@code tokenizer_config.json}, and {@code PreTrainedTokenizerFast} uses {@code tokenizer.json}. Settings that versions 4 and 5 of
  * transformers read differently, and features that this tokenizer lacks, are an error that names the file and the member.

@@ -284,7 +284,7 @@ public final class WordPieceJson {
         return ids;
     }
 
-    /** Returns an object of names and values in turns. */
+    /** Returns an object from alternating names and values. */
     private static Map<String, Object> object(Object... members) {
         Map<String, Object> object = new LinkedHashMap<>();
         for (int i = 0; i < members.length; i += 2) {
