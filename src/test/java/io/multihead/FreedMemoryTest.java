@@ -38,8 +38,8 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * What is closed has freed its native memory, to the byte, without a garbage collection; what nobody closes, after one. Not run at each
- * lane width: who frees what does not depend on vectors.
+ * Closed objects have freed their native memory, to the byte, without a garbage collection; objects that nobody closes free it after one.
+ * Not run at each lane width: freeing memory does not depend on vectors.
  */
 @Execution(ExecutionMode.CONCURRENT)
 class FreedMemoryTest {
@@ -56,8 +56,8 @@ class FreedMemoryTest {
     }
 
     /**
-     * Runs the scenarios in a JVM of their own, which ends with an exception if memory is left. The first two leave nothing that a garbage
-     * collection could free while the next one measures; layers of the last one do.
+     * Runs the scenarios in a separate JVM, which ends with an exception if memory is left. The first two leave nothing for a garbage
+     * collection to free while the next one measures; the layers of the last one do.
      */
     public static void main(String[] arguments) throws Exception {
         garbageFreesWhatNobodyCloses();
@@ -120,7 +120,7 @@ class FreedMemoryTest {
             return Tensor.zeros(arena, DType.F32, dims);
         }
 
-        /** Everything but what allocates memory that the garbage collector frees. */
+        /** Everything except objects whose memory the garbage collector frees. */
         void run(Compute cpu) {
             AttentionOutputs outputs = AttentionOutputs.of(out).withLogSumExp(logSumExp);
             Attention.forward(cpu, query, keys, keys, outputs, AttentionOptions.DEFAULT);

@@ -25,8 +25,8 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * Native memory of caches, packed weights and scratch, in a JVM whose heap and whose limit of direct memory are smaller than what is
- * allocated. One JVM for all: each scenario has closed what it allocated, or measures what is left.
+ * Native memory of caches, packed weights and scratch, in a JVM whose heap and limit of direct memory are smaller than the allocations. One
+ * JVM for all: each scenario has closed its allocations, or measures the memory that is left.
  */
 @Execution(ExecutionMode.CONCURRENT)
 class NativeMemoryTest {
@@ -55,7 +55,7 @@ class NativeMemoryTest {
         abandon();
     }
 
-    /** A cache of two GiB in an arena is limited by nothing but the machine; in i8 with heads of 64, 120 MiB of it are scales. */
+    /** Only the machine limits a cache of two GiB in an arena; in i8 with heads of 64, 120 MiB of it are scales. */
     private static void cache(String name, KeyValueCache.Config config) {
         long tokens = 2048 * MIB / KeyValueCache.contiguous(config, 1, 1).bytesPerToken();
         try (Arena arena = Arena.ofShared();
@@ -73,7 +73,7 @@ class NativeMemoryTest {
         }
     }
 
-    /** Memory that is never closed is freed: that of caches and weights, and scratch of as many Computes. */
+    /** Memory that is never closed is freed: the memory of caches and weights, and the scratch of the same number of Computes. */
     private static void abandon() {
         Tensor x = Tensor.of(new float[256 * 256], 256, 256);
         Tensor y = Tensor.of(new float[256 * 256], 256, 256);

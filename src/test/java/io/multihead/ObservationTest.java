@@ -91,7 +91,7 @@ class ObservationTest {
         Attention.forward(Compute.serial(), zeros(2, 4, 5, 3), key, key, zeros(2, 4, 5, 3), options);
     }
 
-    /** Two calls in a JVM of their own, which says it once. */
+    /** Two calls in a separate JVM, which logs the message once. */
     public static void main(String[] arguments) {
         for (int i = 0; i < 2; i++) {
             call(AttentionOptions.DEFAULT.withScores(ScoreOptions.NONE.withModifier((b, h, q, k, s) -> s)));

@@ -44,7 +44,7 @@ import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 
-/** Memory of warm calls: nothing on the heap per call, and scratch that does not grow with the square of the length. */
+/** Memory of warm calls: no heap allocation per call, and scratch that does not grow with the square of the length. */
 class SteadyStateTest {
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
@@ -128,7 +128,7 @@ class SteadyStateTest {
         }
     }
 
-    /** Layers without a reason to allocate: what they are made of was checked when they were made. */
+    /** Layers without a reason to allocate: their parts were checked when they were made. */
     @Test
     void warmNormsAndActivationsAllocateNothing() {
         try (Arena arena = Arena.ofShared();
@@ -289,7 +289,7 @@ class SteadyStateTest {
         }
     }
 
-    /** 16 times the keys and queries may need more scratch for packed keys and values, and for nothing else. */
+    /** 16 times the keys and queries may need more scratch only for packed keys and values. */
     @Test
     void scratchGrowsOnlyByPackedKeys() {
         settlesForScratch();
@@ -299,7 +299,10 @@ class SteadyStateTest {
         assertTrue(large <= small + packed + packed / 10, "scratch for 512: " + small + ", for 8192: " + large);
     }
 
-    /** Backward keeps a group's queries and output gradients packed: at most a KiB per query row of 16 features, nothing in L^2. */
+    /**
+     * Backward keeps a group's queries and output gradients packed: at most a KiB per query row of 16 features, and no memory that grows
+     * with L^2.
+     */
     @Test
     void scratchOfBackwardIsLinear() {
         Tensor x = Tensor.of(new float[512 * 16], 1, 1, 512, 16);
@@ -355,8 +358,8 @@ class SteadyStateTest {
     }
 
     /**
-     * The least of three calls, each with scratch of its own: scratch that grew would show in all of them, whereas C2 may discard
-     * code during one, after which vectors are objects until it has compiled the path again (14 MB in one run with the serial collector).
+     * The minimum of three calls, each with separate scratch: growing scratch would show in all of them, whereas C2 may discard code during
+     * one, after which vectors are objects until it has compiled the path again (14 MB in one run with the serial collector).
      */
     private static long leastColdBytes(int length) {
         return LongStream.range(0, 3).map(i -> coldBytes(length)).min().orElseThrow();

@@ -56,7 +56,9 @@ class HeadPruningTest {
         assertEquals(0.9, result.steps().get(2).accuracy(), 1e-12);
         assertArrayEquals(new int[] {0}, result.survivors(0));
         assertArrayEquals(new int[] {0, 1}, result.survivors(1));
-        // the next least head is the last one of its layer, so one worth more goes, though layer 0 has the least
+        // the next least important head is the last one of its layer, so a more important head is removed, although
+        // layer 0 has the least
+        // important head
         double[][] worth = {{0.001, 0.002, 0.003}, {1, 2, 3}};
         HeadPruning.Result fewest = HeadPruning.greedyTo(2, 3, 2, kept -> 1, kept -> worth);
         assertArrayEquals(new int[] {2}, fewest.survivors(0));
@@ -108,7 +110,7 @@ class HeadPruningTest {
                 HeadPruning.ablation(2, 3, HeadPruningTest::spoil));
     }
 
-    /** Returns the accuracy and silences all heads of what it was given. */
+    /** Returns the accuracy and silences all heads in the given array. */
     private static double spoil(boolean[][] kept) {
         double accuracy = accuracy(kept);
         for (boolean[] layer : kept) {
@@ -133,7 +135,7 @@ class HeadPruningTest {
                                 IllegalArgumentException.class,
                                 () -> HeadPruning.greedy(2, 3, kept -> 1, kept -> unknown, 0))
                         .getMessage());
-        // that of a head which has been removed is not read
+        // the importance of a removed head is not read
         HeadPruning.greedy(1, 2, kept -> 1, kept -> new double[][] {{kept[0][0] ? 0 : Double.NaN, 1}}, 0);
     }
 

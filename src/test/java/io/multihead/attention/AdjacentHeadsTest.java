@@ -20,8 +20,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * Heads that follow each other within a token, {@code (batch, tokens, heads, dim)}, are read several at once; heads that are matrices of
- * their own, one by one. Both have the same bits.
+ * Heads that follow each other within a token, {@code (batch, tokens, heads, dim)}, are read several at once; heads that are separate
+ * matrices, one by one. Both have the same bits.
  */
 class AdjacentHeadsTest {
     private static final int BATCH = 2;
@@ -65,7 +65,7 @@ class AdjacentHeadsTest {
         }
     }
 
-    /** A value that is not finite is kept out of the product: of its own head alone, and of the queries that see it. */
+    /** A value that is not finite is kept out of the product: it affects only its own head, and the queries that see it. */
     @ParameterizedTest
     @CsvSource({"9, 9, 50, 50, 32, 64", "12, 4, 70, 70, 32, 32", "3, 3, 193, 257, 32, 32", "4, 4, 1, 30, 64, 64"})
     void sameBitsWithNonFiniteValues(int heads, int keyHeads, int queries, int keys, int headDim, int valueDim) {
@@ -129,7 +129,7 @@ class AdjacentHeadsTest {
         return tensor;
     }
 
-    /** Returns a copy whose heads are matrices with a row between them, so that even those of one token are apart. */
+    /** Returns a copy whose heads are matrices with a row between them, so that even the heads of one token are not adjacent. */
     private static Tensor apart(Arena arena, Tensor tensor) {
         Shape padded = Shape.of(BATCH, tensor.dim(1), tensor.dim(2) + 1, tensor.dim(3));
         Tensor copy = Tensor.allocate(arena, tensor.dtype(), padded).slice(2, 0, tensor.dim(2));

@@ -34,8 +34,8 @@ import net.jqwik.api.Tag;
 import net.jqwik.api.lifecycle.AfterContainer;
 
 /**
- * Attention backward against its specification, over everything a call can vary: every second call as it is, every other with windows,
- * blocks, caps, linear biases and sinks, alone and in any combination.
+ * Attention backward compared with its specification, with random values for everything that a call can vary: every second call has no
+ * options, every other call has windows, blocks, caps, linear biases and sinks, each alone and in any combination.
  */
 @Tag("lanes")
 class AttentionGradientProperties {

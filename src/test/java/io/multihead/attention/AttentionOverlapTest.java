@@ -21,8 +21,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
 /**
- * Every tensor that a call writes, in turn over every other tensor of the call, in memory that cannot be written, and in memory of
- * one thread: refused by name, with nothing written.
+ * Every tensor that a call writes, in turn over every other tensor of the call, in read-only memory, and in memory of one thread: an error
+ * names it, and nothing is written.
  */
 class AttentionOverlapTest {
     private static final Compute CPU = Compute.serial();

@@ -183,7 +183,7 @@ class AttentionScoresProperties {
             assertArrayEquals(narrow(alone, longest), packed(longest, stage), "packed");
         }
 
-        /** Each sequence by itself, in rows as long as the longest; what it lacks is minus infinity, or weight 0. */
+        /** Each sequence separately, in rows as long as the longest; missing elements are minus infinity, or weight 0. */
         private float[] alone(ScoreStage stage) {
             float[] all = new float[3 * HEADS * queries * most];
             Arrays.fill(all, stage == ScoreStage.WEIGHTS ? 0 : Float.NEGATIVE_INFINITY);
@@ -252,7 +252,7 @@ class AttentionScoresProperties {
         }
     }
 
-    /** Tokens that a cache has given up have no score at any stage; those that a mask hides have one before the mask. */
+    /** Tokens that a cache has dropped have no score at any stage; tokens that a mask hides have one before the mask. */
     @Example
     void keysThatWereGivenUpHaveNoScore() {
         KeyValueCache cache = KeyValueCache.paged(KeyValueCache.Config.of(1, 1, 1), 1 << 20);

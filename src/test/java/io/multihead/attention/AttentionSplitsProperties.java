@@ -29,7 +29,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import net.jqwik.api.Tag;
 
-/** Attention over keys in shards of whole splits: the bits of one call over all keys, and the specification. */
+/** Attention over keys in shards of whole splits: the same bits as one call over all keys, and the specification. */
 @Tag("lanes")
 class AttentionSplitsProperties {
     private static final Compute SERIAL = Compute.serial();
@@ -143,7 +143,7 @@ class AttentionSplitsProperties {
         }
     }
 
-    /** Each shard is a cache of its own, in any element type; one cache holds all keys. */
+    /** Each shard is a separate cache, in any element type; one cache holds all keys. */
     @Property(tries = 60, edgeCases = EdgeCasesMode.NONE)
     void cachesHaveTheBitsOfOneCache(
             @ForAll("sizes") Sizes any, @ForAll("cacheTypes") DType dtype, @ForAll boolean paged, @ForAll long seed) {

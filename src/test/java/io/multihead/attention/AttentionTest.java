@@ -135,7 +135,7 @@ class AttentionTest {
         }
         checkUnreached(Mask.window(30, 0), n, (query, key) -> key <= query && key >= query - 30);
         checkUnreached(Mask.CAUSAL, n, (query, key) -> key <= query);
-        // 256 keys are computed together, and those of them that blocks hide are NaN like the others
+        // 256 keys are computed together, and the keys that blocks hide are NaN like the others
         checkUnreached(Mask.blocks(kept, 32), n, (query, key) -> key / 256 == query / 256);
     }
 
@@ -261,7 +261,7 @@ class AttentionTest {
         assertEquals(mean, negative[5], 1e-6);
     }
 
-    /** All but a few outputs are what rounding the exact result once would give. */
+    /** All outputs except a few equal the exact result rounded once. */
     @Test
     void narrowOutputsAreCorrectlyRounded() {
         Tensor q = random(1, 1, 2, 60, 32);

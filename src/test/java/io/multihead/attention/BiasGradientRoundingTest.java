@@ -12,7 +12,7 @@ import java.lang.foreign.Arena;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
-/** The gradient of a bias is summed in double over what the bias broadcasts to, and rounded once. */
+/** The gradient of a bias is summed in double over the elements that the bias broadcasts to, and rounded once. */
 class BiasGradientRoundingTest {
     private static final Shape SHAPE = Shape.of(40, 2, 33, 8);
 

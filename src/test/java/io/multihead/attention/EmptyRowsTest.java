@@ -11,7 +11,7 @@ import java.util.Arrays;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Rows without elements: nothing is read or written there, and what else is asked for is computed. */
+/** Rows without elements: nothing is read or written there, and the other requested outputs are computed. */
 class EmptyRowsTest {
     private static final Compute CPU = Compute.serial();
 

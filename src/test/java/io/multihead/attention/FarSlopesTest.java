@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Linear biases of distances that f32 does not have: rounded once, in forward and backward alike, at every lane width. */
+/** Linear biases of distances that f32 cannot represent: rounded once, in forward and in backward, at every lane width. */
 @Tag("lanes")
 class FarSlopesTest {
     private static final Compute CPU = Compute.serial();

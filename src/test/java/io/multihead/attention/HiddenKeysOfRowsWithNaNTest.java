@@ -16,7 +16,9 @@ import java.lang.foreign.Arena;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** A NaN that a row sees does not reach its weights of hidden keys, nor a NaN there the gradient of what it sees. */
+/**
+ * A NaN that a row sees does not reach its weights of hidden keys, and a NaN in hidden keys does not reach the gradients of visible keys.
+ */
 class HiddenKeysOfRowsWithNaNTest {
     private static final Compute CPU = Compute.serial();
     private static final float NAN = Float.NaN;
@@ -71,7 +73,7 @@ class HiddenKeysOfRowsWithNaNTest {
         assertArrayEquals(new float[] {NAN, NAN, NAN, NAN, low, low}, output.toArray());
     }
 
-    /** A mask that hides nothing changes nothing: the third key, which is seen, has a score 300 below the second. */
+    /** A mask that hides nothing changes nothing: the third key, which is visible, has a score 300 below the second. */
     @Test
     void weightsOfSeenKeysAreNotANumberHoweverSmall() {
         Tensor scores = Tensor.of(new float[] {NAN, 300, 0}, 1, 3);
@@ -96,7 +98,7 @@ class HiddenKeysOfRowsWithNaNTest {
         }
     }
 
-    /** Every part of a mask, hiding nothing: the softmax of a row with infinity is NaN by its definition, infinity / infinity. */
+    /** Every part of a mask, hiding nothing: the softmax of a row with infinity is NaN by definition, infinity / infinity. */
     @Test
     void aVisibleInfinityMakesTheRowNaNUnderAnyMask() {
         float[] row = {0, 1, Float.POSITIVE_INFINITY, 3};

@@ -12,8 +12,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /**
  * Log-sum-exp is rounded once to its element type. With scores {@code s} and {@code s - 15} it is {@code s + log(1 + e^-15)},
- * just above a number {@code s} that is halfway between two numbers of 16 bits: the upper one is nearest. Rounding to f32
- * first loses {@code e^-15}, and the tie then goes to the lower one, which is even.
+ * just above a number {@code s} that is halfway between two numbers of 16 bits: the upper one is nearest. Rounding to f32 first loses
+ * {@code e^-15}, and the tie is then rounded to the lower number, which is even.
  */
 class LogSumExpRoundingTest {
     private static final Compute CPU = Compute.serial();

@@ -28,7 +28,7 @@ class MaskAlignmentTest {
         assertSees(Mask.keyLengths(4).and(Mask.CAUSAL), 6, "xxx---", "xxxx--");
     }
 
-    /** Prompts of 3 and 5 tokens, padded to 5 at their end: a token sees what it would see alone. */
+    /** Prompts of 3 and 5 tokens, padded to 5 at their end: a token sees the same keys as in a call without padding. */
     @Test
     void rightPaddedPromptsBeginAtTheirFirstToken() {
         Mask mask = Mask.CAUSAL.and(Mask.rightPadded(3, 5));
@@ -101,7 +101,7 @@ class MaskAlignmentTest {
         assertEquals(List.of("xxx---", "xxxx--"), drawn(probabilities.toArray(), 6));
     }
 
-    /** A linear bias of slope 1 and equal keys: log-sum-exp over distances tells where the query is. */
+    /** A linear bias of slope 1 and equal keys: the log-sum-exp over distances reveals the position of the query. */
     @Test
     void linearBiasesAlignAsCausalMasksDo() {
         AttentionOptions options = AttentionOptions.DEFAULT

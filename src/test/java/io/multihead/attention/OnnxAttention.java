@@ -4,9 +4,9 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The operator Attention of ONNX, written down from the formulas of its specification, one score after another in double: opset 25,
- * whose inputs and attributes include those of 23 and 24, with the corrections of 2026 (soft-cap before the mask, modes 1 and 2
- * in that order, causality from the position of the first query). Knows nothing of this library.
+ * ONNX's operator Attention, written from the formulas of its specification, one score after another in double: opset 25, whose inputs and
+ * attributes include those in opsets 23 and 24, with the corrections of 2026 (soft-cap before the mask, modes 1 and 2 in that order,
+ * causality from the position of the first query). It uses no code of this library.
  */
 final class OnnxAttention {
     static final double HIDDEN = Double.NEGATIVE_INFINITY;
@@ -31,7 +31,7 @@ final class OnnxAttention {
         }
     }
 
-    /** The inputs with their head axis, {@code [batch][head][token][element]}; what may be left out is null. */
+    /** The inputs with their head axis, {@code [batch][head][token][element]}; omitted optional inputs are null. */
     record Inputs(
             double[][][][] query,
             double[][][][] key,

@@ -150,7 +150,7 @@ final class OnnxAttentionCall {
 
     Tensor output(KeyValueView view) {
         Tensor output = allocate(dtype, heads, queries, valueDim);
-        // bottom-right alignment is that of past and lengths, as long as the view has one of them
+        // past and lengths determine the bottom-right alignment, as long as the view has one of them
         AttentionOptions options = AttentionOptions.CAUSAL;
         Attention.forward(CPU, query(), view, AttentionOutputs.of(output), options);
         return output;
@@ -179,7 +179,7 @@ final class OnnxAttentionCall {
         return Double.isNaN(scale) ? options : options.withScale(scale);
     }
 
-    /** The mask as a tensor with all keys: those that it lacks are hidden. */
+    /** The mask as a tensor with all keys: keys that the mask lacks are hidden. */
     private Tensor padded(AttentionMask mask, int count) {
         long[] dims = longs(mask.dims());
         int last = dims.length - 1;
@@ -231,7 +231,7 @@ final class OnnxAttentionCall {
         return query;
     }
 
-    /** Past and new keys or values in one tensor: what attention reads, and the operator's present outputs. */
+    /** Past and new keys or values in one tensor: the input of attention, and the operator's present outputs. */
     Tensor present(boolean key) {
         inputs();
         return key ? presentKey : presentValue;
@@ -250,7 +250,7 @@ final class OnnxAttentionCall {
         return packed.reshape(BATCH, tokens, count, size).permute(0, 2, 1, 3);
     }
 
-    /** The elements with their head axis; those of three axes are split by the operator's own rule. */
+    /** The elements with their head axis; tensors of three axes are split with the operator's own rule. */
     private double[][][][] array(Tensor tensor) {
         if (!threeAxes) {
             return nested(tensor);
@@ -297,7 +297,7 @@ final class OnnxAttentionCall {
         return (headDim + 12) * U * (products + largestBias);
     }
 
-    /** A weight, at most 1, is off by twice what scores are, relative to itself, and the roundings of a sum of all keys. */
+    /** A weight, at most 1, has twice the error of scores, relative to itself, and the roundings of a sum of all keys. */
     private double scoreBound(ScoreStage stage) {
         return stage == ScoreStage.WEIGHTS ? 2 * scoreError() + (past + keys + 16) * U : scoreError();
     }

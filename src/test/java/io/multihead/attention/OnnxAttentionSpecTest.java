@@ -87,7 +87,7 @@ class OnnxAttentionSpecTest {
                 .check();
     }
 
-    /** The static cache of opset 24: what is beyond a length is padding, and the last query is at the last key before it. */
+    /** The static cache of opset 24: tokens beyond a length are padding, and the last query is at the last key before it. */
     @ParameterizedTest
     @CsvSource({"3, 6, 6, 3", "3, 6, 4, 5", "1, 9, 1, 8", "3, 6, 2, 0"})
     void lengths(int queries, int keys, int first, int second) {
@@ -159,7 +159,7 @@ class OnnxAttentionSpecTest {
                 .check();
     }
 
-    /** A query that sees nothing: the formula is 0 / 0, the output and the weights are 0. */
+    /** A query that sees no key: the formula is 0 / 0, the output and the weights are 0. */
     @Test
     void queriesWithoutKeys() {
         OnnxAttentionCall.of(4, 6).lengths(0, 2).causal().check();
@@ -182,7 +182,7 @@ class OnnxAttentionSpecTest {
                 .check();
     }
 
-    /** Keys beyond a short mask need no padded mask where scores are not wanted: a slice of the keys ends before them. */
+    /** Keys beyond a short mask need no padded mask if scores are not requested: a slice of the keys ends before them. */
     @Test
     void aSliceOfTheKeysEndsWhereAShortMaskDoes() {
         OnnxAttentionCall call = OnnxAttentionCall.of(4, 6).bias(4, 4);

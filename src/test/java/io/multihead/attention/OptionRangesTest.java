@@ -12,7 +12,7 @@ import java.util.Arrays;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
-/** The first and last number that each option takes, and the ones beside them. */
+/** The first and last number that each option takes, and the numbers next to them. */
 class OptionRangesTest {
     @Test
     void blockSizesArePowersOfTwoFrom32To256() {

@@ -68,7 +68,7 @@ class ScoreOptionsProperties {
         }
     }
 
-    /** Shrunk from a failure: scores of 80 under a cap of 2, whose roundings are those of 80. */
+    /** Shrunk from a failure: scores of 80 under a cap of 2, with the roundings of scores of 80. */
     @Example
     void roundingsAreThoseBeforeTheCap() {
         staysWithinTheBound(

@@ -106,7 +106,7 @@ class SoftmaxTest {
         try (Arena arena = Arena.ofConfined()) {
             Tensor copied = Numbers.gaussian(Layout.HEAP.allocate(arena, DType.F32, rows, keys), random, 0, 30);
             if (rows > 2 && keys > 0) {
-                // one row with a special value, and one of nothing else
+                // one row with a special value, and one with only special values
                 double special = SPECIAL[random.nextInt(SPECIAL.length)];
                 copied.set(special, 0, random.nextInt(keys));
                 for (int j = 0; j < keys; j++) {

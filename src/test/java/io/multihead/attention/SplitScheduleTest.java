@@ -17,7 +17,7 @@ import java.util.stream.DoubleStream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Few queries on several threads see a small part of a long sequence: the bits of one thread, and scratch for that part alone. */
+/** Few queries on several threads see a small part of a long sequence: the same bits as on one thread, and scratch only for that part. */
 @Tag("lanes")
 class SplitScheduleTest {
     private static final Compute SERIAL = Compute.serial();
@@ -116,7 +116,8 @@ class SplitScheduleTest {
             requireSameBits(query, null, cache.view(0, sequences), AttentionOptions.CAUSAL);
             held = step == 9 ? four.heldBytes() : held;
         }
-        // with states of all splits up to 36,000 keys it would be 180 KB more; how many are seen changes by a few
+        // with states of all splits up to 36,000 keys it would be 180 KB more; the number of visible keys changes by a
+        // few
         assertTrue(cache.length(0, sequences[2]) > 36_000);
         assertTrue(four.heldBytes() - held < 50_000, four.heldBytes() + " bytes held, before " + held);
     }

@@ -21,7 +21,7 @@ import java.nio.file.StandardOpenOption;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Scratch for returned weights is that of the rows there are. */
+/** Scratch for returned weights depends on the number of rows. */
 class WeightsMemoryTest {
     @Test
     void oneRowReservesOneRow() {
@@ -41,7 +41,7 @@ class WeightsMemoryTest {
         }
     }
 
-    /** The mean over heads is summed in double, a row of 8 bytes a key on each thread, beside one row of 4. */
+    /** The mean over heads is summed in double, a row of 8 bytes per key on each thread, in addition to one row of 4. */
     @Test
     void sumsInDoubleAreCounted() {
         int keys = 100_000;

@@ -12,7 +12,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
-/** Heads of more elements than an int counts in scratch memory: a message that names the size, and nothing written. */
+/** Heads with more elements than an int can count in scratch memory: a message names the size, and nothing is written. */
 class WideHeadsTest {
     private static final Compute CPU = Compute.serial();
     private static final long WIDE = AttentionBlocking.MAX_DIM + 1L;

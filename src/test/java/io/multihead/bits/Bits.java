@@ -30,7 +30,7 @@ final class Bits {
         return String.format("%016x", hash);
     }
 
-    /** Returns a line per call: its name and the hash of its own results. */
+    /** Returns a line per call: its name and the hash of its results. */
     List<String> calls() {
         return calls;
     }
@@ -89,7 +89,7 @@ final class Bits {
         return sum * 0x1p-24 * 0.5;
     }
 
-    /** Returns memory for results, filled with what a result never is. */
+    /** Returns memory for results, filled with a value that results never have. */
     Tensor empty(DType dtype, Layout layout, long... dims) {
         return fill(layout.allocate(arena, dtype, dims), () -> 77);
     }

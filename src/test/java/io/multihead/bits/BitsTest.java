@@ -11,11 +11,11 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * The bits of a few hundred calls over every feature, element type and layout, forward and backward: a change of code that is
- * meant to change no result must leave every hash as it is, at every lane width and on any number of threads.
+ * The bits of a few hundred calls with every feature, element type and layout, forward and backward: a change of code that should not
+ * change results must not change a hash, at every lane width and on any number of threads.
  *
- * <p>A change that is meant to change results states so, and writes down the new hashes. {@code target/bits} then holds a
- * line per call; compared with those of a build before the change, they name the calls that differ.
+ * <p>A change that is meant to change results states so, and writes down the new hashes. {@code target/bits} then holds a line per call; a
+ * comparison with the files of a build before the change shows the calls that differ.
  */
 @Tag("lanes")
 @Tag("bits")

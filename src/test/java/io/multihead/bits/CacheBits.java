@@ -11,7 +11,7 @@ import io.multihead.position.Rope;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 
-/** Caches of every element type, contiguous and paged, with and without rotation: what attention reads from them. */
+/** Caches of every element type, contiguous and paged, with and without rotation: the keys and values that attention reads from them. */
 final class CacheBits {
     private static final int QUERY_HEADS = 4;
     private static final int HEADS = 2;

@@ -29,9 +29,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
- * Warm calls in a JVM that has made all calls of {@link BitsTest} before, in random order, beside a JVM that makes one kind of call only.
- * In neither may a call allocate, which fails; nor should what C2 learns from one call slow another down, which is reported.
- * {@code .ci/matrix} runs it.
+ * Warm calls in a JVM that has made all calls of {@link BitsTest} before, in random order, compared with a JVM that makes only one kind of
+ * call. In neither may a call allocate; this is an error. C2's decisions for one call should not make another call slower; this is
+ * reported. {@code .ci/matrix} runs it.
  */
 final class MixedJvm {
     private static final List<Consumer<Bits>> GROUPS = List.of(

@@ -44,7 +44,7 @@ final class ScoreBits {
         Calls.attention(bits, call + ", weights", inputs, size.withWeights(bits, DType.F32, Layout.DENSE), options);
     }
 
-    /** Everything that an option can say, alone and together. Key lengths are not combined with positions. */
+    /** Every option, alone and with others. Key lengths are not combined with positions. */
     private static Map<String, AttentionOptions> options(Bits bits, Shapes size) {
         Map<String, AttentionOptions> all = differentiable(bits, size);
         sparse(bits, size).forEach((name, mask) -> all.put(name, AttentionOptions.DEFAULT.withMask(mask)));

@@ -41,7 +41,7 @@ record Shapes(int batch, int heads, int keyValueHeads, int queries, int keys, in
                 results.output(), results.logSumExp(), bits.empty(weights, layout, batch, heads, queries, keys));
     }
 
-    /** Random gradients of the outputs; those of log-sum-exp and weights where wanted. */
+    /** Random gradients of the outputs, and of log-sum-exp and weights if requested. */
     Calls.Results upstream(Bits bits, DType dtype, Layout layout, boolean logSumExp, boolean weights) {
         return new Calls.Results(
                 bits.normal(dtype, layout, batch, heads, queries, valueDim),

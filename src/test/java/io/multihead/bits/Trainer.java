@@ -35,7 +35,7 @@ final class Trainer {
         this.layout = layout;
     }
 
-    /** Runs inference, then forward and backward as in training; parameter gradients are added to what was there. */
+    /** Runs inference, then forward and backward as in training; parameter gradients are added to the existing gradients. */
     void layer(String name, Layer layer, Tensor x) {
         Tensor y = results(layer.outputShape(x.shape()).toArray());
         layer.forward(bits.cpu, x, y);
@@ -48,7 +48,7 @@ final class Trainer {
         bits.add(name + ", trained", all(gradients, y, dx));
     }
 
-    /** The same for attention with inputs, weights and gradients of its own. */
+    /** The same for attention with separate inputs, weights and gradients. */
     void attention(
             String name,
             MultiHeadAttention layer,

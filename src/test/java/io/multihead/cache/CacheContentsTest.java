@@ -26,7 +26,7 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Tag;
 
-/** Tokens that are read are those that were appended, narrowed once; tokens that are restored have the bits of those that were read. */
+/** Tokens that are read equal the appended tokens, narrowed once; restored tokens have the same bits as the tokens that were read. */
 @Tag("lanes")
 class CacheContentsTest {
     private static final Compute CPU = Compute.serial();

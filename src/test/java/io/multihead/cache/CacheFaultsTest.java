@@ -72,7 +72,7 @@ class CacheFaultsTest {
         cache.append(SERIAL, 0, kept, tokens(key, 0, 10), tokens(value, 0, 10));
         int[] writers = {cache.fork(kept), cache.fork(kept)};
         Tensor more = gaussian(2, KV_HEADS, 3, DIM, 3);
-        for (int round = 0; round < 2; round++) { // a rejected append must not change what the next one counts
+        for (int round = 0; round < 2; round++) { // a rejected append must not change the count of the next one
             CacheFullException full =
                     assertThrows(CacheFullException.class, () -> cache.append(SERIAL, 0, writers, more, more));
             assertTrue(full.getMessage().startsWith("cache: 2 pages"), full.getMessage());
@@ -93,7 +93,7 @@ class CacheFaultsTest {
         cache.slide(0, 255);
         CacheFullException full = assertThrows(CacheFullException.class, () -> cache.append(SERIAL, 0, to, one, one));
         assertTrue(full.getMessage().endsWith("expected at most 512 from token 0"), full.getMessage());
-        for (int token = 512; token < 2000; token++) { // a window of 256, as the Javadoc says
+        for (int token = 512; token < 2000; token++) { // a window of 256, as in the Javadoc
             cache.slide(0, token - 255);
             cache.append(SERIAL, 0, to, one, one);
         }
@@ -115,7 +115,7 @@ class CacheFaultsTest {
         assertEquals(0, cache.usedBytes());
     }
 
-    /** An append that fails while it runs gives back what it took; what was there stays. */
+    /** An append that fails while it runs frees the pages that it took; earlier tokens stay. */
     @Test
     void anAppendThatFailsHalfWayGivesItsPagesBack() {
         KeyValueCache cache = KeyValueCache.paged(config(DType.F32), 8 * PAGE);
@@ -172,7 +172,9 @@ class CacheFaultsTest {
         int[] all = IntStream.range(0, 3000).map(i -> cache.open()).toArray();
         Tensor none = gaussian(all.length, KV_HEADS, 0, DIM, 3);
         all[1] = 2999;
-        for (int round = 0; round < 2; round++) { // what a rejected append has seen must not count in the next one
+        for (int round = 0;
+                round < 2;
+                round++) { // pages that a rejected append has counted must not count in the next one
             RuntimeException twice = named("to", () -> cache.append(SERIAL, 0, all, none, none));
             assertTrue(twice.getMessage().endsWith("expected no sequence twice, as 2999 is"), twice.getMessage());
         }

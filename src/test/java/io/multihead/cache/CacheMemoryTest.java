@@ -18,12 +18,12 @@ import io.multihead.tensor.Tensor;
 import java.lang.management.ManagementFactory;
 import org.junit.jupiter.api.Test;
 
-/** Decoding with a sliding window uses constant memory. Not run at each lane width: none of it depends on vectors. */
+/** Decoding with a sliding window uses constant memory. Not run at each lane width: nothing here depends on vectors. */
 class CacheMemoryTest {
     private static final Compute SERIAL = Compute.serial();
     private static final int MEASURED_STEPS = 500_000;
     private static final int WARM_UP_STEPS = 200_000;
-    /** Bytes: a few vectors as objects where C2 compiles something again, but nothing per step. */
+    /** Bytes: a few vectors as objects while C2 compiles code again, but nothing per step. */
     private static final long LIMIT = 500_000;
 
     private static final int WINDOW = 64;

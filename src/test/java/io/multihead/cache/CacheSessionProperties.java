@@ -17,7 +17,7 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Tag;
 
-/** A loaded session continues with the bits of the saved one, over random caches. */
+/** A loaded session continues with the same bits as the saved one, over random caches. */
 @Tag("lanes")
 class CacheSessionProperties {
     private static final Compute CPU = Compute.serial();

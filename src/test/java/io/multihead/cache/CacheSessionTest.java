@@ -104,7 +104,8 @@ class CacheSessionTest {
         Path file = folder.resolve("session");
         CacheSession.save(CPU, cache, file, 0, 1);
         try (Arena arena = Arena.ofConfined()) {
-            // five blocks of 300 tokens, of which the fork shares none but that before its first token; two of its own
+            // five blocks of 300 tokens; the fork shares only the block before its first token; two blocks belong to
+            // the fork
             Tensor key = Safetensors.map(arena, file).get("layer.1.key");
             assertEquals(
                     List.of(2L, 7L * 64, 8L),
@@ -121,7 +122,7 @@ class CacheSessionTest {
         }
     }
 
-    /** One sequence has the first tokens of a block and one the last, which they still share: nobody has those between. */
+    /** One sequence has the first tokens of a block and one the last, which they still share: no sequence has the tokens between. */
     @Test
     void aFileHoldsNoTokensBetweenThoseThatSequencesHave() throws IOException {
         Config config = config(DType.F32);
@@ -204,7 +205,9 @@ class CacheSessionTest {
         assertEquals(300, same.length(0, CacheSession.load(CPU, same, file)[0]));
     }
 
-    /** The sections of M-RoPE say which position rotates a pair, so a cache with others would rotate new keys differently. */
+    /**
+     * The sections of M-RoPE determine the position that rotates a pair, so a cache with other sections would rotate new keys differently.
+     */
     @Test
     void sectionsOfRotaryEmbeddingsAreInTheFile() throws IOException {
         Path file = folder.resolve("session");

@@ -115,7 +115,7 @@ class CachedAttentionTest {
         assertArrayEquals(Numbers.of(expected), attend(SERIAL, two, cache.view(0, sequence), AttentionOptions.CAUSAL));
     }
 
-    /** A task of one row, in scratch that nobody has used: its weights are those that it has beside another row, and in several blocks. */
+    /** A task of one row, in unused scratch: its weights are the same as together with another row, and in several blocks. */
     @ParameterizedTest
     @EnumSource(
             value = DType.class,
@@ -219,7 +219,7 @@ class CachedAttentionTest {
         return copy;
     }
 
-    /** Equal values come out as they are, narrowed once, to 3 ulp of f32. */
+    /** Equal values are the output, narrowed once, to 3 ulp of f32. */
     @ParameterizedTest
     @EnumSource(
             value = DType.class,
@@ -291,7 +291,7 @@ class CachedAttentionTest {
         }
     }
 
-    /** A cache may be gigabytes: the scratch of those who read it must not keep it. */
+    /** A cache may be gigabytes: the scratch of its readers must not keep it in memory. */
     @ParameterizedTest
     @EnumSource(
             value = DType.class,
@@ -329,7 +329,7 @@ class CachedAttentionTest {
         return new WeakReference<>(slab.segment());
     }
 
-    /** Simultaneous callers have the bits of one alone. */
+    /** Simultaneous callers get the same bits as a single caller. */
     @Test
     void simultaneousCallersHaveTheSameBits() throws Exception {
         KeyValueCache cache = KeyValueCache.contiguous(config(DType.BF16), 1, KEYS);

@@ -51,7 +51,7 @@ class FreePagesTest {
         assertEquals(4, take(free, -1, 8));
         assertEquals(2, take(free, -1, 8)); // half a run, as 2 of 8 are used
         assertEquals(6, take(free, -1, 8));
-        assertEquals(8, take(free, -1, 8)); // a run of its own
+        assertEquals(8, take(free, -1, 8)); // a separate run
     }
 
     @Test
@@ -119,7 +119,7 @@ class FreePagesTest {
         assertEquals(pages, held.size());
     }
 
-    /** Takes a page, after another slab if the pool wants one; returns the pages that have memory. */
+    /** Takes a page, after another slab if the pool needs one; returns the pages that have memory. */
     private static int takeNew(
             FreePages free, int pages, int run, int slab, int ready, boolean grows, List<Integer> held, int last) {
         int page = free.after(last, ready, grows);
@@ -141,7 +141,7 @@ class FreePagesTest {
         return page;
     }
 
-    /** Sequences without pages take free pages, which all have memory, in turns; returns the pages of each. */
+    /** Sequences without pages alternately take free pages, which all have memory; returns the pages of each. */
     private static List<List<Integer>> grow(FreePages free, int sequences, int pages) {
         int ready = free.count();
         List<List<Integer>> all = new ArrayList<>();

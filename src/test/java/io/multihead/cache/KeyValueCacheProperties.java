@@ -58,7 +58,7 @@ class KeyValueCacheProperties {
         CLOSE
     }
 
-    /** An operation on the {@code which}-th open sequence; what {@code amount} means depends on the kind. */
+    /** An operation on the {@code which}-th open sequence; the meaning of {@code amount} depends on the kind. */
     record Operation(Kind kind, int which, int amount) {}
 
     @Provide
@@ -196,7 +196,7 @@ class KeyValueCacheProperties {
                 try {
                     cache.append(CPU, layer, to, PackedSequences.of(offsets), key, value);
                 } catch (CacheFullException full) {
-                    // at most one more page per sequence for what is left of a page, and one for a copy
+                    // at most one more page per sequence for the rest of a page, and one for a copy
                     long mostWanted = packed.size() + 2L * 256 * to.length;
                     boolean quota = full.getMessage().startsWith("sequence");
                     assertTrue(layer == 0 && (quota || mostWanted > free), "full with " + free + " free");

@@ -44,7 +44,7 @@ class OutlierChannelTest {
         return key;
     }
 
-    /** Root mean square of the error beside the exact outputs, relative to theirs; values are not narrowed. */
+    /** Root mean square of the error compared with the exact outputs, relative to their root mean square; values are not narrowed. */
     private double error(Tensor exact, CacheFormat format) {
         KeyValueCache.Config config = KeyValueCache.Config.of(1, HEADS, DIM).withFormat(format);
         KeyValueCache cache = KeyValueCache.contiguous(config, 1, KEYS);

@@ -73,7 +73,7 @@ class PagePoolMemoryTest {
         assertEquals(4L << 20, before - small.left());
     }
 
-    /** Two sequences that grow in turns over slabs of several sizes, beside a cache whose slabs have one. */
+    /** Two sequences that grow alternately over slabs of several sizes, compared with a cache whose slabs have one size. */
     @ParameterizedTest
     @EnumSource(names = {"F32", "F16", "I8"})
     void slabsOfAnySizeHaveTheSameBits(DType dtype) {
@@ -108,7 +108,7 @@ class PagePoolMemoryTest {
         for (int i = 0; i < PAGES; i++) {
             cache.append(SERIAL, 0, cache.open(), token, token);
         }
-        assertEquals(1, small.refusals()); // a system without memory may take long to say so
+        assertEquals(1, small.refusals()); // a system without memory may take long to report it
         int last = cache.open();
         assertThrows(OutOfMemoryError.class, () -> cache.append(SERIAL, 0, last, token, token));
         assertEquals(0, cache.length(0, last));

@@ -55,7 +55,10 @@ final class RandomCache {
                 : KeyValueCache.paged(config, 4L * tokens * config.bytesPerToken());
     }
 
-    /** Any sizes: keys of more than one chunk, values of more than one panel. F64, which no cache has, stands for i8 with keys in blocks. */
+    /**
+     * Any sizes: keys of more than one chunk, values of more than one panel. F64, which caches do not have, stands for i8 with keys in
+     * blocks.
+     */
     static Config config(DType dtype, SplittableRandom random) {
         int headDim = new int[] {5, 32, 300}[random.nextInt(3)];
         int valueDim = new int[] {3, 32, 70}[random.nextInt(3)];
@@ -125,7 +128,7 @@ final class RandomCache {
                 tokens, keys, config.heads(), keys ? config.headDim() : config.valueDim(), CacheFormat.F32);
     }
 
-    /** Returns the bits of attention over a sequence of a cache of this configuration; all NaN are one. */
+    /** Returns the bits of attention over a sequence of a cache of this configuration; all NaN are one value. */
     static int[] attend(KeyValueCache cache, int layer, int sequence, Compute cpu) {
         Config config = cache.config();
         long tokens = Math.min(2, cache.length(layer, sequence) - cache.firstKey(sequence));

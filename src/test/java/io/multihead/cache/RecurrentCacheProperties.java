@@ -22,8 +22,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Recurrent states, alone and beside keys and values, against plain lists of tokens, over random schedules of all that sequences do: a state must
- * be what the tokens of its sequence make of zeros, and no other sequence's.
+ * Recurrent states, alone and with keys and values, compared with plain lists of tokens, over random schedules of all operations of
+ * sequences: a state must result from the tokens of its own sequence only, starting with zeros.
  */
 class RecurrentCacheProperties {
     private static final int SCHEDULES = 200;
@@ -72,7 +72,7 @@ class RecurrentCacheProperties {
 
     private static void require(SequenceCache cache, int sequence, List<Integer> tokens) {
         assertEquals(tokens.size(), cache.length(sequence));
-        int next = cache.fork(sequence); // a state is only seen by whoever changes it
+        int next = cache.fork(sequence); // a state is visible only to the sequence that changes it
         for (int layer = 0; layer < cache.layers(); layer++) {
             if (cache.part(layer) instanceof RecurrentCache states) {
                 float[] expected = new float[states.floats(cache.layerOfPart(layer))];
@@ -146,7 +146,7 @@ class RecurrentCacheProperties {
         assertEquals(0, cache.usedBytes());
     }
 
-    /** Saves all sequences, loads them beside the others, and goes back to a snapshot of one that was loaded. */
+    /** Saves all sequences, loads them next to the others, and goes back to a snapshot of a loaded sequence. */
     private TreeMap<Integer, List<Integer>> saved(
             SequenceCache cache, List<Integer> numbers, TreeMap<Integer, List<Integer>> open) throws IOException {
         TreeMap<Integer, List<Integer>> more = new TreeMap<>();
@@ -203,7 +203,7 @@ class RecurrentCacheProperties {
         assertEquals("[0]", Arrays.toString(CacheSession.load(CPU, cache(true), file)));
     }
 
-    /** Over random schedules, what is needed, free and freed is counted exactly. */
+    /** Over random schedules, needed, free and freed memory is counted exactly. */
     @Test
     void aLimitCountsStates() {
         SplittableRandom random = new SplittableRandom(5);

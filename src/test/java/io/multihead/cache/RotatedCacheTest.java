@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Keys that a cache rotates have the bits of keys that were rotated before. */
+/** Keys that a cache rotates have the same bits as keys that were rotated before. */
 @Tag("lanes")
 class RotatedCacheTest {
     private static final Compute SERIAL = Compute.serial();
@@ -65,7 +65,7 @@ class RotatedCacheTest {
             }
             assertSame(expected, actual, layer, 0);
         }
-        // positions count on from what truncation leaves, and in a fork
+        // positions continue after truncation, and in a fork
         int fork = actual.fork(0);
         actual.truncate(fork, 130);
         for (int layer = 0; layer < 2; layer++) {

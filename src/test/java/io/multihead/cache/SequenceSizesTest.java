@@ -12,7 +12,7 @@ import java.lang.foreign.Arena;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** What each kind of cache says of the memory of a sequence, and of what it can lose. */
+/** The numbers that each kind of cache reports for the memory of a sequence, and for the memory that truncation frees. */
 class SequenceSizesTest {
     private static final KeyValueCache.Config CONFIG = KeyValueCache.Config.of(1, 1, 4);
     private static final int WINDOW = 70;

@@ -113,7 +113,7 @@ class SequencesTest {
         assertTrue(ratio <= Tolerance.FORWARD_ORDINARY, "R = " + ratio);
     }
 
-    /** Queries in the middle of a cache, by offset and by length, have the bits of a cache that ends with them. */
+    /** Queries in the middle of a cache, by offset and by length, have the same bits as with a cache that ends with them. */
     @ParameterizedTest
     @ValueSource(ints = {1, 60})
     void alignedInTheMiddleTheBitsAreThoseOfACacheThatEndsThere(int queries) {

@@ -30,7 +30,7 @@ import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Session files of all versions: what they name, that earlier ones are read still, and that damaged ones are not. */
+/** Session files of all versions: the files' fields, earlier versions are still read, and damaged files are refused. */
 class SessionFormatTest {
     private static final Compute CPU = Compute.serial();
     private static final Path FIRST = Path.of("src/test/resources/golden/session/version-1.safetensors");
@@ -86,7 +86,7 @@ class SessionFormatTest {
         assertEquals("{\"layers\":[null]}", metadata(plain).get("ropes"));
     }
 
-    /** The names in a file are those of today's components, so that one that is added is in the file. */
+    /** The names in a file are the names of the current components, so that a new component is in the file. */
     @Test
     void everyNumberOfAScalingIsNamed() {
         List<Class<?>> known =
@@ -231,7 +231,7 @@ class SessionFormatTest {
         refused(SessionModel.blocks(), file, "metadata: CRC-32C ");
     }
 
-    /** Files say whether a key has a scale for each block, and no other cache takes them. */
+    /** Files record whether a key has a scale for each block, and no other cache accepts them. */
     @Test
     void scalesOfBlocksAreNamed() throws IOException {
         Path blocks = folder.resolve("blocks");

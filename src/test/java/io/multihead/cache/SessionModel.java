@@ -66,7 +66,7 @@ final class SessionModel {
         return cache;
     }
 
-    /** Makes a file's contents those of the version before checksums, so that a test may change what these are of. */
+    /** Converts a file's contents to the version before checksums, so that a test may change contents that checksums cover. */
     static void removeChecksums(Map<String, String> metadata, Map<String, Tensor> tensors) {
         metadata.put("format", "multihead cache session 3");
         tensors.remove(SessionChecksums.NAME);

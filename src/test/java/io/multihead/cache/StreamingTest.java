@@ -24,7 +24,7 @@ import java.nio.file.Path;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 
-/** The class of docs/reference/cache.md: the first tokens and a window, beside one softmax over both. */
+/** The class of docs/reference/cache.md: the first tokens and a window, compared with one softmax over both. */
 class StreamingTest {
     private static final Compute CPU = Compute.serial();
     private static final int HEADS = 2;
@@ -56,7 +56,7 @@ class StreamingTest {
             AttentionState.merge(cpu, part, merged, merged);
         }
 
-        /** After all layers of a token: frees what no later token sees. */
+        /** After all layers of a token: frees tokens that no later token sees. */
         void slide() {
             cache.slide(recent, Math.max(cache.firstKey(recent), cache.length(0, recent) - window));
         }
@@ -104,7 +104,7 @@ class StreamingTest {
         assertEquals(true, cache.usedBytes() <= cache.bytesPerToken() * 64 * 7, cache.usedBytes() + " bytes");
     }
 
-    /** One softmax over the first tokens, at positions 0 to 3, and the window behind them, as if nothing had been between. */
+    /** One softmax over the first tokens, at positions 0 to 3, and the window after them, without a gap. */
     private void check(Tensor query, int token, AttentionState merged) {
         int seen = Streaming.SINKS + WINDOW;
         Tensor key = both(keys, token);

@@ -63,7 +63,7 @@ class WindowedCacheProperties {
             whole.append(CPU, layer, sequence, key, value);
         }
 
-        /** Compares what the last tokens, all of one append, see. */
+        /** Compares the keys that the last tokens, all of one append, see. */
         void require(int sequence, long queries) {
             for (int layer = 0; layer < LAYERS; layer++) {
                 assertEquals(whole.length(layer, sequence), windowed.length(layer, sequence));

@@ -16,8 +16,8 @@ import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Calls of very different sizes, one after the other on one Compute, beside threads that make garbage and keep every core busy:
- * a helper is then stopped between any two of its instructions. Every output is compared with that of one thread, bit by bit.
+ * Calls of very different sizes, one after the other on one Compute, while other threads allocate and keep every core busy: a helper may
+ * then be stopped between any two of its instructions. Every output is compared bit by bit with the output of one thread.
  * {@code .ci/soak} runs it under several collectors.
  */
 final class Soak {
@@ -38,7 +38,7 @@ final class Soak {
     private record Call(String name, Body body, Tensor output, byte[] expected) {}
 
     /**
-     * Runs for some seconds, prints what was wrong and ends with status 1 if anything was.
+     * Runs for some seconds, prints errors and ends with status 1 if there were any.
      *
      * @param args threads, seconds
      */

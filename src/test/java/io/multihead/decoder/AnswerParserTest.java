@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Answers that arrive in pieces: whatever the pieces are, the parts are those of the whole, and nothing of them is lost. */
+/** Answers that arrive in pieces: for any pieces, the parts equal the parts of the whole answer, and no text is lost. */
 class AnswerParserTest {
     private static final ToolDefinition WEATHER = new ToolDefinition("weather", "", """
             {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}""");
@@ -95,7 +95,7 @@ class AnswerParserTest {
             "<channel|>",
             "\u00e9");
 
-    /** What a listener was told, with parts of one kind put together. */
+    /** The events of a listener, with parts of one kind concatenated. */
     private static final class Events implements AnswerListener {
         final List<String> all = new ArrayList<>();
         private String last = "";
@@ -297,7 +297,7 @@ class AnswerParserTest {
         }
     }
 
-    /** What is not a mark or white space comes again in some part. */
+    /** Text that is not a mark or white space appears in some part. */
     @ParameterizedTest
     @EnumSource
     void nothingIsLost(ToolCallFormat calls) {
@@ -362,7 +362,7 @@ class AnswerParserTest {
         return "<tool_call>\n<function=weather>\n" + String.join("", parameters) + "</function>\n</tool_call>";
     }
 
-    /** What looks like other members, or like the end of a value, is a part of the value. */
+    /** Text that looks like other members, or like the end of a value, is a part of the value. */
     @Test
     void aValueOfXmlIsOneValue() {
         AnswerFormat format = format(ToolCallFormat.QWEN_3_CODER, "");
@@ -415,7 +415,7 @@ class AnswerParserTest {
         return List.of("[\"done\"]", "\"]\"").contains(text) ? text : "\"" + text.replace("\"", "\\\"") + "\"";
     }
 
-    /** Each value has no end before that of the call: each is read to its first mark alone. */
+    /** Each value ends only with the call: each value is read only up to its first mark. */
     @Test
     void manyValuesOfXmlThatBeginLikeJsonTakeLinearTime() {
         String[] parameters = new String[100_000];

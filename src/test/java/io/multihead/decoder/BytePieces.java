@@ -6,7 +6,7 @@ import java.util.List;
 final class BytePieces {
     private BytePieces() {}
 
-    /** Byte-level pieces, of which each stands for one byte, and names for those that begin and end a text. */
+    /** Byte-level pieces, each for one byte, and names of the tokens that begin and end a text. */
     static String tokenizerJson() {
         StringBuilder json = new StringBuilder("{\"added_tokens\": [");
         List<String> names = List.of("<unk>", "<s>", "</s>", "<|im_start|>", "<|im_end|>");

@@ -12,7 +12,7 @@ import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Renderings by Hugging Face's {@code apply_chat_template} with each model's own template, control tokens by name. */
+/** Renderings by Hugging Face's {@code apply_chat_template} with each model's own template, with the names of control tokens. */
 class ChatTemplateTest {
     private static final List<ChatMessage> CHAT = List.of(
             ChatMessage.system("Be brief."),
@@ -116,7 +116,7 @@ class ChatTemplateTest {
         }
     }
 
-    /** Forms in which ChatML is published; each was once another family, or none. */
+    /** Forms in which ChatML is published; each form was once another family, or no family. */
     @ParameterizedTest
     @ValueSource(
             strings = {
@@ -138,7 +138,7 @@ class ChatTemplateTest {
         assertEquals(rendered(ChatTemplate.CHATML, QUESTION), rendered(ChatTemplate.of(jinja), QUESTION));
     }
 
-    /** Words of a family do not make a template of it: each says itself what it writes. */
+    /** Words of a family do not make a template a template of that family: its output decides. */
     @Test
     void aTemplateIsRunAndNotTakenForAnother() {
         ChatTemplate guard = ChatTemplate.of(
@@ -166,7 +166,7 @@ class ChatTemplateTest {
                 () -> ChatTemplate.of("{% extends 'x' %}"));
     }
 
-    /** What Qwen 3's own template keeps: the thought before a result of a tool that a user's message holds. */
+    /** The thoughts that Qwen 3's own template keeps: the thought before a result of a tool that a user's message holds. */
     @Test
     void qwen3KeepsTheThoughtBeforeAResponse() {
         List<ChatMessage> chat = List.of(
@@ -291,7 +291,7 @@ class ChatTemplateTest {
                 .withReasoning("b"));
     }
 
-    /** As in transformers, where tools and documents are none rather than undefined. */
+    /** As in transformers, where tools and documents are none, not undefined. */
     @Test
     void whatIsNotGivenIsNone() {
         ChatTemplate template =

@@ -71,7 +71,7 @@ class ChunkBordersTest {
         assertEquals("chunks[0]: the first half of a character; expected whole ones", message);
     }
 
-    /** What is between two borders, as text, ends where its part does or within the token that goes over the border. */
+    /** The text between two borders ends where its part ends, or within the token that crosses the border. */
     @Test
     void randomTextsAreDividedByTheirLastBytes() {
         Random random = new Random(5);

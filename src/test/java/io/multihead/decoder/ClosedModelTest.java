@@ -16,7 +16,7 @@ import java.util.concurrent.Future;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Models that are closed while others compute: each call returns, or ends with an error, and the JVM goes on. */
+/** Models that are closed while others compute: each call returns, or ends with an error, and the JVM continues. */
 class ClosedModelTest {
     private static final int ROUNDS = 20;
 

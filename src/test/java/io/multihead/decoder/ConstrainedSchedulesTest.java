@@ -16,14 +16,14 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 /**
- * Forbidden, forced and biased tokens and penalties, in random combinations: the tokens of a session alone are those of plain loops over its
- * logits, and the same with draft tokens, in batches and in forks.
+ * Forbidden, forced and biased tokens and penalties, in random combinations: a session alone has the same tokens as plain loops over its
+ * logits, and as with draft tokens, in batches and in forks.
  */
 class ConstrainedSchedulesTest {
     private static final int TEXTS = 24;
     private static final int TOKENS = 30;
 
-    /** What one text is to obey. */
+    /** The constraints of one text. */
     private record Rules(
             List<Integer> forbidden, List<Integer> begin, Map<Integer, Float> bias, GenerationOptions options) {
         static Rules of(Random random) {

@@ -18,7 +18,7 @@ final class FamilyAttention {
         int queries = FamilyFile.HEADS * headDim;
         int keys = FamilyFile.KEY_HEADS * headDim;
         file.draw(at + "attn_norm.weight", 1, 0.2, dim);
-        // of a mean of their own, so that sums grow with the terms in them
+        // with a separate mean, so that sums grow with their number of terms
         if (kind.isPhi()) {
             file.draw(at + "attn_qkv.weight", 0.02, 0.12, queries + 2 * keys, dim);
         } else {

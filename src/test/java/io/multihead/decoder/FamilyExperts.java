@@ -34,7 +34,7 @@ final class FamilyExperts {
 
     private FamilyExperts() {}
 
-    /** Draws experts, and what GPT-OSS alone has besides: biases and sinks. */
+    /** Draws experts, and the additional parameters of GPT-OSS: biases and sinks. */
     static void draw(FamilyFile file, String at, int dim, int inner, int heads) {
         // logits of a wide spread, so that rounding changes no choice
         file.draw(at + "ffn_gate_inp.weight", 0, 0.5, COUNT, dim);
@@ -60,7 +60,7 @@ final class FamilyExperts {
         }
     }
 
-    /** Puts what files say of experts, of the frequencies of GPT-OSS, and of the factors of Granite. */
+    /** Puts the settings of experts, of the frequencies of GPT-OSS, and of the factors of Granite. */
     static void metadata(Kind kind, GgufWriter writer, int inner) {
         String at = kind.architecture + ".";
         if (kind.hasExperts()) {
@@ -128,7 +128,7 @@ final class FamilyExperts {
         return wide;
     }
 
-    /** Returns the tensors of transformers' models in place of those with all experts: one for each expert, or gates and ups in one. */
+    /** Returns the tensors of transformers' models instead of tensors with all experts: one for each expert, or gates and ups in one. */
     static Map<String, Tensor> huggingFace(Map<String, Tensor> tensors, boolean joined) {
         Map<String, Tensor> all = new LinkedHashMap<>();
         tensors.forEach((name, tensor) -> {

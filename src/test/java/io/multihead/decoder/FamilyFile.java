@@ -22,11 +22,11 @@ import java.util.SplittableRandom;
 import java.util.function.DoubleUnaryOperator;
 
 /**
- * A small model of a family with random weights: as a GGUF file, and as the specification makes it of what is published of the family. The
- * two share the numbers of the weights and nothing else.
+ * A small model of a family with random weights: as a GGUF file, and as the specification computes it from the published description of the
+ * family. The two share only the values of the weights.
  */
 final class FamilyFile {
-    /** Families, and what a file says of them. */
+    /** Families, and the settings in their files. */
     enum Kind {
         LLAMA("llama", 5),
         LLAMA_3("llama", 3),
@@ -44,7 +44,7 @@ final class FamilyFile {
         GRANITE_HYBRID_DENSE("granitehybrid", 3),
         GEMMA_3("gemma3", 7),
         SMOLLM_3("smollm3", 5),
-        /** Whose context is longer than that of the first training. */
+        /** With a longer context than in the first training. */
         PHI_4("phi3", 3),
         /** Whose context is not, nor is 256, to which llama.cpp rounds it up. */
         PHI_4_SHORT("phi3", 2),
@@ -115,7 +115,7 @@ final class FamilyFile {
     static final int CONTEXT = 128;
     /** Tokens of Phi's first training. */
     static final int ORIGINAL = 32;
-    /** What cosine and sine are multiplied with where the short context is the whole one. */
+    /** The factor of cosine and sine if the short context is the whole context. */
     private static final float SHORT_ATTENTION = 1.25F;
 
     static final int HEADS = 4;
@@ -222,7 +222,7 @@ final class FamilyFile {
                 .toList();
     }
 
-    /** Returns the names of all tensors that are no such matrices. */
+    /** Returns the names of all tensors that are not such matrices. */
     List<String> others() {
         List<String> matrices = matrices();
         return shapes.keySet().stream().filter(name -> !matrices.contains(name)).toList();
@@ -232,7 +232,7 @@ final class FamilyFile {
         return Tensor.of(weights.get(name), shapes.get(name));
     }
 
-    /** Puts other numbers in place of a tensor's, such as those that a narrower type has. */
+    /** Replaces the numbers of a tensor with other numbers, such as the numbers of a narrower type. */
     void replace(String name, Tensor values) {
         weights.put(name, values.toArray());
     }
@@ -250,7 +250,7 @@ final class FamilyFile {
         return this;
     }
 
-    /** Lets texts in GGUF be of so many tokens. */
+    /** Sets the number of tokens of texts in GGUF. */
     FamilyFile withContext(int tokens) {
         context = tokens;
         return this;
@@ -304,7 +304,7 @@ final class FamilyFile {
         return FamilyTokens.put(writer, words);
     }
 
-    /** As transformers computes it (Phi-3); files of GGUF say it. */
+    /** As transformers computes it (Phi-3); GGUF files state it. */
     double attentionFactor() {
         double stretch = (double) CONTEXT / ORIGINAL;
         return kind == Kind.PHI_4 ? Math.sqrt(1 + Math.log(stretch) / Math.log(ORIGINAL)) : SHORT_ATTENTION;
@@ -347,7 +347,7 @@ final class FamilyFile {
         return this;
     }
 
-    /** Lets the specification compute contexts that are not longer than those of the first training. */
+    /** Lets the specification compute contexts that are not longer than in the first training. */
     FamilyFile withShortContext() {
         shortContext = true;
         return this;
@@ -420,7 +420,7 @@ final class FamilyFile {
         return new Linear(Arrays.copyOfRange(wide(name), from * columns, to * columns), null, to - from, columns);
     }
 
-    /** Returns what results are multiplied with before they are added. */
+    /** Returns the factor of results before they are added. */
     double residualScale() {
         return kind.isGranite() ? FamilyExperts.RESIDUAL_SCALE : 1;
     }

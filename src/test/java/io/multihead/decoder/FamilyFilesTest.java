@@ -33,7 +33,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Files of each family beside the specification, whose models are made of the same numbers in another way. */
+/** Files of each family, compared with the specification, whose models are made from the same numbers in another way. */
 class FamilyFilesTest {
     private static final double U = 0x1p-24;
     /** Terms of all sums that a number passes in a block: five products of at most 512 terms, and six norms of 256. */
@@ -78,7 +78,7 @@ class FamilyFilesTest {
         assertClose(file, folder);
     }
 
-    /** As Qwen 3.5 is published: what is computed of images, and layers that draft tokens, are left out. */
+    /** As Qwen 3.5 is published: the parts for images, and the layers that draft tokens, are omitted. */
     @Test
     void theLanguageModelOfImagesAndTextsIsTaken() throws IOException {
         Path source = Files.createDirectory(folder.resolve("source"));
@@ -183,7 +183,7 @@ class FamilyFilesTest {
         }
     }
 
-    /** As those of Qwen3-Embedding of 4 and 8 B: without head, though nothing is tied, and names without a prefix. */
+    /** As in Qwen3-Embedding of 4 and 8 B: no head, although weights are not tied, and names without a prefix. */
     @Test
     void aModelForEmbeddingsNeedsNoHead() throws IOException {
         FamilyFile file = new FamilyFile(Kind.QWEN_3, 8);
@@ -278,7 +278,7 @@ class FamilyFilesTest {
         return path;
     }
 
-    /** Inputs in 8 bits change numbers, but not by whom a session is accompanied, nor in what chunks its tokens come. */
+    /** Inputs in 8 bits change numbers, but results still do not depend on the other sessions or the chunks of tokens. */
     @Test
     void eightBitInputsChangeNumbersAndNoPromise() throws IOException {
         Path path = quantized(new FamilyFile(Kind.WIDE, 6), BlockType.Q4_K);

@@ -83,7 +83,7 @@ final class FamilyLinear {
         return "model.layers." + name.substring(4, end) + ".linear_attn." + NAMES.get(name.substring(end + 1));
     }
 
-    /** Returns logarithms of the sizes of slopes, and puts in their place those that the logarithms, rounded, stand for. */
+    /** Returns logarithms of the sizes of slopes, and replaces the slopes with the values of the rounded logarithms. */
     static Tensor logarithms(float... slopes) {
         float[] logarithms = new float[slopes.length];
         for (int i = 0; i < slopes.length; i++) {

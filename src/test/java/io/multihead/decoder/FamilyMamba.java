@@ -123,7 +123,7 @@ final class FamilyMamba {
     /**
      * Returns the layer by the specification.
      *
-     * @param isOneNorm whether results are normalized in one, as in folders, and not those of each group
+     * @param isOneNorm whether all results are normalized together, as in folders, and not each group separately
      */
     static ReferenceMamba2 reference(FamilyFile file, String at, boolean isOneNorm) {
         double[] weight = file.wide(at + "ssm_norm.weight");

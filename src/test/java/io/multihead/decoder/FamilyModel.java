@@ -59,7 +59,7 @@ public final class FamilyModel {
         new FamilyFile(Kind.LLAMA, 3).writeChat(file, template);
     }
 
-    /** Writes the same with a context of so many tokens. */
+    /** Writes the same with a context of a number of tokens. */
     public static void writeChat(Path file, String template, int context) throws IOException {
         new FamilyFile(Kind.LLAMA, 3).withContext(context).writeChat(file, template);
     }
@@ -75,7 +75,10 @@ public final class FamilyModel {
         writer.write(file);
     }
 
-    /** Writes a file with matrices in blocks, of each type in turn, and makes the specification's numbers those of the blocks. */
+    /**
+     * Writes a file with matrices in blocks, alternating between all types, and sets the specification's numbers to the values of the
+     * blocks.
+     */
     static void writeQuantized(FamilyFile file, Path path, BlockType... types) throws IOException {
         AtomicInteger count = new AtomicInteger();
         try (Arena arena = Arena.ofConfined()) {
@@ -93,7 +96,7 @@ public final class FamilyModel {
         }
     }
 
-    /** Writes a Qwen 3 with random weights that has tokens for yes and no, and a context of so many tokens. */
+    /** Writes a Qwen 3 with random weights that has tokens for yes and no, and a context of a number of tokens. */
     public static void writeAnswers(Path file, int context) throws IOException {
         new FamilyFile(Kind.QWEN_3, 3).withAnswers().withContext(context).write(file);
     }

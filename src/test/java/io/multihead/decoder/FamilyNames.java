@@ -2,7 +2,7 @@ package io.multihead.decoder;
 
 import io.multihead.decoder.FamilyFile.Kind;
 
-/** Names of weights in folders of Hugging Face's, from those of GGUF. */
+/** Converts GGUF's names of weights to the names in Hugging Face's folders. */
 final class FamilyNames {
     private FamilyNames() {}
 

@@ -7,7 +7,10 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** The tokens of a {@link FamilyFile}: bytes, after an unknown one and those that begin and end a text, and before the marks of ChatML. */
+/**
+ * The tokens of a {@link FamilyFile}: bytes, after an unknown token and the tokens that begin and end a text, and before the marks of
+ * ChatML.
+ */
 final class FamilyTokens {
     private FamilyTokens() {}
 
@@ -16,7 +19,7 @@ final class FamilyTokens {
         return put(writer, List.of());
     }
 
-    /** Does so with byte pairs in place of SentencePiece if words stand in place of the bytes 1, 2 and so on. */
+    /** Does so with byte pairs instead of SentencePiece if words replace the bytes 1, 2 and so on. */
     static GgufWriter put(GgufWriter writer, List<String> words) {
         List<String> tokens = new ArrayList<>(List.of("<unk>", "<s>", "</s>"));
         long[] types = new long[FamilyFile.VOCABULARY];

@@ -17,9 +17,9 @@ import java.util.SplittableRandom;
 import java.util.stream.IntStream;
 
 /**
- * A small model of Gemma 4's kind with random weights: as a file, and as plain loops in double compute it of what is published. Every second layer sees
- * everything. In that of the small models' kind the last three share keys, and layers have embeddings of their own; that of the large one's
- * has experts, and keys as values where a layer sees everything.
+ * A small model with Gemma 4's architecture and random weights: as a file, and as plain loops in double compute it from its publication.
+ * Every second layer sees everything. In the architecture of the small models, the last three layers share keys, and layers have separate
+ * embeddings; the architecture of the large model has experts, and keys as values in layers without a window.
  */
 final class Gemma4File {
     static final String NAME = "GEMMA_4";
@@ -44,7 +44,7 @@ final class Gemma4File {
     private final int globalKeyHeads;
 
     private final boolean large;
-    /** Layers with keys of their own. */
+    /** Layers with separate keys. */
     private final int own;
     /** Elements of the embeddings of a layer. */
     private final int input;
@@ -247,7 +247,7 @@ final class Gemma4File {
         return tensors;
     }
 
-    /** Returns the logits of each token, and says the largest state that it saw. */
+    /** Returns the logits of each token, and reports the largest state. */
     double[][] logits(int[] ids, double[] largest) {
         int tokens = ids.length;
         double[][] x = new double[tokens][];
@@ -343,7 +343,7 @@ final class Gemma4File {
         return scaled(sum(all, table), 1 / Math.sqrt(2));
     }
 
-    /** Normalizes heads, and rotates them to a position; -1 for none. */
+    /** Normalizes heads, and rotates them to a position; -1 for no rotation. */
     private double[] heads(double[] all, String norm, int layer, int position) {
         int dim = headDim(layer);
         int pairs = dim / 2;

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A small model of Gemma 4's kind beside plain loops. */
+/** A small model with Gemma 4's architecture, compared with plain loops. */
 @Tag("lanes")
 class Gemma4Test {
     private static final double U = 0x1p-24;
@@ -70,7 +70,7 @@ class Gemma4Test {
                 float[] logits = session.append(new int[] {ids[token]}).nextLogits();
                 double size = Math.max(largest[0], 30);
                 for (int i = 0; i < logits.length; i++) {
-                    // each block adds the rounding of its sums to what it was given
+                    // each block adds the rounding of its sums to its input
                     assertEquals(
                             expected[token][i],
                             logits[i],

@@ -19,14 +19,14 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What generation allocates: the objects of the text that it returns, and nothing else for a token. */
+/** Allocations of generation: the objects of the returned text, and nothing else for a token. */
 @Execution(ExecutionMode.CONCURRENT)
 class GenerationMemoryTest {
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     private static final int FEW = 40;
     private static final int MANY = 140;
 
-    /** C2 decides by the first calls of a JVM what it inlines: in one of some dozens, a value may stay an object. */
+    /** C2 decides with the first calls of a JVM which calls it inlines: in one of some dozens of JVMs, a value may stay an object. */
     private static final int JVMS = 2;
 
     /** Allocations that the JVM makes for itself while it compiles are smaller in some round. */
@@ -40,7 +40,10 @@ class GenerationMemoryTest {
         return least;
     }
 
-    /** In a JVM of its own: what C2 inlines depends on what a JVM has run before, and what is not inlined may be an object. */
+    /**
+     * In a separate JVM: C2's inlining depends on the code that a JVM has run before, and results of calls that are not inlined may be
+     * objects.
+     */
     @ParameterizedTest
     @ValueSource(strings = {"greedy", "temperature", "top-k, top-p and min-p", "penalties", "log-probabilities"})
     void aTokenTakesNothingBeyondItsText(String how) throws Exception {
@@ -99,7 +102,7 @@ class GenerationMemoryTest {
         }
     }
 
-    /** Returns the bytes of many tokens but few, without those of their text. */
+    /** Returns the bytes of many tokens minus the bytes of few tokens, without the bytes of their text. */
     private static long extra(LanguageModel model, Sessions sessions, String prompt, GenerationOptions options) {
         List<GeneratedToken> tokens = generate(sessions, prompt, options, MANY).tokens();
         long few = leastBytes(

@@ -28,7 +28,7 @@ import java.util.function.Predicate;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a file must have, and what loading holds. */
+/** The required contents of a file, and the memory during loading. */
 class GgufLoaderTest {
     private static final int MOST_BYTES = 600;
 
@@ -37,7 +37,7 @@ class GgufLoaderTest {
 
     private FamilyFile family = new FamilyFile(Kind.QWEN_2, 4);
 
-    /** Writes the family's file with some tensors left out, and what a change adds. */
+    /** Writes the family's file without some tensors, and with the additions of a change. */
     private Path write(Predicate<String> kept, Consumer<GgufWriter> change) throws IOException {
         Path file = folder.resolve("model.gguf");
         GgufWriter writer = family.metadata();
@@ -303,8 +303,8 @@ class GgufLoaderTest {
     }
 
     /**
-     * A token leaves a string, an object for the listener and one for the list; nothing grows with the model. In a JVM of its own: what C2
-     * inlines depends on what other tests have called.
+     * A token leaves a string, an object for the listener and one for the list; nothing grows with the model. In a separate JVM: C2's
+     * inlining depends on the calls of other tests.
      */
     @Test
     void aTokenLeavesItsTextAndNothingElse() throws IOException, InterruptedException {

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A folder of GPT-OSS as it is published, whose experts are codes and scales, beside the specification. */
+/** A published folder of GPT-OSS, whose experts are codes and scales, compared with the specification. */
 class GptOssFolderTest {
     private static final String CONFIG = """
             {"model_type": "gpt_oss", "hidden_size": 64, "num_hidden_layers": 4, "num_attention_heads": 4,
@@ -156,7 +156,7 @@ class GptOssFolderTest {
         return Tensor.of(tensor.toArray(), tensor.shape().toArray());
     }
 
-    /** Rows of gates and ups in turns. */
+    /** Alternating rows of gates and ups. */
     private static Tensor interleaved(Tensor gates, Tensor ups) {
         long[] sizes = gates.shape().toArray();
         sizes[1] *= 2;

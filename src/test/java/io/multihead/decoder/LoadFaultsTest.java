@@ -32,7 +32,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Every error of a model's file or folder names the file and what is wrong in it. */
+/** Every error of a model's file or folder names the file and the fault. */
 class LoadFaultsTest {
     /** Small files of a folder that are changed. */
     private static final Map<String, String> SMALL = Map.of(
@@ -233,7 +233,10 @@ class LoadFaultsTest {
         }
     }
 
-    /** A setting of the architecture that is not known is no error, as other engines add some that change nothing, but it is said. */
+    /**
+     * An unknown setting of the architecture is not an error, because other engines add settings that do not affect results, but it is
+     * logged.
+     */
     @Test
     void settingsOfGgufThatAreNotKnownAreOneWarning() throws IOException {
         Path file = folder.resolve("model.gguf");

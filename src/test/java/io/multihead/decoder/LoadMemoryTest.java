@@ -22,7 +22,7 @@ import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Resident memory of a process that loads a model, and loads it again; Linux alone says what it is. */
+/** Resident memory of a process that loads a model, and loads it again; Only Linux reports it. */
 @EnabledOnOs(OS.LINUX)
 class LoadMemoryTest {
     private static final int LAYERS = 12;
@@ -32,7 +32,7 @@ class LoadMemoryTest {
     /** MiB. */
     private static final int HEAP = 64;
 
-    /** MiB of the largest tensor, two threads' scratch and what else a JVM takes; its heap may be full whenever it is measured. */
+    /** MiB of the largest tensor, two threads' scratch and other memory of a JVM; its heap may be full at every measurement. */
     private static final long SLACK = 40 + HEAP;
 
     @TempDir
@@ -120,7 +120,7 @@ class LoadMemoryTest {
         return Tensor.allocate(arena, DType.BF16, Shape.of(sizes));
     }
 
-    /** The file is not resident beside its packed copy, and what is closed goes back to the system, however often it is loaded. */
+    /** The file is not resident in addition to its packed copy, and closed memory is returned to the system after any number of loads. */
     @Test
     void aModelTakesItsSizeOnceAndGivesItBack() throws IOException, InterruptedException {
         requireSize(write(), 200);

@@ -16,7 +16,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Tokens of several texts that are chosen at the same time are those that are chosen text by text. */
+/** Tokens of several texts that are chosen at the same time equal the tokens that are chosen text by text. */
 class ParallelChoiceTest {
     private final Compute cpu = Compute.threads(2);
     private final LanguageModel model = TinyDecoder.endless(cpu, 1);
@@ -102,7 +102,7 @@ class ParallelChoiceTest {
             ParallelChoice.run(cpu, state.cache.samplers, tasks);
             assertEquals(2, threads.size());
             assertEquals(2, samplers.size());
-            ParallelChoice.run(cpu, state.cache.samplers, tasks.subList(1, tasks.size())); // too few: none would end
+            ParallelChoice.run(cpu, state.cache.samplers, tasks.subList(1, tasks.size())); // too few: no text would end
         }
     }
 

@@ -102,7 +102,7 @@ class PrefixReuseTest {
         }
     }
 
-    /** A prompt goes on within the last page of what is kept: it gets a copy of it, where memory is for no more than the prompt, too. */
+    /** A prompt continues within the last page of a kept prefix: it gets a copy of the page, also if memory is only for the prompt. */
     @Test
     void aPageThatIsNotFullIsCopiedOrTaken() {
         SessionOptions options = SessionOptions.DEFAULT.withContextTokens(192);
@@ -119,7 +119,7 @@ class PrefixReuseTest {
         }
     }
 
-    /** Prompts of one template have some tokens in common, which say nothing of a chat that goes on. */
+    /** Prompts of one template have some tokens in common, which does not mean that a chat continues. */
     @Test
     void aFewTokensInCommonAreNoPrefix() {
         try (Sessions sessions = model.sessions(SessionOptions.DEFAULT)) {
@@ -164,7 +164,7 @@ class PrefixReuseTest {
         }
     }
 
-    /** Chats of several threads whose turns share what came before, in too little memory, with closes in the middle of a text. */
+    /** Chats of several threads whose turns share their beginning, in too little memory, with closes in the middle of a text. */
     @Test
     void everyScheduleHasTheTextsThatAreComputedAnew() throws Exception {
         for (int schedule = 0; schedule < 12; schedule++) {

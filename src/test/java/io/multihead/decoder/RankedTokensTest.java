@@ -12,7 +12,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Ranks are those of a stable sort, however many are asked for, and the probabilities are what they were afterwards. */
+/** The order equals the order of a stable sort for any requested number, and the probabilities do not change. */
 class RankedTokensTest {
     enum Shape {
         FLAT {

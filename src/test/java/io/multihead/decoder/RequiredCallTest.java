@@ -23,8 +23,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Calls that are required of a model with random weights, which knows no format: every answer that ended is calls, valid by their schemas, the
- * same alone and in batches, and with control tokens in the vocabulary and without.
+ * Required calls from a model with random weights, which knows no format: every answer that ended consists of calls, valid against their
+ * schemas, the same alone and in batches, and with and without control tokens in the vocabulary.
  */
 class RequiredCallTest {
     private static final ToolDefinition PAINT = new ToolDefinition("paint", "", """
@@ -135,7 +135,10 @@ class RequiredCallTest {
         }
     }
 
-    /** Text is free, and what begins with a mark is a call: written by a filter that only forbids, so that random weights come to marks. */
+    /**
+     * Text is free, and text that begins with a mark is a call: written with a filter that only forbids, so that random weights write
+     * marks.
+     */
     @ParameterizedTest
     @EnumSource(
             names = {"LLAMA_3", "HARMONY"},
@@ -268,7 +271,7 @@ class RequiredCallTest {
         }
     }
 
-    /** Strings may have the marks of a format, but for those that end them. */
+    /** Strings may contain the marks of a format, except the marks that end them. */
     @ParameterizedTest
     @EnumSource
     void stringsMayHaveTheMarks(ToolCallFormat format) throws Exception {
@@ -357,7 +360,7 @@ class RequiredCallTest {
                 "tools.f.parameters.properties.odd one: a name \"odd one\"; expected");
     }
 
-    /** Where names stand without quotes, one that a reader would end elsewhere is refused by name; other formats write any name. */
+    /** Where names are written without quotes, an error names a name that a reader would end elsewhere; other formats write any name. */
     @ParameterizedTest
     @EnumSource
     void namesThatNoReaderReadsAreRefused(ToolCallFormat format) {

@@ -24,9 +24,9 @@ class SamplerProperties {
     private static final SeenTokens NOTHING = new SeenTokens(new TokenList());
 
     /**
-     * The choice of the specification, which adds probabilities in another order. A sum of n numbers, and what is left of a part of it after n
-     * differences, are each within n 2^-53 of it of the exact ones here and there: so borders and the number that is drawn differ by
-     * 4 n 2^-53 at most. More tokens than two may lie within that, where they are improbable.
+     * The choice of the specification, which adds probabilities in another order. A sum of n numbers, and the rest of a part of it after n
+     * differences, are both within n 2^-53 of it of the exact ones: so borders and the drawn number differ by 4 n 2^-53 at most. More
+     * tokens than two may lie within that, where they are improbable.
      */
     @Property(tries = 1000)
     void theChoiceIsThatOfTheSpecification(
@@ -61,7 +61,10 @@ class SamplerProperties {
         theChoiceIsThatOfTheSpecification(-3298, 442, 65, 0.95, 0.02, 0.17);
     }
 
-    /** For each number of tokens that top-p may keep, the choice is one of those from the least number that may be drawn to the largest. */
+    /**
+     * For each number of tokens that top-p may keep, the choice is one of the tokens from the smallest to the largest number that may be
+     * drawn.
+     */
     private static void assertChosen(double[] probabilities, Sampling sampling, double uniform, int chosen) {
         double error = 4 * probabilities.length * 0x1p-53;
         int least = kept(probabilities, sampling, -error).size();
@@ -239,7 +242,7 @@ class SamplerProperties {
         float[] logits = {(float) Math.log(1), (float) Math.log(2), (float) Math.log(5)};
         Sampler sampler = new Sampler(3);
         sampler.measure(logits);
-        // a log-sum-exp in f32 rounds at 2^-24 of its size, 2.08, and its exponentials likewise
+        // a log-sum-exp in f32 rounds at 2^-24 of its size, 2.08, and so do its exponentials
         assertEquals(Math.log(5 / 8.0), sampler.logProbability(logits, 2), 5e-7);
     }
 

@@ -37,7 +37,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Sessions in files: what goes on from one, at each lane width, and files that do not fit. */
+/** Sessions in files: sessions that continue from one, at each lane width, and files that do not fit. */
 class SavedSessionTest {
     private static final GenerationOptions DRAWN =
             GenerationOptions.DEFAULT.withSampling(Sampling.of(1.5, 11)).withMaxTokens(30);
@@ -88,7 +88,7 @@ class SavedSessionTest {
             assertArrayEquals(saved.tokens(), loaded.tokens());
             assertArrayEquals(saved.nextLogits(), loaded.nextLogits());
             assertArrayEquals(ids(saved.generate(DRAWN)), ids(loaded.generate(DRAWN)));
-            // what was generated is saved, too, with a last token that is not computed yet
+            // generated text is saved, too, with a last token that is not computed yet
             loaded.save(file());
             Session again = ours.load(file()).append(5, 6);
             assertArrayEquals(saved.append(5, 6).nextLogits(), again.nextLogits());
@@ -108,7 +108,7 @@ class SavedSessionTest {
         assertTrue(sessions.usedBytes() <= used + 5 * 64 * sessions.bytesPerToken(), used + " bytes before");
     }
 
-    /** What a failed step and guesses leave in the cache beyond the tokens is not in the file. */
+    /** Tokens of a failed step and draft tokens in the cache, beyond the session's tokens, are not in the file. */
     @Tag("lanes")
     @Test
     void nothingBeyondTheTokensIsSaved() throws IOException {
@@ -375,7 +375,7 @@ class SavedSessionTest {
         assertThrows(IllegalStateException.class, () -> closed.load(file()));
     }
 
-    /** What slid cannot be computed again, and so keeps its room. */
+    /** Tokens that slid away cannot be computed again, so the session keeps its memory. */
     @Test
     void aLoadWithoutRoomFailsByName() throws IOException {
         SessionOptions options = SessionOptions.DEFAULT.withContextTokens(100).withMaxWait(Duration.ZERO);

@@ -28,7 +28,7 @@ class SchedulesTest {
 
     private static final int TOKENS = 24;
 
-    /** What one session has to do. */
+    /** The operations of one session. */
     private record Job(int[] prompt, Sampling sampling) {}
 
     @Test

@@ -78,7 +78,10 @@ class SessionAttentionProperties {
         return new SplittableRandom(seed).ints(tokens, 3, 259).toArray();
     }
 
-    /** Models whose first attention is not behind a router, whose choices rounding may change: the fixed text below has none such. */
+    /**
+     * Models whose first attention is not behind a router, whose choices may change because of rounding: the fixed text below has no such
+     * choice.
+     */
     @Provide
     Arbitrary<Kind> kinds() {
         return Arbitraries.of(Arrays.stream(Kind.values())
@@ -142,7 +145,7 @@ class SessionAttentionProperties {
         }
     }
 
-    /** Neither its own text, nor those of sessions that compute at the same time, nor later weights. */
+    /** Neither its own text, nor the texts of simultaneous sessions, nor later weights. */
     @Property(tries = 10)
     void askingChangesNoBit(@ForAll Kind kind, @ForAll long seed) {
         int[] ids = ids(seed, 7);

@@ -126,7 +126,7 @@ class SessionCancelTest {
         assertArrayEquals(whole, session.tokens());
     }
 
-    /** What may be the beginning of a stop sequence comes with the end. */
+    /** Text that may be the beginning of a stop sequence is returned at the end. */
     @Test
     void aTimeoutReleasesWhatWasHeldBack() {
         String text;

@@ -19,7 +19,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** A session that is closed while it generates ends by name, and no other one loses a bit. */
+/** A session that is closed while it generates ends with an error that names it, and the bits of other sessions do not change. */
 class SessionClosingTest {
     private static final int SCHEDULES = 200;
     private static final int TOKENS = 12;
@@ -103,7 +103,7 @@ class SessionClosingTest {
                         texts.add(threads.submit(() -> run(session, job, clock)));
                     }
                     closeAt(threads, clock, open, closedAt, texts);
-                    // sessions that get the numbers of those that were closed
+                    // sessions that reuse the numbers of closed sessions
                     for (int i = 0; i < 2; i++) {
                         Job job = Job.of(random);
                         Session session = sessions.open().append(job.prompt);
@@ -130,7 +130,7 @@ class SessionClosingTest {
         assertTrue(ended > 100 && whole > 100, ended + " closed, " + whole + " whole");
     }
 
-    /** Closes sessions when all together have so many tokens, or have ended. */
+    /** Closes sessions when all of them together have a number of tokens, or have ended. */
     private static void closeAt(
             ExecutorService threads,
             AtomicInteger clock,

@@ -22,7 +22,7 @@ import java.util.concurrent.Future;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Sessions that share less memory than all of them need: none fails, none changes its text, and what can never run fails at once. */
+/** Sessions that share less memory than they all need: none fails, no text changes, and a session that can never run fails immediately. */
 class SessionRoomTest {
     private static final GenerationOptions LONG =
             GenerationOptions.DEFAULT.withSampling(Sampling.of(1.5, 3)).withMaxTokens(1000);
@@ -48,7 +48,7 @@ class SessionRoomTest {
         }
     }
 
-    /** Nine pages: four texts of 200 tokens, which need four each, wait for each other on threads of their own. */
+    /** Nine pages: four texts of 200 tokens, which need four pages each, wait for each other on separate threads. */
     @Test
     void textsThatDoNotFitTogetherWaitForEachOther() throws Exception {
         for (int round = 0; round < 10; round++) {
@@ -90,7 +90,7 @@ class SessionRoomTest {
         }
     }
 
-    /** Sessions go on in turns, each after others have taken its room. */
+    /** Sessions continue alternately, each after others have taken its memory. */
     @Test
     void aSessionWhoseRoomWasTakenGoesOnWithTheSameText() {
         try (Sessions sessions = model.sessions(SessionOptions.DEFAULT)) {
@@ -143,7 +143,7 @@ class SessionRoomTest {
         }
     }
 
-    /** What slid cannot be computed again, and keeps its room until it is closed. */
+    /** Tokens that slid away cannot be computed again, so the session keeps its memory until it is closed. */
     private static Session holdAll(Sessions sessions) {
         Session slid = sessions.open().append(prompt(100, 1));
         slid.generate(LONG.withWhenFull(WhenFull.SLIDE).withMaxTokens(110));
@@ -223,7 +223,7 @@ class SessionRoomTest {
         }
     }
 
-    /** The memory of a prefix that forks share is taken last: it frees nothing while they use it. */
+    /** The memory of a prefix that forks share is taken last, because taking it frees no memory while they use it. */
     @Test
     void whatForksShareIsTakenLast() {
         try (Sessions sessions = model.sessions(SessionOptions.DEFAULT)) {

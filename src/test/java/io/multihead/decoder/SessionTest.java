@@ -22,7 +22,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 class SessionTest {
-    /** Random bytes that seldom end: what a model without training says. */
+    /** Random bytes that seldom end: the output of a model without training. */
     private static final GenerationOptions DRAWN =
             GenerationOptions.DEFAULT.withSampling(Sampling.of(1.5, 11)).withMaxTokens(40);
 
@@ -99,7 +99,7 @@ class SessionTest {
         assertEquals(4 + text.tokens().size() - 1, session.length());
         int[] tokens = session.tokens();
         assertTrue(Arrays.stream(tokens).noneMatch(id -> id == TinyDecoder.END));
-        // nothing waits to be computed: the last token's logits are computed once more
+        // no token waits to be computed: the last token's logits are computed once more
         session.generate(DRAWN.withMaxTokens(1));
         assertArrayEquals(tokens, Arrays.copyOf(session.tokens(), tokens.length));
     }
@@ -285,7 +285,7 @@ class SessionTest {
         }
     }
 
-    /** The last token of a text that slides has no room yet; what is asked of the session then drops the oldest one. */
+    /** The last token of a text that slides has no room yet; a request for its logits then drops the oldest one. */
     @Test
     void logitsAfterASlideAreThoseOfTheTextThatGoesOn() {
         GenerationOptions sliding = GenerationOptions.DEFAULT.withWhenFull(WhenFull.SLIDE);
@@ -469,7 +469,7 @@ class SessionTest {
         }
     }
 
-    /** Logits are lent to calls that run: sessions which no call uses have none. */
+    /** Logits are lent to running calls: sessions that no call uses have none. */
     @Test
     void anIdleSessionHasNoLogits() {
         Session session = sessions.open().append("abcabcabc");

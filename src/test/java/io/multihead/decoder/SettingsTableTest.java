@@ -32,7 +32,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Every setting of the table is obeyed, refused, or changes nothing, as the table says. */
+/** Every setting of the table is obeyed, refused, or has no effect, as the table states. */
 class SettingsTableTest {
     private static final String TABLE = "/decoder/settings.txt";
     private static final String ALL = "all";

@@ -27,8 +27,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Sessions of models with each kind of state, over random schedules of all that sessions do: a session goes on as a new one does that is given
- * its tokens at once.
+ * Sessions of models with each kind of state, over random schedules of all operations: a session continues like a new session with all its
+ * tokens.
  */
 @Tag("bits")
 class StateSchedulesTest {
@@ -98,7 +98,7 @@ class StateSchedulesTest {
 
         private final @Nullable String family;
         private final @Nullable UnaryOperator<Transformer> change;
-        /** How many times as long as those of others texts are. */
+        /** The length of texts relative to other texts. */
         private final int times;
 
         Kind(UnaryOperator<Transformer> change) {
@@ -260,7 +260,7 @@ class StateSchedulesTest {
         }
     }
 
-    /** More sessions than there is room for: those that no call uses, and prefixes, give up states and snapshots. */
+    /** More sessions than fit in memory: sessions that no call uses, and prefixes, lose their states and snapshots. */
     @ParameterizedTest
     @EnumSource(
             value = Kind.class,

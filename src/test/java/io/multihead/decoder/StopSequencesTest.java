@@ -43,7 +43,7 @@ class StopSequencesTest {
         assertEquals("", stops.rest());
     }
 
-    /** The beginning counts, so what is complete waits for what may become complete. */
+    /** The beginning counts, so a complete stop sequence waits for one that may become complete. */
     @Test
     void aStopTextWaitsForOneThatBeganBeforeIt() {
         StopSequences comes = new StopSequences(List.of("b", "abcd"), "");
@@ -96,7 +96,7 @@ class StopSequencesTest {
         assertEquals(first < text.length(), found.isFound());
     }
 
-    /** Returns where the first stop sequence of a whole text begins; its end if it has none. */
+    /** Returns the index of the first stop sequence in a whole text, or its end if there is none. */
     private static int first(List<String> stops, String text) {
         return stops.stream()
                 .mapToInt(text::indexOf)
@@ -105,7 +105,7 @@ class StopSequencesTest {
                 .orElse(text.length());
     }
 
-    /** Returns what remains of a text whatever comes after it: all before its first stop sequence or beginning of one at its end. */
+    /** Returns the text that remains, whatever follows: all text before its first stop sequence or the beginning of one at its end. */
     private static String certain(List<String> stops, String text) {
         int first = first(stops, text);
         for (String stop : stops) {

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Files of sessions that an earlier version wrote, and what their checksums cover. */
+/** Session files of an earlier version, and the fields that their checksums cover. */
 class StoredSessionTest {
     private static final Path GOLDEN = Path.of("src/test/resources/golden/session");
 

@@ -22,9 +22,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * A real trained decoder, stories260K, in the files beside the repository. The ids to match are those of a plain implementation in double
- * over the same weights, wherever the best two logits on its way are further apart than rounding in f32 can move them: the least margin of
- * all prompts and files is 0.0046, and the errors of logits in f32 are below 2e-5.
+ * A real trained decoder, stories260K, in the files of the repository. The expected ids are from a plain implementation in double over the
+ * same weights, wherever the best two logits on its path differ by more than rounding in f32: the smallest margin of all prompts and files
+ * is 0.0046, and the errors of logits in f32 are below 2e-5.
  */
 @Tag("lanes")
 @Tag("bits")
@@ -77,7 +77,7 @@ class StoriesTest {
         }
     }
 
-    /** The options of the page's first program; its output is in a block of its own. */
+    /** The options of the page's first program; its output is in a separate block. */
     @Test
     void thePageHasTheTextOfItsProgram() throws IOException {
         String page = Files.readString(Path.of("docs/language-models.md"));

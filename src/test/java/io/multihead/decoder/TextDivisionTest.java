@@ -35,7 +35,10 @@ class TextDivisionTest {
         cpu.close();
     }
 
-    /** Returns a model that says the bytes of a text again and again: the state of a token is its embedding, which its follower's row has. */
+    /**
+     * Returns a model that repeats the bytes of a text: the state of a token is its embedding, which the head's row of the next token
+     * equals.
+     */
     private LanguageModel saying(int... cycle) {
         Map<String, Tensor> weights = TinyDecoder.weights(TinyDecoder.config(), 1);
         weights.replaceAll((name, tensor) -> {
@@ -129,7 +132,7 @@ class TextDivisionTest {
         }
     }
 
-    /** A text that the model itself ends within a character has its bytes as a replacement, and what follows is another text. */
+    /** A text that the model itself ends within a character has the bytes as a replacement character, and the next text is separate. */
     @Test
     void anEndTokenEndsACharacter() {
         GenerationOptions options = GenerationOptions.DEFAULT.withMaxTokens(9);
@@ -147,8 +150,8 @@ class TextDivisionTest {
     }
 
     /**
-     * A stop sequence ends the text at the same token, wherever a call ends within it. What an earlier call has given is the text, and at most the
-     * begin of the stop sequence.
+     * A stop sequence ends the text at the same token, wherever a call ends within it. An earlier call has returned the text, and at most
+     * the beginning of the stop sequence.
      */
     @Test
     void stopSequencesAreFoundOverBordersOfCalls() {
@@ -184,7 +187,7 @@ class TextDivisionTest {
         assertTrue(within > 20, within + " calls end within a stop sequence");
     }
 
-    /** What comes after a stop sequence begins no stop sequence within it, and neither does what comes after a new prompt. */
+    /** Text after a stop sequence begins no stop sequence within it, and neither does text after a new prompt. */
     @Test
     void stopSequencesBeginAnewAfterOneThatWasFoundAndAfterAPrompt() {
         GenerationOptions options = GenerationOptions.DEFAULT.withMaxTokens(10).withStopSequences("aaa");
@@ -238,7 +241,7 @@ class TextDivisionTest {
         };
     }
 
-    /** A control token that is shown is text, over borders of calls as within one; else what is around it is one text. */
+    /** A visible control token is text, between calls and within one; otherwise the text around it is one text. */
     @Test
     void aStopSequenceHasTheControlTokensThatAreShown() {
         try (LanguageModel model = TinyDecoder.model(cpu, 3, List.of("<x>"), 64);

@@ -28,12 +28,12 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Vectors of texts beside the states that the specification has. */
+/** Vectors of texts compared with the states of the specification. */
 @Tag("lanes")
 class TextEmbedderTest {
     private static final List<String> TEXTS = List.of("a bird", "The tea is cold.", "x", "It rains in the mountains,.");
 
-    /** Rounding of states of four layers, whose sums have 128 terms at most, beside vectors of length 1. */
+    /** Rounding of states of four layers, whose sums have 128 terms at most, relative to vectors of length 1. */
     private static final double BOUND = 5 * (5 * 128 + 6 * 64) * 0x1p-24;
 
     @TempDir
@@ -67,7 +67,7 @@ class TextEmbedderTest {
         }
     }
 
-    /** Each text has the frequencies of its own length, as in transformers, whatever stands beside it. */
+    /** Each text has the frequencies of its own length, as in transformers, independently of the other texts. */
     @Test
     void textsOfLongRopeHaveTheFrequenciesOfTheirLength() throws IOException {
         FamilyFile file = new FamilyFile(Kind.PHI_4, 9);
@@ -136,7 +136,7 @@ class TextEmbedderTest {
         }
     }
 
-    /** Parts of a character each are the states of its tokens, as pooling by the last token has that of the last. */
+    /** Parts of one character each equal the states of its tokens, as pooling with the last token takes the state of the last token. */
     @Test
     void vectorsOfChunksAreMeansOfTheStatesOfTheirTokens() throws IOException {
         Path path = folder.resolve("model.gguf");
@@ -195,7 +195,7 @@ class TextEmbedderTest {
         return mean;
     }
 
-    /** The whole text as one part beside the mean of all its tokens, and beside the specification. */
+    /** The whole text as one part, compared with the mean of all its tokens, and with the specification. */
     @Test
     void oneChunkIsTheMeanOfItsText() throws IOException {
         FamilyFile file = new FamilyFile(Kind.QWEN_3, 9).withAnswers();
@@ -253,7 +253,7 @@ class TextEmbedderTest {
         }
     }
 
-    /** Writes a folder whose modules are those of sentence-transformers. */
+    /** Writes a folder with the modules of sentence-transformers. */
     private FamilyFile writeModules(String pooling, String more, String framework) throws IOException {
         FamilyFile file = new FamilyFile(Kind.QWEN_3, 9);
         file.writeFolder(folder, BytePieces.tokenizerJson());
@@ -269,7 +269,7 @@ class TextEmbedderTest {
         return file.withHalves();
     }
 
-    /** Pooling, prompts, the longest text and whether vectors have length 1 are those of the folder. */
+    /** Pooling, prompts, the longest text and whether vectors have length 1 are read from the folder. */
     @Test
     void aFolderSaysHowVectorsAreMade() throws IOException {
         String framework = "{\"prompts\": {\"query\": \"find: \", \"passage\": \"text: \", \"d\": \"d: \"},"
@@ -380,7 +380,7 @@ class TextEmbedderTest {
         }
     }
 
-    /** A warm call leaves the vector and what tokens take; the first one of a model allocates scratch memory for 512 tokens. */
+    /** A warm call allocates only the vector and the tokens; the first call of a model allocates scratch memory for 512 tokens. */
     @Test
     void warmCallsKeepTheirScratchMemory() throws IOException {
         Path path = folder.resolve("model.gguf");

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Scores beside the softmax of both answers' logits that the specification computes for the prompt of Qwen3-Reranker. */
+/** Scores compared with the softmax of both answers' logits that the specification computes for the prompt of Qwen3-Reranker. */
 @Tag("lanes")
 class TextRerankerTest {
     private static final int CONTEXT = 900;
@@ -36,7 +36,7 @@ class TextRerankerTest {
     private static final int YES = 4;
 
     private static final int NO = 5;
-    /** What stands behind a passage, with figures for the marks of ChatML. */
+    /** The text after a passage, with digits for the marks of ChatML. */
     private static final String END = "2\n1assistant\n<think>\n\n</think>\n\n";
 
     private static final List<String> PASSAGES = List.of(
@@ -45,8 +45,8 @@ class TextRerankerTest {
             SessionOptions.DEFAULT.withCacheFormat(CacheFormat.F32).withSessions(2);
 
     /**
-     * A logit is a sum of 64 products of states, each with the rounding of three layers, beside logits of the size of 1: the errors of both are
-     * halved by the slope of the softmax, a quarter at most.
+     * A logit is a sum of 64 products of states, each with the rounding of three layers, relative to logits of the size of 1: the slope of
+     * the softmax, a quarter at most, halves the errors of both.
      */
     private static final double BOUND = 64 * (5 * 128 + 6 * 64) * 0x1p-24;
 
@@ -135,7 +135,7 @@ class TextRerankerTest {
         }
     }
 
-    /** As the converter of llama.cpp writes it: rows of yes and no, labels, a pooling of its own, and a template that is not for chats. */
+    /** As the converter of llama.cpp writes it: rows of yes and no, labels, a separate pooling, and a template that is not for chats. */
     private static GgufWriter ranking(FamilyFile file, int pooling, String... labels) {
         GgufWriter writer = file.metadata()
                 .put("qwen3.pooling_type", FamilyFile.number(pooling))
@@ -222,7 +222,7 @@ class TextRerankerTest {
         });
     }
 
-    /** Instruction and query, which end within a page, are computed once for a call and for those after it. */
+    /** Instruction and query, which end within a page, are computed once for a call and for later calls. */
     @Test
     void theBeginOfPromptsIsComputedOnce() throws IOException {
         withGguf(file(), model -> {

@@ -33,7 +33,7 @@ final class TinyDecoder {
     static final int BEGIN = 256;
     static final int END = 257;
     static final int CONTEXT = 200;
-    /** Rows of the tables, more than there are tokens: those must never be chosen. */
+    /** Rows of the tables, more than the number of tokens: the additional rows must never be chosen. */
     private static final int ROWS = 300;
 
     private TinyDecoder() {}
@@ -144,14 +144,14 @@ final class TinyDecoder {
         return model(cpu, weights(config(), seed), tokenizer(Set.of(END)), config(), change);
     }
 
-    /** Returns a model whose layers see so many last tokens, 0 for all, and whose texts never end by themselves. */
+    /** Returns a model whose layers see a number of last tokens, 0 for all, and whose texts never end by themselves. */
     static LanguageModel windowed(Compute cpu, long seed, int context, int first, int second) {
         Rope rope = Rope.of(Rope.Config.of(8));
         DecoderConfig config = config(context, new LayerRule(rope, first), new LayerRule(rope, second));
         return model(cpu, weights(config, seed), tokenizer(Set.of()), config, UnaryOperator.identity());
     }
 
-    /** Returns a model with more control tokens, and so many tokens in a text. */
+    /** Returns a model with more control tokens, and a number of tokens in a text. */
     static LanguageModel model(Compute cpu, long seed, List<String> controls, int context) {
         DecoderConfig config = config(context);
         Tokenizer tokenizer = tokenizer(Set.of(END), controls);

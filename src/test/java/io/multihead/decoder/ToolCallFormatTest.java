@@ -12,7 +12,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Calls of tools in answers: which format a template's models have, and what an answer asks for. */
+/** Calls of tools in answers: the format of a template's models, and the calls in an answer. */
 class ToolCallFormatTest {
     private static final String WEATHER = "{\"name\": \"weather\", \"arguments\": {\"city\": \"Bern\", \"days\": 2}}";
     private static final ToolCall CALL = new ToolCall("", "weather", "{\"city\": \"Bern\", \"days\": 2}");
@@ -39,7 +39,7 @@ class ToolCallFormatTest {
         assertEquals(Optional.empty(), ToolCallFormat.of(ChatTemplate.of(other)));
     }
 
-    /** What is before a bare list or object, and not before a text, is a mark of another format. */
+    /** The text before a bare list or object, and not before a text, is a mark of another format. */
     @Test
     void jsonBehindAnUnknownMarkIsNoFormat() {
         String each =
@@ -256,7 +256,7 @@ class ToolCallFormatTest {
         assertThrows(IllegalArgumentException.class, () -> format.parse("[TOOL_CALLS] [{\"name\""));
     }
 
-    /** A call that was parsed is written as the model wrote it, so that the chat goes on. */
+    /** A parsed call is written as the model wrote it, so that the chat can continue. */
     @Test
     void anAnswerIsTheNextMessage() {
         String written = "<tool_call>\n" + WEATHER + "\n</tool_call>";

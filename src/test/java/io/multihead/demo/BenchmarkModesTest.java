@@ -14,7 +14,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** {@code jmh/run} refuses wrong arguments of its modes before it builds; here a build ends at once, with a code of its own. */
+/** {@code jmh/run} refuses wrong arguments of its modes before it builds; here a build ends immediately, with its own status. */
 class BenchmarkModesTest {
     private static final int BUILT = 97;
 

@@ -20,8 +20,8 @@ import org.junit.jupiter.api.Test;
 import picocli.CommandLine;
 
 /**
- * Commands of the docs. Programs of the demo get the arguments that a page has, and scripts are read by bash; docs/testing.md says what is
- * not run.
+ * Commands of the docs. Programs of the demo get the arguments on a page, and bash reads the scripts; docs/testing.md lists commands that
+ * do not run.
  */
 class CommandsTest {
     private static final Pattern PROGRAM = Pattern.compile("exec:exec(?!@).*");
@@ -62,7 +62,10 @@ class CommandsTest {
                 .toList();
     }
 
-    /** The list of what .ci/commands runs has every command of the pages, with a reason for those that nobody runs, and no others. */
+    /**
+     * The list of the commands that .ci/commands runs has every command of the pages, with a reason for each command that no script runs,
+     * and no others.
+     */
     @Test
     void everyCommandIsRunOrSaysWhyNot() throws IOException {
         List<String> unlisted = new ArrayList<>();

@@ -125,7 +125,7 @@ class FinetuneTest {
         }
     }
 
-    /** Training dies at 20 random steps, and goes on from what was saved after every second one. */
+    /** Training ends at 20 random steps, and continues from the checkpoint after every second one. */
     @Test
     void trainingThatDiesAnywhereGoesOnWithTheSameBits() throws IOException {
         try (Arena arena = Arena.ofShared()) {

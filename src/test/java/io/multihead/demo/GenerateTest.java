@@ -171,7 +171,7 @@ class GenerateTest {
         assertThrows(CharacterCodingException.class, () -> Arguments.ofCommandLine(latin, "--prompt", "?"));
     }
 
-    /** A JVM of the locale C reads other characters than those that were given. */
+    /** A JVM with the locale C reads other characters than the given ones. */
     @Test
     void theLocaleDoesNotChangeAPrompt() throws Exception {
         Assumptions.assumeTrue(Files.exists(Path.of("/proc/self/cmdline")));

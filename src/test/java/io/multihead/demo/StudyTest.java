@@ -30,7 +30,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The study, run short: what the page must hold, and what may never be left behind. */
+/** A short run of the study: the required contents of the page, and files that must not be left. */
 class StudyTest {
     private static final long SEED = 42;
     private static final int STEPS = 2;
@@ -187,7 +187,7 @@ class StudyTest {
 
     @Test
     void aFolderThatTakesNoFileIsNamedBeforeTheWork() {
-        // takes no file from anybody; where there is no such folder, none can be made
+        // no user can create files in /proc; other systems have no /proc, and this folder cannot be created
         String out = System.getProperty("os.name").startsWith("Linux") ? "/proc" : "/dev/null/none";
         String study = errors(() -> assertEquals(1, Study.run(with(SHORT, "--out", out))));
         assertTrue(study.matches("(?s)study: \\w+Exception: .*") && study.contains(out), study);

@@ -123,7 +123,7 @@ class StudyTextTest {
         assertTrue(map.svg().contains("WW…"), map.svg());
     }
 
-    /** A legend's circle is not clipped as those of the chart are. */
+    /** The circle of a legend is not clipped, unlike circles of the chart. */
     @Test
     void circlesBecomeDotsWhereTheyStand() {
         String circle =
@@ -136,7 +136,7 @@ class StudyTextTest {
                 Svg.points(svg));
     }
 
-    /** The last dash of a line may be cut, and the first one may be painted last; what is no row of dashes stays. */
+    /** The last dash of a line may be cut, and the first one may be painted last; other shapes than rows of dashes stay. */
     @Test
     void rectanglesInARowBecomeADashedLine() {
         String style = " style=\"fill:rgb(1,2,3);stroke:none;\"/>";
@@ -155,7 +155,7 @@ class StudyTextTest {
         }
     }
 
-    /** Returns the first line of what a wrong option prints. */
+    /** Returns the first line of the message for a wrong option. */
     private String error(String... arguments) {
         StringWriter errors = new StringWriter();
         List<String> all = new ArrayList<>(List.of(arguments));

@@ -109,9 +109,11 @@ class TrainedExhibitsTest {
                 mean += (double) cut[i][j] * whole[i][j] / cut.length;
             }
         }
-        // The cosine of two vectors of length 1 changes by no more than the length of a change. Weights of 0 and their
-        // absence are summed in another order: elements that differ by the 1e-6 promised beside another encoder in f32
-        // would give sqrt(384) times that, of which half is allowed. Measured: 6e-9.
+        // The cosine of two vectors of length 1 changes by no more than the length of a change. Weights of 0 and
+        // missing weights are summed
+        // in another order: elements that differ from another encoder in f32 by the documented 1e-6 would give
+        // sqrt(384) times that, and
+        // half of it is allowed. Measured: 6e-9.
         assertEquals(mean, cosine, 1e-5);
         masked.moveTo(kept);
         assertEquals(cosine, masked.cosine(kept), 0, "from states that were kept");

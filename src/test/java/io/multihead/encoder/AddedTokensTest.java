@@ -20,14 +20,14 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Tokens that {@code added_tokens} names beside a vocabulary, for which a model has no row: every tokenizer is read, as by transformers, and a
+ * Tokens in {@code added_tokens} beyond the vocabulary, for which a model has no row: every tokenizer is read, as by transformers, and a
  * text with such a token is refused. A vocabulary itself needs all rows, and so do the tokens around each text.
  */
 class AddedTokensTest {
     @TempDir
     Path folder;
 
-    /** A tokenizer with the rows that its own vocabulary needs, beside {@code [NEW]} with an id that is the next or a later one. */
+    /** A tokenizer with the rows for its own vocabulary, and {@code [NEW]} with an id that is the next or a later one. */
     private enum Kind {
         WORD_PIECE(59, 59) {
             @Override
@@ -51,7 +51,7 @@ class AddedTokensTest {
 
         private static final String ADDED = "\"added_tokens\": [";
 
-        /** Those that every text needs. */
+        /** The tokens around every text. */
         final int rows;
 
         final int added;
@@ -123,7 +123,7 @@ class AddedTokensTest {
         }
     }
 
-    /** With one row less, a token of the vocabulary has none, or one that is around every text. */
+    /** With one row less, a token of the vocabulary, or a token around every text, has no row. */
     @ParameterizedTest
     @EnumSource(Kind.class)
     void whatTextsNeedMustHaveRows(Kind kind) throws IOException {
@@ -143,7 +143,7 @@ class AddedTokensTest {
         assertTrue(refusal(this::load).endsWith(message), refusal(this::load));
     }
 
-    /** Nothing is put around texts, so that the bytes' own 258 tokens are all that a static table needs. */
+    /** No tokens are added around texts, so a static table needs only the bytes' own 258 tokens. */
     @Test
     void aStaticTableNeedsTheVocabularyAlone() throws IOException {
         writeStatic(Kind.BYTE_PAIRS, BytePairFixture.CLS);

@@ -21,7 +21,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Checkpoints as they are: older names, the encoder of a larger model, and models in several files. */
+/** Published forms of checkpoints: older names, the encoder of a larger model, and models in several files. */
 class CheckpointTest extends TinyModelFolder {
     private static final float[] ONE = {1};
 

@@ -40,7 +40,7 @@ class DenseLayersTest extends TinyModelFolder {
     private static final int DIM = TinyModel.DIM;
     private static final TinyDense PLAIN = dense(1, "2_Dense", DIM, 10, true, DenseFunction.TANH, false);
 
-    /** What the encoder computes in double before dense layers, which differ from test to test. */
+    /** The encoder's result in double before dense layers, which differ from test to test. */
     private static final Map<String, double[]> POOLED = new ConcurrentHashMap<>();
 
     private List<String> texts;
@@ -149,7 +149,7 @@ class DenseLayersTest extends TinyModelFolder {
         assertArrayEquals(narrow, embed("abc"));
     }
 
-    /** As in the reference, a folder's Normalize module comes first, so that what is left of a vector is shorter than 1. */
+    /** As in the reference, a folder's Normalize module comes first, so that the rest of a vector is shorter than 1. */
     @Test
     void vectorsAreCutAfterTheyAreNormalized() throws IOException {
         Path settings = folder.resolve("config_sentence_transformers.json");
@@ -257,7 +257,7 @@ class DenseLayersTest extends TinyModelFolder {
         }
     }
 
-    /** A part of the module's configuration, its replacement, and what the message says. */
+    /** A part of the module's configuration, its replacement, and the message. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',

@@ -26,7 +26,7 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Encoders of every kind with adapters: the bits of a folder whose matrices have them already, as stored and in a format. */
+/** Encoders of every kind with adapters: the same bits as from a folder with merged matrices, as stored and in a format. */
 class EncoderAdapterTest {
     private static final Compute CPU = Compute.serial();
     private static final String WEIGHTS = "model.safetensors";
@@ -151,7 +151,7 @@ class EncoderAdapterTest {
         refuses("modules_to_save", () -> LoraAdapter.load(Arena.ofAuto(), weights, adapter, null));
     }
 
-    /** Of folders whose projection stands beside the encoder it has an adapter, too. */
+    /** In folders whose projection is stored separately from the encoder, it has an adapter, too. */
     @Test
     void tokenEncoders() throws IOException {
         TinyTokenModel model = new TinyTokenModel(1);

@@ -46,7 +46,7 @@ class EncoderEdgeTest extends TinyModelFolder {
         assertArrayEquals(encoder.embed(texts), encoder.embed(new LinkedList<>(texts)));
     }
 
-    /** A list that says one number of texts first, and another from then on. */
+    /** A list that reports one number of texts first, and another number later. */
     private static final class Changing extends AbstractList<String> implements RandomAccess {
         private final int later;
         private int first;
@@ -193,7 +193,7 @@ class EncoderEdgeTest extends TinyModelFolder {
         }
     }
 
-    /** A view for documents is none for queries, even where the model has no prompt for these. */
+    /** A view for documents does not apply to queries, even if the model has no prompt for them. */
     @Test
     void aPromptOfDocumentsIsNotThatOfQueries() throws Exception {
         Path prompts = folder.resolve("config_sentence_transformers.json");
@@ -205,7 +205,7 @@ class EncoderEdgeTest extends TinyModelFolder {
         }
     }
 
-    /** What was read of a batch that fails is lost, and a part of it must not reach a later vector. */
+    /** Texts of a batch that fails are lost, and no part of them may reach a later vector. */
     @Test
     void anIteratorThatFailedStaysFailed() {
         String tooLong = "abc de ".repeat(40);

@@ -115,7 +115,7 @@ class EncoderFileTest {
         }
     }
 
-    /** The file says everything that the encoder has. */
+    /** The file stores all settings of the encoder. */
     @Test
     void aMappedEncoderIsWrittenWithTheSameBytes() throws IOException {
         byte[] before = Files.readAllBytes(file);
@@ -240,7 +240,7 @@ class EncoderFileTest {
         assertRefused("format: pt; expected multihead sentence encoder 2");
     }
 
-    /** A key of the metadata, a part of its text, its replacement, and what the message says. */
+    /** A key of the metadata, a part of its text, its replacement, and the message. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',

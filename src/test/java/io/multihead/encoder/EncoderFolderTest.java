@@ -34,7 +34,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Valid model folders, and the messages about models that this library does not implement. */
 class EncoderFolderTest extends TinyModelFolder {
-    /** A file, a part of it, its replacement, and what the message says. */
+    /** A file, a part of it, its replacement, and the message. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
@@ -194,7 +194,7 @@ class EncoderFolderTest extends TinyModelFolder {
         }
     }
 
-    /** Without a length of its own, a model has that of its tokenizer, as in sentence-transformers. */
+    /** Without its own limit, a model has the limit of its tokenizer, as in sentence-transformers. */
     @ParameterizedTest
     @CsvSource({"8, 8", "24, 24", "25, 24", "1000000000000000019884624838656, 24", "1e30, 24", "null, 24"})
     void theTokenizersLengthCounts(String length, int expected) throws Exception {
@@ -226,7 +226,7 @@ class EncoderFolderTest extends TinyModelFolder {
         }
     }
 
-    /** Mean tokens are the default of sentence-transformers; whether beside whatever else is chosen depends on the version. */
+    /** Mean tokens are the default of sentence-transformers; whether they apply in addition to other choices depends on the version. */
     @Test
     void poolingWithoutMeanTokensHasThem() throws Exception {
         float[] expected = embed("abc de");
@@ -244,7 +244,7 @@ class EncoderFolderTest extends TinyModelFolder {
         assertFails("tokenizer_config.model_max_length: 2; expected an integer from 3 to 24");
     }
 
-    /** Rounded to bf16, the weights are those of another model, but the same whatever holds them. */
+    /** Rounded to bf16, the weights are a different model's, but the same in every form of storage. */
     @Test
     void weightsMayBeNarrow() throws Exception {
         try (Arena arena = Arena.ofConfined()) {
@@ -284,7 +284,7 @@ class EncoderFolderTest extends TinyModelFolder {
         assertTrue(wrong.getMessage().startsWith(folder.toString()), wrong.getMessage());
     }
 
-    /** Folders of other kinds of models, which would give vectors that mean nothing. */
+    /** Folders of other kinds of models, which would give meaningless vectors. */
     @Test
     void aModelForAnotherTaskIsRefused() throws IOException {
         Path other = folder.resolve("other");

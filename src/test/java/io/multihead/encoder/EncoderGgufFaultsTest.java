@@ -19,12 +19,12 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** GGUF files of encoders with bytes that nobody wrote: an encoder, or an error that names the file. */
+/** GGUF files of encoders with random changes of bytes: an encoder, or an error that names the file. */
 class EncoderGgufFaultsTest {
     private static final int RUNS = 120;
     private static final List<String> TEXTS = List.of("", "abc de", "[MASK] \u00e9 \ud83d\ude00");
 
-    /** What the small model, its tokenizer and its results take, and no more for any size that a file states. */
+    /** The memory of the small model, its tokenizer and its results; sizes in a file must not add to it. */
     private static final long MOST_BYTES = 64 << 20;
 
     @TempDir
@@ -85,7 +85,7 @@ class EncoderGgufFaultsTest {
         assertTrue(refused > RUNS / 4, refused + " files are refused");
     }
 
-    /** A vocabulary may have been changed to one that a text's tokens have no rows of, and weights to what is no number. */
+    /** A vocabulary may have been changed so that a text's tokens have no rows, and weights to NaN. */
     private static boolean isOfText(String message) {
         return message.startsWith("vectors: ") || message.startsWith("texts") || message.startsWith("scores: ");
     }

@@ -31,7 +31,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Encoders from GGUF files: the bits of the same weights in a folder, and errors that name keys and tensors. */
+/** Encoders from GGUF files: the same bits as from the same weights in a folder, and errors that name keys and tensors. */
 class EncoderGgufTest {
     private static final List<String> TEXTS =
             List.of("", "a", "abc de fgh", "[MASK] q", "query: hello there you", "qwertyuiopa sdfgh jklzx cvbnmqwerty");
@@ -147,7 +147,7 @@ class EncoderGgufTest {
         }
     }
 
-    /** A file says how tokens are pooled; vectors have length 1, and texts all positions. */
+    /** A file defines the pooling of tokens; vectors have length 1, and texts all positions. */
     @ParameterizedTest
     @CsvSource({"1, MEAN", "2, CLS", "3, LAST"})
     void poolingIsThatOfTheFile(int type, Pooling pooling) throws IOException {
@@ -174,7 +174,7 @@ class EncoderGgufTest {
         requireSame(Pooling.MEAN);
     }
 
-    /** Weights stay as they are stored, and are those values in f32; or they are rounded to the format that is asked for. */
+    /** Weights stay as stored, and have these values in f32; or they are rounded to the requested format. */
     @ParameterizedTest
     @EnumSource(names = {"F16", "BF16"})
     void weightsOfSixteenBitsStay(DType dtype) throws IOException {
@@ -248,7 +248,7 @@ class EncoderGgufTest {
         }
     }
 
-    /** Packed files of encoders from GGUF, whose tokenizer is written anew. */
+    /** Packed files of encoders from GGUF, which contain a new tokenizer file. */
     @Test
     void encodersOfGgufAreWrittenAndMapped() throws IOException {
         TinyGguf.bert(TinyModel.weights(1)).write(file);

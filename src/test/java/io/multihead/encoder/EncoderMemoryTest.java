@@ -22,7 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
-/** Memory and mapped files of encoders, in JVMs of their own. */
+/** Memory and mapped files of encoders, in separate JVMs. */
 @Execution(ExecutionMode.CONCURRENT)
 class EncoderMemoryTest {
     private static final String OK = "result: ok";
@@ -47,12 +47,12 @@ class EncoderMemoryTest {
     }
 
     /**
-     * 16 texts of 256 tokens, and 100 of 2 to 32, by MiniLM in a JVM with its default heap and collector: the memory of a batch, whatever
-     * the number of texts, beside weights and tokenizer.
+     * 16 texts of 256 tokens, and 100 of 2 to 32, with MiniLM in a JVM with its default heap and collector: the memory of a batch, for any
+     * number of texts, in addition to weights and tokenizer.
      *
-     * <p>That no batch needs more than 0.3 GB beside the weights is asserted of the memory in use, since resident memory cannot be: a JVM's
-     * first heap is a 64th of the machine's memory, of which the collector uses as much as it likes before it collects, and the first
-     * batch leaves as much garbage as trials of vectors make until C2 has compiled the kernels, whenever that is.
+     * <p>The limit of 0.3 GB for a batch, in addition to the weights, is asserted for used memory, because resident memory varies: a JVM's
+     * first heap is a 64th of the machine's memory, the collector may use all of it before it collects, and the first batch leaves as much
+     * garbage as trials of vectors allocate until C2 has compiled the kernels.
      */
     @Test
     void aBatchNeedsLittleMemory() throws IOException, InterruptedException {
@@ -64,7 +64,7 @@ class EncoderMemoryTest {
         assertEquals(List.of(OK), lines.stream().filter(OK::equals).toList(), lines.toString());
     }
 
-    /** Runs one of the scenarios in a JVM of its own. */
+    /** Runs one of the scenarios in a separate JVM. */
     public static void main(String[] arguments) throws Exception {
         if (arguments[0].equals(BATCHES)) {
             batches(Path.of(arguments[1]));

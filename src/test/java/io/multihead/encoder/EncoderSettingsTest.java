@@ -19,9 +19,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Settings of a folder that change vectors: those that are not implemented are named, and prompts stay the model's in a packed file. */
+/** Settings of a folder that change vectors: errors name unsupported settings, and a packed file keeps the model's prompts. */
 class EncoderSettingsTest extends TinyModelFolder {
-    /** A file, its contents, and what the message says; without a {@code tokenizer.json}, those of transformers count. */
+    /** A file, its contents, and the message; without a {@code tokenizer.json}, transformers' messages count. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
@@ -98,7 +98,7 @@ class EncoderSettingsTest extends TinyModelFolder {
         assertArrayEquals(expected, embed("abc"));
     }
 
-    /** Contents of {@code tokenizer_config.json} beside a {@code tokenizer.json}, which transformers would change by them. */
+    /** Contents of {@code tokenizer_config.json} next to a {@code tokenizer.json}, with which transformers would change the tokenizer. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
@@ -119,7 +119,7 @@ class EncoderSettingsTest extends TinyModelFolder {
         assertDisagrees("tokenizer_config.json", contents, message);
     }
 
-    /** Other files beside a {@code tokenizer.json}, which version 4 of transformers reads too. */
+    /** Other files next to a {@code tokenizer.json}, which version 4 of transformers reads too. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',

@@ -28,8 +28,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Every setting of a model's folder whose absence means a default in the reference: transformers 4.57.6 and 5.18.0, sentence-transformers
- * 6.0.1. Where a file does not name the setting, and where there is no such file, the result is that of the default by name; with another
- * value it is another one, or an error that names the setting.
+ * 6.0.1. If a file does not have the setting, or the file is missing, the result equals the result with the default; another value gives
+ * another result, or an error that names the setting.
  */
 class FolderDefaultsTest extends TinyModelFolder {
     private static final List<String> VOCABULARY = vocabulary();
@@ -92,7 +92,7 @@ class FolderDefaultsTest extends TinyModelFolder {
         Path path = folder.resolve(file);
         Files.createDirectories(path.getParent());
         for (boolean json : new boolean[] {false, true}) {
-            if (json) { // one that says the opposite of all defaults
+            if (json) { // a file with the opposite of all defaults
                 WordPiece cased = WordPiece.ofVocabulary(VOCABULARY, new TextNormalization(true, false, false, false));
                 String described = new String(cased.toTokenizerJson(), StandardCharsets.UTF_8);
                 Files.writeString(
@@ -145,7 +145,7 @@ class FolderDefaultsTest extends TinyModelFolder {
                 new int[] {2, 5, 5, 9, 10, 12, 4, 13, 0, 3},
                 Tokenizers.loadEncoder(folder).encodeWithSpecialTokens(TEXT));
         for (String type : new String[] {"PreTrainedTokenizerFast", "TokenizersBackend"}) {
-            // as it is, whatever the settings say
+            // unchanged, for any settings
             Files.writeString(
                     folder.resolve("tokenizer_config.json"),
                     "{\"tokenizer_class\": \"" + type

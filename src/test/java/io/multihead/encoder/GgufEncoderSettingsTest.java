@@ -63,7 +63,7 @@ class GgufEncoderSettingsTest {
         };
     }
 
-    /** Returns what a model computes, and its lengths. */
+    /** Returns the results of a model, and its limits. */
     private String run(TinyGguf gguf) throws IOException {
         Path file = gguf.write(folder.resolve("model.gguf"));
         try (SentenceEncoder encoder = SentenceEncoder.load(Compute.serial(), file)) {

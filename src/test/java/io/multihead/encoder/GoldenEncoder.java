@@ -8,7 +8,7 @@ import java.util.stream.IntStream;
 
 /**
  * Encoders of random weights in the shapes of their families but for narrower rows, as ONNX graphs that compute them operation by operation as
- * their authors' code does: for the oracle that writes the vectors and the test that compares. Needs nothing but the JDK.
+ * their authors' code does: for the oracle that writes the vectors and the test that compares. Needs only the JDK.
  */
 public final class GoldenEncoder {
     /** Elements of a vector. */
@@ -19,7 +19,7 @@ public final class GoldenEncoder {
     static final int LABELS = 3;
     private static final int HEAD_DIM = DIM / HEADS;
 
-    /** Tokens of each text: less than a window reaches, and beyond what it reaches on both sides. */
+    /** Tokens of each text: fewer than a window, and more than a window on both sides. */
     private static final int[] LENGTHS = {2, 40, 200};
 
     private final GoldenGraph graph;
@@ -129,7 +129,7 @@ public final class GoldenEncoder {
         return graph.norm(name, x, DIM, 1e-5f, false);
     }
 
-    /** What is added to scores: 0 where positions differ by {@code reach} at most, else a number that leaves nothing. */
+    /** The number that is added to scores: 0 if positions differ by {@code reach} at most, else a number that removes the key. */
     private static String window(GoldenGraph graph, String positions, int reach) {
         String distance = graph.apply(
                 "Abs",

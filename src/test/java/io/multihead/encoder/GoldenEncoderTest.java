@@ -24,7 +24,7 @@ import java.util.Map;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
-/** Encoders of random weights in the shapes of their families: vectors and logits are those of ONNX Runtime ({@code src/it/golden}). */
+/** Encoders with random weights in the shapes of their families: vectors and logits equal ONNX Runtime's ({@code src/it/golden}). */
 class GoldenEncoderTest {
     /**
      * In each of 22 layers, sums of 128 and 192 products are rounded in another order, and both sides round: elements of up to 4 differ by
@@ -76,7 +76,7 @@ class GoldenEncoderTest {
         return batch;
     }
 
-    /** Returns how far the elements of vectors are from those of the oracle at most; all texts are one batch. */
+    /** Returns the largest difference between elements of vectors and of ONNX Runtime's vectors; all texts are one batch. */
     private static double worst(EncoderModel model, GoldenEncoder encoder, Tensor expected) {
         TokenBatch batch = batch(encoder);
         Buffers buffers = model.transformer.buffers(512);

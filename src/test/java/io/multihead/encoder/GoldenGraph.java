@@ -104,7 +104,7 @@ final class GoldenGraph {
         return apply("MatMul", x, permute(weight, 1, 0));
     }
 
-    /** A layer normalization; the bias is 0 where it has none. */
+    /** A layer normalization; the bias is 0 if there is none. */
     String norm(String name, String x, int dim, float epsilon, boolean hasBias) {
         String weight = weight(name + ".weight", 1, 0.2, dim);
         String bias = hasBias ? weight(name + ".bias", 0, 0.2, dim) : floats(new float[dim]);

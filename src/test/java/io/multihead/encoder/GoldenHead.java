@@ -13,7 +13,7 @@ public final class GoldenHead {
     /** Tokens of a pair. */
     public static final int MOST_TOKENS = 512;
 
-    /** The golden texts that are a query, and those of the passages of each. */
+    /** The golden texts that are a query, and the passages of each. */
     public static final int[] QUERIES = {4, 19};
 
     private static final int[] EVERY_SECOND = {1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 20, 21, 23, 25, 27};
@@ -29,8 +29,8 @@ public final class GoldenHead {
     }
 
     /**
-     * Returns what makes a model with a head of MiniLM's ONNX file when it stands behind it: a second graph, which the format's readers merge
-     * into the first. Its output is the first token's state through a linear layer, tanh, and a linear layer of one label.
+     * Returns the bytes that, after MiniLM's ONNX file, make it a model with a head: a second graph, which the format's readers merge into
+     * the first. Its output is the first token's state through a linear layer, tanh, and a linear layer of one label.
      */
     public static byte[] graph() {
         SplittableRandom random = new SplittableRandom(43);

@@ -45,7 +45,7 @@ public final class GoldenMasked {
         return values;
     }
 
-    /** Returns what makes a sparse encoder of MiniLM's ONNX file when it stands behind it; its output is {@code weights}, {@code [1, words]}. */
+    /** Returns the bytes that, after MiniLM's ONNX file, make it a sparse encoder; its output is {@code weights}, {@code [1, words]}. */
     public static byte[] graph() {
         OnnxMessage graph = new OnnxMessage();
         head().forEach((name, values) -> graph.message(5, constant(name, values)));

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Vectors of parts beside means, by hand, of the states that the encoder's transformer has. */
+/** Vectors of parts, compared with separately computed means of the states of the encoder's transformer. */
 @Tag("lanes")
 class LateChunkingTest {
     private static final List<String> CHUNKS = List.of("ab cd", " x y z", " q", ". abc");

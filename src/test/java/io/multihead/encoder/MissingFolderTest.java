@@ -18,8 +18,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * A path that is no model's folder is named as it was given, with its place and what was expected there; and so is a file of a folder that is
- * missing, that is another one, or that is cut.
+ * An error for a path without a model's folder names the given path, its absolute path and the expected files; so does an error for a file
+ * of a folder that is missing, different or truncated.
  */
 class MissingFolderTest {
     private static final String EXPECTED =
@@ -124,7 +124,10 @@ class MissingFolderTest {
         assertTrue(message.endsWith(", ..." + expected) && message.split("part").length <= 11, message);
     }
 
-    /** A folder without one of its files is another model, or the file is named with those beside its place and the command for all. */
+    /**
+     * A folder without one of its files is another model, or an error names the file, the files next to it and the command that downloads
+     * all.
+     */
     @ParameterizedTest
     @EnumSource(Kind.class)
     void eachFileThatIsMissingIsNamed(Kind kind) throws Exception {

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A model and its tokenizer are read by one thread or by two, and what fails in either fails in the call. */
+/** A model and its tokenizer are read by one thread or by two, and an error in either is an error of the call. */
 class ModelLoaderTest {
     private static final BertConfig CONFIG = new BertConfig(6, 1, 2, 5, 60, 4, 1, 0);
 

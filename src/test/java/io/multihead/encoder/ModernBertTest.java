@@ -169,7 +169,7 @@ class ModernBertTest {
         assertFails(message);
     }
 
-    /** Without members, those of ModernBERT base. */
+    /** Without members, the defaults of ModernBERT base. */
     @Test
     void whatAFileDoesNotSayIsTheDefault() {
         ModernBertConfig base = ModernBertConfig.of(new JsonObject("config", Map.of()));
@@ -200,7 +200,9 @@ class ModernBertTest {
         return new JsonObject("config", Json.object("config", text.getBytes(StandardCharsets.UTF_8)));
     }
 
-    /** The mean of states or the first one passes a layer, GELU, a normalization and the last layer; types do not tell texts apart. */
+    /**
+     * The mean of states or the first one passes a layer, GELU, a normalization and the last layer; token types do not distinguish texts.
+     */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void scoresAreThoseOfTheReference(boolean newer) throws IOException {
@@ -221,7 +223,8 @@ class ModernBertTest {
                     double[] expected = reference.logits(!newer, pair("ab c", passages.get(i), reranker));
                     for (int label = 0; label < labels; label++) {
                         // an error E of a state is 30 x 0.4 E after the layer; the normalization divides by a deviation
-                        // of 2, and the last layer has 30 x 0.4 of what is left
+                        // of 2, and the last
+                        // layer multiplies the result by 30 x 0.4
                         assertEquals(expected[label], actual[i][label], 80 * TOLERANCE, "pair " + i);
                     }
                 }

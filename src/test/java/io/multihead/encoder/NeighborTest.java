@@ -9,7 +9,7 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
-/** Nearest vectors; {@link SentenceEncoderGoldenTest} has those among MiniLM's. */
+/** Nearest vectors; {@link SentenceEncoderGoldenTest} checks neighbors among MiniLM's vectors. */
 class NeighborTest {
     private static final float[][] VECTORS = {{1, 0}, {0, 2}, {-3, 0}, {1, 1}, {0, 0}, {5, 5}};
 
@@ -26,7 +26,7 @@ class NeighborTest {
         assertEquals(List.of(), Neighbor.nearest(new float[0], new float[0][], 3));
     }
 
-    /** Beside a stable sort of all of them, with many ties. */
+    /** Compared with a stable sort of all of them, with many ties. */
     @Test
     void theBestAreThoseOfASort() {
         Random random = new Random(2);

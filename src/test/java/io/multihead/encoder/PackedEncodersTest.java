@@ -18,7 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Packed files of rerankers, encoders of tokens and sparse encoders: the bits and settings of those that wrote them. */
+/** Packed files of rerankers, encoders of tokens and sparse encoders: the same bits and settings as the models that wrote them. */
 class PackedEncodersTest {
     private static final Compute CPU = Compute.serial();
     private static final List<String> TEXTS = List.of("abc de", "", "z ab c fgh", "a b c d e f g h a b c d e f g h");
@@ -30,7 +30,7 @@ class PackedEncodersTest {
         return folder.resolve("packed");
     }
 
-    /** What a packed file is read with. */
+    /** The method that reads a packed file. */
     private interface Mapping {
         AutoCloseable map(Path file) throws IOException;
     }

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** How a tokenizer's files say two texts become one sequence: its separators, and the type of the second text's tokens. */
+/** A tokenizer's files define how two texts become one sequence: its separators, and the type of the second text's tokens. */
 class PairFilesTest {
     private static final TinyReranker MODEL = new TinyReranker(1, 1);
     private static final String TYPED =
@@ -55,7 +55,7 @@ class PairFilesTest {
                 .replace("VOCABULARY", vocabulary));
     }
 
-    /** Fails unless the second text has tokens of a type, after so many separators. */
+    /** Fails unless the second text has tokens of a type, after a number of separators. */
     private void assertPairs(int type, int separators) throws IOException {
         try (Reranker loaded = Reranker.load(Compute.serial(), folder)) {
             int[] first = loaded.tokenizer().encodeWithSpecialTokens("ab c");

@@ -39,7 +39,7 @@ class PoolingTest extends TinyModelFolder {
         return all;
     }
 
-    /** Flags have an order of their own, and names that of the file; normalization is of the whole vector. */
+    /** Flags have their own order, and names have the order of the file; normalization applies to the whole vector. */
     @Test
     void vectorsOfSeveralWaysAreConcatenated() throws IOException {
         write(

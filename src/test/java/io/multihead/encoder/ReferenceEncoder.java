@@ -10,7 +10,7 @@ import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import java.util.Map;
 
-/** BERT, such as the tiny model, as plain loops in double: the vectors of one sequence, and what pooling makes of them. */
+/** BERT, such as the tiny model, as plain loops in double: the vectors of one sequence, and their pooling. */
 final class ReferenceEncoder {
     private final Map<String, Tensor> weights;
     private final int dim;

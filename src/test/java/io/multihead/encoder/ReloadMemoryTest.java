@@ -32,7 +32,10 @@ class ReloadMemoryTest {
     /** MiB. */
     private static final int HEAP = 64;
 
-    /** MiB of the heap, which may be empty at first and full at last, and of what else a JVM takes; 35 encoders of 8 MB that stay would be 280. */
+    /**
+     * MiB of the heap, which may be empty at first and full at last, and of other memory of a JVM; 35 encoders of 8 MB that stay would be
+     * 280.
+     */
     private static final long SLACK = HEAP + 60;
 
     @TempDir
@@ -99,7 +102,7 @@ class ReloadMemoryTest {
         }
     }
 
-    /** Prints by how many MiB each kind has grown between its first loads and its last. */
+    /** Prints the growth of each kind between its first loads and its last, in MiB. */
     public static final class Reloads {
         private Reloads() {}
 
@@ -152,7 +155,7 @@ class ReloadMemoryTest {
             System.out.println("grown: " + (resident() - first));
         }
 
-        /** Returns the MiB that the system says are in memory, by pages of 4 KiB. */
+        /** Returns the resident MiB that the system reports, in pages of 4 KiB. */
         private static long resident() throws IOException {
             return Long.parseLong(Files.readString(Path.of("/proc/self/statm")).split(" ")[1]) * 4096 >> 20;
         }

@@ -62,7 +62,7 @@ class RerankerFolderTest {
         assertEquals(expected, activation());
     }
 
-    /** Version 4 does not look at the older member where its own is there. */
+    /** Version 4 ignores the older member if the newer one exists. */
     @Test
     void theNewerMemberOfTheConfigComesFirst() throws IOException {
         config("\"sentence_transformers\": {\"activation_fn\": \"torch.nn.modules.linear.Identity\"}, "
@@ -85,7 +85,7 @@ class RerankerFolderTest {
         assertFails("config.json: config.sentence_transformers.activation_fn: my.Own; expected torch.nn");
     }
 
-    /** The framework's file counts beside a {@code modules.json} alone, and then before the config. */
+    /** The framework's file counts only with a {@code modules.json}, and then before the config. */
     @Test
     void aFolderMayHaveModules() throws IOException {
         config("\"sentence_transformers\": {\"activation_fn\": \"torch.nn.modules.activation.Sigmoid\"}, ");

@@ -18,7 +18,7 @@ import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** MiniLM with a head of random weights: pairs are those of the HuggingFace crate, outputs those of ONNX Runtime ({@code src/it/golden}). */
+/** MiniLM with a head of random weights: pairs equal the HuggingFace crate's, outputs equal ONNX Runtime's ({@code src/it/golden}). */
 class RerankerGoldenTest {
     private static final Golden GOLDEN = Golden.open("encoder/reranker");
     private static final List<String> TEXTS = GoldenTexts.sentences(Models.paragraph());

@@ -28,9 +28,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Scores beside the same model as plain loops in double. The head's last product is in double, and so adds nothing; each of its terms is off
- * by what the roundings of f32 before it leave, in proportion to its size. The sum of the terms is then off by a part of the sum of their
- * magnitudes: of the score itself where they have one sign, and of more than the score where they cancel, which no arithmetic in f32 can avoid.
+ * Scores compared with the same model as plain loops in double. The head's last product is in double, and so adds no error; each of its
+ * terms has the error of the earlier roundings in f32, in proportion to its size. The sum of the terms is then off by a part of the
+ * sum of their magnitudes: of the score itself where they have one sign, and of more than the score where they cancel, which no arithmetic
+ * in f32 can avoid.
  */
 class RerankerPrecisionTest {
     /** 17 u: a state passes some hundred roundings, whose errors have both signs and of which norms keep the relative size. */
@@ -113,7 +114,7 @@ class RerankerPrecisionTest {
         }
     }
 
-    /** How ids of two texts become those of a pair. */
+    /** How ids of two texts become the ids of a pair. */
     private interface Pairing {
         TinyReranker.Pair of(int[] query, int[] passage);
     }
@@ -195,7 +196,7 @@ class RerankerPrecisionTest {
         assertEquals(3, compared);
         Promises.RERANKING_EXACT.record(worst);
         assertTrue(worst <= Promises.RERANKING_EXACT.limit(), "differ by " + worst);
-        // else the loops would be those of another model
+        // else the loops would compute another model
         assertTrue(worstOfPeer <= Promises.RERANKING_EXACT.limit(), "ONNX Runtime differs by " + worstOfPeer);
     }
 

@@ -21,7 +21,7 @@ import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.lifecycle.AfterContainer;
 import net.jqwik.api.lifecycle.BeforeContainer;
 
-/** Random pairs on the tiny model: numbers beside the specification, truncation, and what shares a batch with what. */
+/** Random pairs on the tiny model: numbers compared with the specification, truncation, and the composition of batches. */
 @Tag("lanes")
 class RerankerProperties {
     private static final TinyReranker MODEL = new TinyReranker(1, 1);
@@ -86,7 +86,7 @@ class RerankerProperties {
         assertArrayEquals(alone, (several ? threaded : serial).score(query, passages));
     }
 
-    /** The closed form beside the loop that removes one token after the other, which {@link TinyReranker.Pair} has. */
+    /** The closed form compared with the loop that removes one token after the other, in {@link TinyReranker.Pair}. */
     @Property(tries = 1000)
     void theLongerTextIsCutFirst(
             @ForAll @IntRange(max = 40) int first,

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The reranker on a tiny model in a folder: what it returns, refuses and allocates. {@link RerankerProperties} has the numbers. */
+/** The reranker on a tiny model in a folder: its results, errors and allocations. {@link RerankerProperties} has the numbers. */
 class RerankerTest {
     private static final TinyReranker MODEL = new TinyReranker(1, 1);
 

@@ -62,7 +62,7 @@ class SentenceEncoderBitsTest {
                 hash(encoder.withPooling(Pooling.MAX).embed(two)));
     }
 
-    /** Sizes that are no multiples of any width, weights as they are in a folder, and a packed file with the same bytes. */
+    /** Sizes that are not multiples of any width, weights as stored in a folder, and a packed file with the same bytes. */
     @Test
     void aFolderAndItsPackedFileGiveTheSameBits() throws IOException {
         Path file = folder.resolve("packed");

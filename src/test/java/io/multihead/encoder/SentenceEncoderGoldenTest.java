@@ -29,7 +29,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** MiniLM's vectors are those of ONNX Runtime, which {@code src/it/golden} wrote, and have the same bits however they are computed. */
+/** MiniLM's vectors equal ONNX Runtime's, which {@code src/it/golden} wrote, and have the same bits in every form of the call. */
 class SentenceEncoderGoldenTest {
     private static final Compute SERIAL = Compute.serial();
     private static final SentenceEncoder ENCODER = MiniLm.load(SERIAL);
@@ -53,7 +53,7 @@ class SentenceEncoderGoldenTest {
     void vectorsAreThoseOfTheReference(Pooling pooling) {
         Tensor expected = Golden.open("encoder/minilm").tensor(pooling.name().toLowerCase(Locale.ROOT));
         assertEquals(expected.dim(0), TEXTS.size());
-        // the vectors of tokens are those that means have: every fourth text shows what another pooling makes of them
+        // the vectors of tokens are the vectors in means: every fourth text shows another pooling of them
         int every = pooling == Pooling.MEAN ? 1 : 4;
         List<String> texts = IntStream.range(0, TEXTS.size())
                 .filter(text -> text % every == 0)
@@ -133,7 +133,7 @@ class SentenceEncoderGoldenTest {
         }
     }
 
-    /** 22.6 million weights in f32, and no second copy of any beside the packed one. */
+    /** 22.6 million weights in f32, and no second copy in addition to the packed one. */
     @Test
     void weightsAreHeldOnce() {
         long weights = 4L * 22_565_376;

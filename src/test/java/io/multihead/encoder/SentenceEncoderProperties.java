@@ -31,11 +31,11 @@ import net.jqwik.api.Tuple;
 import net.jqwik.api.lifecycle.AfterContainer;
 import net.jqwik.api.lifecycle.BeforeContainer;
 
-/** Random texts and token ids on the tiny model: pooling, the parts of long texts, and what shares a batch with what. */
+/** Random texts and token ids on the tiny model: pooling, the parts of long texts, and the composition of batches. */
 class SentenceEncoderProperties {
     /** Rounding to f32 changes a number by at most this part of it. */
     private static final double HALF_ULP = 0x1p-24;
-    /** Far above the roundings of a few hundred additions in double, far below those to f32. */
+    /** Far above the roundings of a few hundred additions in double, far below roundings to f32. */
     private static final double DOUBLES = 1e-12;
 
     private static final ReferenceEncoder REFERENCE = new ReferenceEncoder(TinyModel.weights(1));
@@ -84,7 +84,7 @@ class SentenceEncoderProperties {
         assertEquals(ids.size(), actual.length);
         for (int i = 0; i < actual.length; i++) {
             double[] expected = REFERENCE.embed(ids.get(i), pooling, normalized);
-            // a rounding is relative to what is rounded: the bound for elements of about 1, for larger ones in
+            // a rounding is relative to the rounded number: the bound for elements of about 1, for larger ones in
             // proportion
             double[] plain = REFERENCE.embed(ids.get(i), pooling, false);
             double most = SentenceEncoderTest.TOLERANCE * Math.max(1, largest(plain));
@@ -148,9 +148,9 @@ class SentenceEncoderProperties {
     }
 
     /**
-     * The mean of the parts' vectors, weighted by their tokens, within what rounding makes of it. With m the largest element of a part
-     * and u half an ulp, each part's vector was rounded to f32 here, so that an element of the mean is off by e = u m at most, and the
-     * library rounds its own once, by u m at most. Over the length n, x / n is off by e / n, and by as much as n is, which is
+     * The mean of the parts' vectors, weighted by their tokens, within the error of rounding. With m the largest element of a part and u
+     * half an ulp, each part's vector was rounded to f32 here, so an element of the mean has an error of e = u m at most, and the library
+     * rounds its own once, with an error of u m at most. Over the length n, x / n is off by e / n, and by as much as n is, which is
      * sqrt(dim) e at most, times x / n <= 1; and is rounded by u at most.
      */
     private static void assertAverage(List<List<Integer>> parts, View view, float[] actual, String what) {
@@ -220,7 +220,7 @@ class SentenceEncoderProperties {
         return batch;
     }
 
-    /** A batch takes texts, or parts of them, until the next one would be beyond 512 tokens; none is padded or moved. */
+    /** A batch takes texts, or parts of them, until the next one would exceed 512 tokens; none is padded or moved. */
     @Property(tries = 150)
     void batchesAreFilledByTokens(@ForAll("texts") List<String> texts, @ForAll("views") View view) {
         List<Integer> done = new ArrayList<>();
@@ -243,7 +243,7 @@ class SentenceEncoderProperties {
         return lengths;
     }
 
-    /** How many texts are done after each batch. */
+    /** The number of completed texts after each batch. */
     static List<Integer> progress(List<List<Integer>> lengths, int capacity) {
         List<Integer> progress = new ArrayList<>();
         int tokens = 0;
@@ -262,7 +262,7 @@ class SentenceEncoderProperties {
         return progress;
     }
 
-    /** A model of more positions than a batch has tokens: the longest text is a batch of its own. */
+    /** A model with more positions than a batch has tokens: the longest text is a separate batch. */
     @Property(tries = 20)
     void batchesHaveRoomForTheLongestText(@ForAll("counts") List<Integer> counts) throws IOException {
         int positions = BertConfig.BATCH_TOKENS + 88;
@@ -295,7 +295,7 @@ class SentenceEncoderProperties {
         return folder;
     }
 
-    /** Token ids between those of the first and the last token, special ones included. */
+    /** Token ids between the ids of the first and the last token, including special tokens. */
     @Provide
     Arbitrary<List<int[]>> sequences() {
         return Arbitraries.integers()

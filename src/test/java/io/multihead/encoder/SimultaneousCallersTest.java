@@ -19,8 +19,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Platform and virtual threads that call one encoder of two threads at once, through views of different options and every form of the
- * call, get the bits of serial calls.
+ * Platform and virtual threads that call one encoder of two threads simultaneously, through views with different options and every form of
+ * the call, get the same bits as serial calls.
  */
 class SimultaneousCallersTest {
     /** Callers of each kind. */
@@ -87,7 +87,7 @@ class SimultaneousCallersTest {
             start.await();
             for (int round = 0; round < rounds; round++) {
                 int kind = (caller + round) % expected.size();
-                // others begin with other texts, so that no two batches at a time are alike
+                // others begin with other texts, so that no two simultaneous batches are equal
                 int from = (7 * caller + round) % texts.size();
                 float[][] actual =
                         call(view(shared, kind), texts.subList(from, texts.size()), (caller + round) / 2 % 3);
@@ -99,7 +99,7 @@ class SimultaneousCallersTest {
         };
     }
 
-    /** Every pooling, of texts as they are and in parts of 12 tokens. */
+    /** Every pooling, of whole texts and in parts of 12 tokens. */
     private static SentenceEncoder view(SentenceEncoder encoder, int kind) {
         SentenceEncoder pooled = encoder.withPooling(Pooling.values()[kind % 3]);
         return kind < 3 ? pooled : pooled.withMaxTokens(12).withLongTexts(LongTexts.SPLIT_AND_AVERAGE);

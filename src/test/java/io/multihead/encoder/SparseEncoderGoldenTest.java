@@ -20,7 +20,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** MiniLM with a head of random weights: sparse vectors are those of ONNX Runtime ({@code src/it/golden}). */
+/** MiniLM with a head of random weights: sparse vectors equal ONNX Runtime's ({@code src/it/golden}). */
 class SparseEncoderGoldenTest {
     /**
      * Sums of 384 and 1536 products in each of 6 layers, and of 384 twice in the head, rounded in another order; logits are sums of products of the

@@ -192,7 +192,7 @@ class StaticEncoderTest {
         }
     }
 
-    /** The tokenizers crate truncates where its file says so; {@code max_length} counts nothing around a text then. */
+    /** The tokenizers crate truncates if its file requires it; {@code max_length} then does not count tokens around a text. */
     @Test
     void aTokenizerMayTruncate() throws IOException {
         TinyStatic.write(folder, ROWS, false);
@@ -229,7 +229,7 @@ class StaticEncoderTest {
         }
     }
 
-    /** Nothing is put around a text, so that one token is enough. */
+    /** No tokens are added around a text, so one token is enough. */
     @Test
     void aTextMayHaveOneToken() throws IOException {
         TinyStatic.write(folder, ROWS, false);
@@ -288,7 +288,7 @@ class StaticEncoderTest {
         }
     }
 
-    /** Unigram's files are kept as they are. */
+    /** Unigram's files are kept unchanged. */
     @Test
     void theTokenizerMayBeUnigram() throws IOException {
         List<String> pieces = List.of("<s>", "<pad>", "</s>", "<unk>", "\u2581", "a", "\u2581a", "b", "\u2581ab");
@@ -313,7 +313,7 @@ class StaticEncoderTest {
         }
     }
 
-    /** What model2vec makes of BERT's tokenizer, and of Unigram's. */
+    /** The files that model2vec makes from BERT's tokenizer, and from Unigram's. */
     @Test
     void theTokenizerMayBeModel2Vecs() throws IOException {
         List<String> pieces =

@@ -20,7 +20,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Folders of static embeddings that are not read: errors name what is in them. */
+/** Folders of static embeddings that are refused: errors name their contents. */
 class StaticFolderTest {
     private static final Tensor ROWS = TinyStatic.rows(1, TinyStatic.ROWS);
 

@@ -14,13 +14,13 @@ import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** The attention weights of a text's encoding, beside those of plain loops in double. */
+/** The attention weights of a text's encoding, compared with plain loops in double. */
 class TextAttentionTest extends TinyModelFolder {
     /**
      * A state's elements are off by up to 300 u (as in SentenceEncoderTest). The model's weights are normal with a deviation of 0.5: the 21
      * of a row have absolute values with the sum 8.4 on average, and an element of a query or key has a deviation of 2.3. A score, 7
-     * products over the root of 7, is off by up to 2 x 7 x 2.3 x 8.4 / 2.6 = 102 times 300 u, and a weight by half of that. This is what
-     * errors of one sign would add up to; a tenth of it is allowed. Measured: 5.5 u.
+     * products over the root of 7, is off by up to 2 x 7 x 2.3 x 8.4 / 2.6 = 102 times 300 u, and a weight by half of that. Errors of one
+     * sign would add up to this; a tenth of it is allowed. Measured: 5.5 u.
      */
     private static final double TOLERANCE = 5 * 300 * 0x1p-24;
 

@@ -81,8 +81,8 @@ record TinyDense(String name, DenseLayer.Config config, Map<String, Tensor> weig
     }
 
     /**
-     * Computes the module. A product of n elements that are off by e is off by e sum |w|, and by (n + 1) u sum |w x| as it is rounded; no
-     * function of PyTorch's here is steeper than 1.13, or off by more than 16 u of what it reads and returns.
+     * Computes the module. A product of n elements with errors of e has an error of e sum |w|, and of (n + 1) u sum |w x| from rounding; no
+     * function of PyTorch's here is steeper than 1.13, or has an error of more than 16 u of its input and output.
      */
     Bounded forward(Bounded x) {
         double[] values = x.vector;

@@ -158,7 +158,7 @@ final class TinyGguf {
         return file;
     }
 
-    /** {@link TinyModernBert} without biases but that of the labels. */
+    /** {@link TinyModernBert} without biases, except the bias of the labels. */
     static TinyGguf modern(Map<String, Tensor> weights) {
         TinyGguf file = new TinyGguf("modern-bert", weights, MODERN)
                 .sizes(

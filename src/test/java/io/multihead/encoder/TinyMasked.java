@@ -107,8 +107,8 @@ public final class TinyMasked {
     }
 
     /**
-     * A product is off by e sum |w| and (n + 1) u sum |w x|, GELU by 1.13 of what it reads and 16 u. A centered element is off by 2 e at most
-     * and the deviation d by e, so that their quotient q is off by (2 + |q|) e / d.
+     * A product has an error of e sum |w| and (n + 1) u sum |w x|, GELU of 1.13 of its input's error and 16 u. A centered element is off by
+     * 2 e at most and the deviation d by e, so that their quotient q is off by (2 + |q|) e / d.
      */
     private void logits(double[] state, double error, double[] largest, double[] bounds) {
         double[] weight = values("transform.dense.weight");

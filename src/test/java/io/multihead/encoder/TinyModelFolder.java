@@ -6,7 +6,7 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A test with a tiny model in a folder of its own, which it may change before it loads it. */
+/** A test with a tiny model in a separate folder, which it may change before it loads it. */
 abstract class TinyModelFolder {
     @TempDir
     Path folder;
@@ -20,7 +20,7 @@ abstract class TinyModelFolder {
         return SentenceEncoder.load(Compute.serial(), folder);
     }
 
-    /** Returns the vector of a text by the model as it is in the folder now. */
+    /** Returns the vector of a text from the current model in the folder. */
     float[] embed(String text) throws IOException {
         try (SentenceEncoder encoder = load()) {
             return encoder.embed(text);

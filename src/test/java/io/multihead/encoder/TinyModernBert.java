@@ -69,7 +69,7 @@ final class TinyModernBert {
         }
     }
 
-    /** Returns the head's weights, by the names that they have beside the encoder. */
+    /** Returns the head's weights, under the names that they have next to the encoder. */
     static Map<String, Tensor> head(long seed, boolean biases, int labels) {
         SplittableRandom random = new SplittableRandom(seed + 1000);
         Map<String, Tensor> weights = new LinkedHashMap<>();

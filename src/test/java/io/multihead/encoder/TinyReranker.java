@@ -72,14 +72,14 @@ public final class TinyReranker {
         return folder;
     }
 
-    /** Outputs of the head, and how far those of f32 may be from each. */
+    /** Outputs of the head, and the largest error of each in f32. */
     @SuppressWarnings("ArrayRecordComponent")
     record Outputs(double[] exact, double[] bounds) {}
 
     /**
-     * Computes the outputs for a sequence. A state of f32 is off by E at most ({@link SentenceEncoderTest#TOLERANCE}, for elements of about 1, and
-     * in proportion for larger ones); a row of the first layer by sum |w| E and by its own n + 1 roundings of sum |w x|; tanh makes no error
-     * larger, and the last layer is in double.
+     * Computes the outputs for a sequence. A state of f32 has an error of E at most ({@link SentenceEncoderTest#TOLERANCE}, for elements of
+     * about 1, and in proportion for larger ones); a row of the first layer of sum |w| E and of its own n + 1 roundings of sum |w x|; tanh
+     * makes no error larger, and the last layer is in double.
      */
     Outputs outputs(int[] ids, int[] types) {
         double[] state = new ReferenceEncoder(weights).states(ids, types)[0];

@@ -31,7 +31,7 @@ final class TinyStatic {
              {"idx": 1, "name": "1", "path": "1_Normalize", "type": "sentence_transformers.models.Normalize"}]
             """;
 
-    /** Of model2vec, which puts nothing around texts. */
+    /** Of model2vec, which adds no tokens around texts. */
     private static final String NO_ENDS =
             "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}],\"special_tokens\":{}}";
 
@@ -70,7 +70,7 @@ final class TinyStatic {
         return rows.copy(Arena.ofAuto(), dtype);
     }
 
-    /** Returns the mean of rows, in double; that of none is zero. */
+    /** Returns the mean of rows, in double; without rows it is zero. */
     static double[] mean(Tensor rows, int[] ids) {
         double[] mean = new double[DIM];
         for (int id : ids) {
@@ -84,13 +84,13 @@ final class TinyStatic {
         return mean;
     }
 
-    /** Returns a vector of length 1; one of zeros stays as it is. */
+    /** Returns a vector of length 1; a vector of zeros does not change. */
     static double[] unit(double[] vector) {
         double norm = Math.sqrt(Arrays.stream(vector).map(x -> x * x).sum());
         return Arrays.stream(vector).map(x -> x / Math.max(norm, 1e-12)).toArray();
     }
 
-    /** Returns a text's ids without those around it. */
+    /** Returns a text's ids without the tokens around it. */
     static int[] ids(String text) {
         int[] ids = WORDS.encodeWithSpecialTokens(text);
         return Arrays.copyOfRange(ids, 1, ids.length - 1);

@@ -76,8 +76,8 @@ final class TinyTokenModel {
     record Expected(double[][] vectors, double[] bounds) {}
 
     /**
-     * Computes the vectors of a sequence of which all see the first {@code keys} tokens. A state of f32 is off by E at most
-     * ({@link SentenceEncoderTest#TOLERANCE}), a projected element by e = sum |w| E and its own roundings of sum |w x|. Over the length n,
+     * Computes the vectors of a sequence of which all see the first {@code keys} tokens. A state of f32 has an error of E at most ({@link
+     * SentenceEncoderTest#TOLERANCE}), a projected element of e = sum |w| E and its own roundings of sum |w x|. Over the length n,
      * x / n is off by e / n, and by as much as n is, which is sqrt(dimension) e at most, times x / n <= 1; and is rounded once.
      */
     Expected expected(int[] ids, int keys) {

@@ -14,7 +14,7 @@ import java.util.SplittableRandom;
 
 /** {@link TinyModel} as XLM-R: two rows of positions more, one token type, and a Unigram tokenizer. */
 final class TinyXlmR {
-    /** Rows before that of the first position. */
+    /** Rows before the row of the first position. */
     static final int FIRST = 2;
 
     private static final String POSITIONS = "embeddings.position_embeddings.weight";
@@ -58,7 +58,7 @@ final class TinyXlmR {
         return shifted;
     }
 
-    /** Returns random weights with those of a head, whose first token looks at all tokens, so that a wrong one changes its state. */
+    /** Returns random weights, including a head's, whose first token looks at all tokens, so that a wrong token changes its state. */
     static Map<String, Tensor> classifier(long seed, int first) {
         Map<String, Tensor> weights = weights(seed, first);
         weights.replaceAll((name, weight) -> name.endsWith("query.weight") ? times(0.1f, weight) : weight);
@@ -79,7 +79,7 @@ final class TinyXlmR {
         return Tensor.of(values, weight.shape().toArray());
     }
 
-    /** Writes the folder of a cross-encoder, whose padding has the row before that of the first position. */
+    /** Writes the folder of a cross-encoder, whose padding has the row before the row of the first position. */
     static Path writeClassifier(Path folder, Map<String, Tensor> weights) throws IOException {
         write(folder, weights, FIRST - 1);
         Files.delete(folder.resolve("modules.json"));

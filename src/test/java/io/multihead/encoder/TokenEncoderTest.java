@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Vectors of tokens on a tiny model: numbers, what has a vector, batches, folders. */
+/** Vectors of tokens on a tiny model: numbers, the tokens that have vectors, batches, folders. */
 @Tag("lanes")
 class TokenEncoderTest {
     private static final TinyTokenModel MODEL = new TinyTokenModel(1);
@@ -49,7 +49,7 @@ class TokenEncoderTest {
         assertEquals(TinyTokenModel.DOCUMENT_TOKENS, encoder.documentTokens());
     }
 
-    /** Masks see the text alone and are not seen, and each of them has a vector; a query that is too long has none. */
+    /** Masks see only the text and are not seen, and each of them has a vector; a query that is too long has none. */
     @Test
     void queriesAreFilledWithMasks() {
         List<String> texts = new ArrayList<>(TinyReranker.texts(new SplittableRandom(1), 30, 5));
@@ -89,7 +89,7 @@ class TokenEncoderTest {
         assertEquals(3, vectors.vectors(texts.size() - 1).length, "[CLS], the prefix and [SEP]");
     }
 
-    /** PyLate compares all tokens with the list, those around a text too; so do ColBERT's authors, whose list is punctuation. */
+    /** PyLate compares all tokens with the list, including the tokens around a text; so do ColBERT's authors, whose list is punctuation. */
     @Test
     void skippedTokensAroundADocumentHaveNoVectors() throws IOException {
         float[][] all = encoder.embedDocuments(List.of("cd e")).vectors(0);
@@ -196,7 +196,7 @@ class TokenEncoderTest {
         assertEquals(0, encoder.score("cd e", encoder.embedDocuments(List.of())).length);
     }
 
-    /** Punctuation is not in the tiny vocabulary: what it stands for, the unknown token, has no vector, as in PyLate. */
+    /** Punctuation is not in the tiny vocabulary: its unknown token has no vector, as in PyLate. */
     @Test
     void foldersOfTheAuthorsHaveTheSameVectors() throws IOException {
         Path authors = MODEL.writeAuthors(folder.resolve("authors"));

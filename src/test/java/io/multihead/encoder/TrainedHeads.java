@@ -101,7 +101,7 @@ public record TrainedHeads(Compute cpu, Arena arena, Function<String, Tensor> we
         return sum;
     }
 
-    /** Returns how much the similarity of each text to its vector hangs on each head, {@code [layer][head]}. */
+    /** Returns the influence of each head on the similarity of each text to its vector, {@code [layer][head]}. */
     double[][] importance(List<Tensor> texts, List<float[]> vectors, boolean[][] kept) {
         List<Tensor> gradients = IntStream.range(0, kept.length)
                 .mapToObj(layer -> Tensor.zeros(arena, DType.F32, texts.size(), kept[layer].length))
@@ -128,7 +128,7 @@ public record TrainedHeads(Compute cpu, Arena arena, Function<String, Tensor> we
                 .toArray(double[][]::new);
     }
 
-    /** Returns the blocks with a number of heads in all, smaller by the weights of the others. */
+    /** Returns the blocks with a number of heads in total, without the weights of the other heads. */
     List<TransformerBlock> pruned(List<Tensor> texts, List<float[]> vectors, int heads, int survivors) {
         HeadPruning.Result result = HeadPruning.greedyTo(
                 blocks.size(),
@@ -138,7 +138,7 @@ public record TrainedHeads(Compute cpu, Arena arena, Function<String, Tensor> we
                         .mapToDouble(n -> similarity(texts.get(n), vectors.get(n), kept) / texts.size())
                         .sum(),
                 kept -> importance(texts, vectors, kept));
-        result.steps().forEach(System.out::println); // layer, head, and what is left of the mean similarity
+        result.steps().forEach(System.out::println); // layer, head, and the remaining mean similarity
         return IntStream.range(0, blocks.size())
                 .mapToObj(layer -> blocks.get(layer).keepHeads(arena, result.survivors(layer)))
                 .toList();

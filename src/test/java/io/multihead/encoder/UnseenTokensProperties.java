@@ -29,7 +29,10 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 
-/** Tokens behind a sequence that nobody sees, on the tiny model: they change no state of the others, and have those of the specification. */
+/**
+ * Tokens after a sequence that no token sees, on the tiny model: they do not change the states of the others, and have the states of the
+ * specification.
+ */
 @Tag("lanes")
 class UnseenTokensProperties {
     private static final Compute THREADS = Compute.threads(3);

@@ -34,9 +34,10 @@ class WeightFormatsTest {
     Path folder;
 
     /**
-     * The least cosine between a vector of rounded weights and that of f32. Rounding adds to each product an error of the format's relative size
-     * ({@code BlockTensor.quantize}, bf16 2^-9, f16 2^-12), independent between layers, so that an angle of that size times the square
-     * root of the 36 products in a row is expected: its square by 2 is what the cosine loses, here with a factor of 4 for the spread over texts.
+     * The smallest cosine between a vector of rounded weights and the vector of f32 weights. Rounding adds to each product an error of the
+     * format's relative size ({@code BlockTensor.quantize}, bf16 2^-9, f16 2^-12), independent between layers, so the expected angle is
+     * that size times the square root of the 36 products in a row: the cosine loses half of its square, here with a factor of 4 for the
+     * spread over texts.
      */
     @ParameterizedTest
     @CsvSource({
@@ -75,7 +76,7 @@ class WeightFormatsTest {
         }
     }
 
-    /** A packed file has the panels and the blocks as they are, and the same vectors. */
+    /** A packed file has the panels and the blocks unchanged, and the same vectors. */
     @Test
     void roundedWeightsArePackedInFiles() throws IOException {
         Path file = folder.resolve("packed");
@@ -88,7 +89,10 @@ class WeightFormatsTest {
         }
     }
 
-    /** Weights that a folder has in 16 bits are not widened: vectors have the bits of f32 weights of these values, in half the memory. */
+    /**
+     * Weights that a folder stores in 16 bits are not widened: vectors have the same bits as with f32 weights of these values, in half the
+     * memory.
+     */
     @ParameterizedTest
     @EnumSource(names = {"BF16", "F16"})
     void storedAs(DType dtype) throws IOException {

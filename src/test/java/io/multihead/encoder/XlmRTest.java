@@ -25,7 +25,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** XLM-R and RoBERTa: positions from two rows on, one token type, a Unigram tokenizer, and a classifier of its own. */
+/** XLM-R and RoBERTa: positions from two rows on, one token type, a Unigram tokenizer, and a different classifier. */
 class XlmRTest {
     private static final List<String> TEXTS =
             List.of("", "a", "abc de fgh", "<mask> a<s> b", "\u4e2d\u6587 x", "qwertyuiopasdfghjklzxcvbnm qwertyuiop");
@@ -150,7 +150,7 @@ class XlmRTest {
         return all;
     }
 
-    /** Its tokenizer is the files' own bytes, those of the configuration included. */
+    /** Its tokenizer is the files' own bytes, including the configuration's. */
     @Test
     void aPackedFileHasTheTokenizersFiles() throws IOException {
         TinyXlmR.write(folder, TinyXlmR.weights(1, 2), 1);
@@ -178,7 +178,7 @@ class XlmRTest {
         }
     }
 
-    /** An encoder of other files, such as SentencePiece's, has nothing to write. */
+    /** An encoder with other files, such as SentencePiece's, cannot be written. */
     @Test
     void aPackedFileNeedsATokenizerJson() throws IOException {
         TinyXlmR.write(folder, TinyXlmR.weights(1, 2), 1);

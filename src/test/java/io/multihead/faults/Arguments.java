@@ -47,7 +47,7 @@ import java.util.function.Supplier;
 import java.util.function.ToDoubleFunction;
 import java.util.random.RandomGenerator;
 
-/** Makes arguments of any type: mostly small values that fit each other, and some that nobody should accept. */
+/** Makes arguments of any type: mostly small values that fit each other, and some invalid values. */
 final class Arguments {
     /** The first ones may become sizes of objects that other calls then use; huge ones would only exhaust memory there. */
     private static final int[] INTS = {0, 1, 3, 4, 32, -1, -2, 1 << 30, Integer.MAX_VALUE, Integer.MIN_VALUE};
@@ -67,7 +67,7 @@ final class Arguments {
     private static final long MOST_BYTES = 1 << 20;
 
     private static final int DEEPEST = 4;
-    /** What {@link ModelParts} has is taken in so many of ten tries, and made at random in the others. */
+    /** Values of {@link ModelParts} are taken in this number of ten tries, and are random in the others. */
     private static final int FITTING = 8;
 
     /** Made from files of models, which the fuzz targets of {@code src/it/fuzz} read: each try to make one fails, a hundred times a call. */
@@ -88,13 +88,13 @@ final class Arguments {
     private final Path folder;
 
     final Memory memory = new Memory();
-    /** How many of a hundred values are bad. */
+    /** The number of bad values in a hundred. */
     private final int badPercent;
 
     /**
      * Creates the arguments of one call.
      *
-     * @param makers what makes a value of a type, filled as types are asked for; one for all calls
+     * @param makers the makers of values of a type, filled when types are requested; shared by all calls
      */
     Arguments(RandomGenerator random, List<Executable> api, Map<Class<?>, List<Executable>> makers, Path folder) {
         this.random = random;
@@ -104,7 +104,7 @@ final class Arguments {
         badPercent = random.nextInt(4) * 8;
     }
 
-    /** Returns one argument per parameter, or nothing when a value of some type could not be made. */
+    /** Returns one argument per parameter, or nothing if no value of some type could be made. */
     Optional<Object[]> all(Executable call, int depth) {
         Type[] types = call.getGenericParameterTypes();
         Object[] values = new Object[types.length];
@@ -258,7 +258,7 @@ final class Arguments {
             long[] wider = dims.clone();
             int axis = random.nextInt(dims.length);
             tensor = tensor.slice(axis, 0, Math.min(1, dims[axis]));
-            // more than an int holds only where nothing loops over it: behind the first axis
+            // more than an int holds only where no loop runs over it: behind the first axis
             wider[axis] = tensor.dim(axis) == 0 ? 0 : axis == 0 ? 3 : HUGE;
             tensor = tensor.broadcast(wider);
         }
@@ -298,7 +298,7 @@ final class Arguments {
         return map;
     }
 
-    /** Calls what returns the type until it does; null if it never does. */
+    /** Calls the makers of the type until one returns a value; null if none ever does. */
     private Object made(Class<?> type, int depth) {
         if (OF_FILES.contains(type)) {
             return null;

@@ -38,7 +38,7 @@ final class BadValues {
         return early;
     }
 
-    /** Returns candidates for one argument; {@code nullable} says whether null is a value of it. */
+    /** Returns candidates for one argument; {@code nullable} is whether null is one of its values. */
     List<Candidate> of(Class<?> type, @Nullable Object valid, boolean nullable) {
         if (!type.isPrimitive()) {
             add("null", null, !nullable);
@@ -160,7 +160,7 @@ final class BadValues {
         }
     }
 
-    /** Spoils one component after the other; constructors may refuse what they are given. */
+    /** Spoils one component after the other; constructors may refuse the components. */
     private void records(Class<?> type, Object valid) {
         RecordComponent[] components = type.getRecordComponents();
         try {

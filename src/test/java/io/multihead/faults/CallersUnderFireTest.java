@@ -26,8 +26,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Many callers of one Compute, platform and virtual threads, interrupted or with modifiers that throw, call attention again or
- * are slow: results have the bits of one caller alone, the first failure arrives, and nothing is left behind.
+ * Many callers of one Compute, platform and virtual threads, interrupted or with modifiers that throw, call attention again or are slow:
+ * results have the same bits as a single caller's, the first failure arrives, and nothing is left behind.
  *
  * <p>Runs a few rounds in a build, and for {@code -Dmultihead.faults.seconds=N} seconds otherwise.
  */
@@ -113,7 +113,7 @@ class CallersUnderFireTest {
         }
     }
 
-    /** Throws what the compiler would not allow, as other languages on the JVM do. */
+    /** Throws an exception that the compiler would not allow, as other languages on the JVM do. */
     @SuppressWarnings("unchecked")
     private static <T extends Throwable> void sneak(Throwable thrown) throws T {
         throw (T) thrown;
@@ -165,7 +165,7 @@ class CallersUnderFireTest {
         private final Tensor keys;
         private final int length;
         private final double[] expected;
-        /** With a modifier that changes nothing: scores are then scaled before they are seen, which rounds once more. */
+        /** With a modifier that changes nothing: scores are then scaled before the modifier sees them, which rounds once more. */
         private final double[] modified;
 
         Case(int seed, int length) {

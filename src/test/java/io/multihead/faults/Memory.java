@@ -50,7 +50,7 @@ final class Memory {
         return segment;
     }
 
-    /** Remembers what the segments hold now. */
+    /** Copies the current contents of the segments. */
     void snapshot() {
         contents.clear();
         for (MemorySegment segment : segments) {
@@ -58,7 +58,7 @@ final class Memory {
         }
     }
 
-    /** Returns whether every segment holds what it held. */
+    /** Returns whether the contents of every segment are unchanged. */
     boolean isUntouched() {
         for (int i = 0; i < contents.size(); i++) {
             MemorySegment segment = segments.get(i);
@@ -104,7 +104,7 @@ final class Memory {
         return owner.made;
     }
 
-    /** A thread of its own class: a lambda, or a method, of Memory would wait for its initializer, which waits for the thread. */
+    /** A thread class outside Memory: a lambda, or a method, of Memory would wait for its initializer, which waits for the thread. */
     private static final class Owner extends Thread {
         private MemorySegment made = MemorySegment.NULL;
         private @Nullable KeyValueView cached;

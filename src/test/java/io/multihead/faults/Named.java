@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.function.Executable;
 
-/** Asserts that a call is rejected by an exception that names the argument, or says what else is expected of it. */
+/** Asserts that a call is rejected with an exception that names the argument, or states the expected value. */
 public final class Named {
     private Named() {}
 

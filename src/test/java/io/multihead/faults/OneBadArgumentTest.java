@@ -34,7 +34,7 @@ class OneBadArgumentTest {
         valid.invoke(-1, null);
         for (int i = 0; i < valid.arguments().length; i++) {
             for (int candidate = 0; spoil(maker, i, candidate); candidate++) {
-                // one after the other, each on memory of its own
+                // one after the other, each with separate memory
             }
         }
         assertEquals("", String.join("\n", findings.values()));
@@ -58,7 +58,7 @@ class OneBadArgumentTest {
         memory.snapshot();
         try {
             call.invoke(argument, candidate.value());
-            // making a view reads nothing, so its memory is looked at when it is used
+            // making a view reads nothing, so its memory is checked when it is used
             Class<?> made = call.target().getReturnType();
             boolean view = (made == KeyValueView.class || made == TokenAngles.class) && candidate.value() != null;
             if (candidate.refused() && !view) {

@@ -92,7 +92,7 @@ final class PublicApi {
         }
     }
 
-    /** Returns what makes a value of a type: its constructors, and the methods that return it. */
+    /** Returns the makers of values of a type: its constructors, and the methods that return it. */
     static List<Executable> makers(List<Executable> all, Class<?> type) {
         List<Executable> makers = new ArrayList<>();
         for (Executable member : all) {

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 
 /** A method with arguments that it accepts. */
 record ValidCall(Method target, @Nullable Object receiver, Object[] arguments) {
-    /** Types whose wrapper is what reflection is given. */
+    /** Types whose wrapper is passed to reflection. */
     private static final Map<Class<?>, Class<?>> WRAPPERS = Map.of(
             int.class,
             Integer.class,
@@ -72,7 +72,7 @@ record ValidCall(Method target, @Nullable Object receiver, Object[] arguments) {
         return target.getAnnotatedParameterTypes()[parameter].isAnnotationPresent(Nullable.class);
     }
 
-    /** Returns the tensors among the arguments, those in records included. */
+    /** Returns the tensors among the arguments, including tensors in records. */
     List<Tensor> tensors() {
         List<Tensor> tensors = new ArrayList<>();
         Arrays.stream(arguments).forEach(argument -> collect(argument, tensors));

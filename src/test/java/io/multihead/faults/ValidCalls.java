@@ -337,7 +337,7 @@ final class ValidCalls {
         return KeyValueView.of(t(memory, 1, 1, 3, 4), t(memory, 1, 1, 3, 4));
     }
 
-    /** Returns the states of all keys of one query: those of two would fill the memory of a tensor. */
+    /** Returns the states of all keys of one query: the states of two would fill the memory of a tensor. */
     private static Tensor splits(Memory memory) {
         Tensor states = t(memory, 1, 1, 1, 1, 101);
         AttentionSplits.forward(CPU, t(memory, 1, 1, 1, 4), oneHead(memory), states, AttentionOptions.DEFAULT);

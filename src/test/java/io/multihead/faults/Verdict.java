@@ -4,7 +4,7 @@ import io.multihead.cache.CacheFullException;
 import java.io.IOException;
 import java.util.regex.Pattern;
 
-/** Which exceptions tell a caller what was wrong: those that name an argument, and those of the JDK for memory in use. */
+/** The exceptions that explain the error to a caller: exceptions that name an argument, and the JDK's exceptions for memory in use. */
 final class Verdict {
     private static final Pattern NAMED = Pattern.compile("(?s)[^:;]{1,1100}: .+; .+");
     private static final int LONGEST = 4000;

@@ -18,14 +18,14 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What is wrong with a GGUF file is named. */
+/** Faults of a GGUF file are named. */
 class GgufFaultsTest {
     private static final String MULTIPLE = "expected a multiple of the alignment, 32";
 
     @TempDir
     Path folder;
 
-    /** A file, and what the message must contain. */
+    /** A file, and the required part of the message. */
     record Bad(GgufBytes file, String message) {}
 
     static Stream<Bad> badHeaders() {
@@ -138,7 +138,7 @@ class GgufFaultsTest {
         }
     }
 
-    /** Every prefix of a file is refused, and by name. */
+    /** Every prefix of a file is refused, with an error that names it. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void truncationAnywhereIsNamed(boolean metadataAlone) {

@@ -313,7 +313,7 @@ class GgufTest {
         return values.toArray();
     }
 
-    /** The rounding of a format, in parts of the largest number of a block: half a step, and that of an f16 scale. */
+    /** The rounding of a format, as fractions of the largest number of a block: half a step, and the rounding of an f16 scale. */
     private static double stepOf(String type) {
         return switch (type) {
             case "F32" -> 0;

@@ -37,14 +37,14 @@ public final class OnnxFile {
      * Returns a BERT encoder as PyTorch's exporter writes it: matrices of layers are transposed and named after their place in the graph.
      *
      * @param weights by their names in PyTorch
-     * @param constants what nodes add or divide by, by the name of the node
+     * @param constants the constants that nodes add or divide by, by the name of the node
      * @param activation the operation of the activation
      */
     public static byte[] bert(Map<String, Tensor> weights, Map<String, Float> constants, String activation) {
         return bert(weights, constants, activation, name -> name.startsWith("encoder."));
     }
 
-    /** The same with the names of those weights of two axes that are multiplied with. */
+    /** The same with the names of the two-axis weights that are multiplied with. */
     public static byte[] bert(
             Map<String, Tensor> weights,
             Map<String, Float> constants,

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Weights of ONNX files: their names, their layout, and what is said about files that are wrong. */
+/** Weights of ONNX files: their names, their layout, and the messages for wrong files. */
 class OnnxWeightsTest {
     private static final float[] SIX = {1, 2, 3, 4, 5, 6};
 
@@ -63,7 +63,7 @@ class OnnxWeightsTest {
         assertEquals(OptionalDouble.empty(), weights.constant("/a/Mul"));
     }
 
-    /** A model in f16, type 10, lacks no weights; another name is that of none. */
+    /** A model in f16, type 10, has all weights; another name has no weight. */
     @Test
     void weightsOfOtherTypesAreNamed() throws IOException {
         OnnxMessage half = new OnnxMessage().number(1, 2).number(2, 10);
@@ -128,7 +128,7 @@ class OnnxWeightsTest {
         assertArrayEquals(values, weights.get("w").toArray());
     }
 
-    /** Each in an arena of its own, so that one can be freed before the next is used. */
+    /** Each in a separate arena, so that one can be freed before the next is used. */
     @Test
     void matricesAreInArenasThatTheCallerCloses() throws IOException {
         List<Arena> arenas = new ArrayList<>();
@@ -212,7 +212,7 @@ class OnnxWeightsTest {
         assertTrue(wrong.getMessage().contains(bad.message), wrong.getMessage());
     }
 
-    /** Whatever is changed in a file, it is read or refused; nothing else happens. */
+    /** After any change of a file, it is read or refused. */
     @Test
     void changedFilesAreReadOrRefused() {
         byte[] file = OnnxFile.model(graph());

@@ -16,7 +16,7 @@ import java.util.List;
 import java.util.OptionalDouble;
 import org.junit.jupiter.api.Test;
 
-/** The wire format beneath ONNX files: fields that nobody asked for, and numbers and lengths at the ends of their ranges. */
+/** The wire format of ONNX files: unused fields, and numbers and lengths at the ends of their ranges. */
 class OnnxWireTest {
     private static final int LAST_FIELD = (1 << 29) - 1;
 
@@ -86,7 +86,7 @@ class OnnxWireTest {
         assertFails(
                 "field 536870912; expected 1 to 2^29 - 1",
                 new OnnxMessage().number(LAST_FIELD + 1, 0).bytes());
-        // its low bits are those of field 7
+        // its low bits are the bits of field 7
         byte[] wrapped = {(byte) 0xba, (byte) 0x80, (byte) 0x80, (byte) 0x80, (byte) 0x80, 1, 0};
         assertFails("expected 1 to 2^29 - 1", wrapped);
     }

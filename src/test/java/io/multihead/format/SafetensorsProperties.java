@@ -197,7 +197,7 @@ class SafetensorsProperties {
         return result;
     }
 
-    /** Declares a header as long as if all damage were in it, or as if the file were nothing but header. */
+    /** Declares a header that contains all damage, or that fills the file. */
     private static void fitLength(byte[] broken, byte[] whole, boolean headerOnly) {
         if (broken.length >= 8) {
             long old = MemorySegment.ofArray(whole).get(ValueLayout.JAVA_LONG_UNALIGNED, 0);

@@ -41,7 +41,7 @@ class SafetensorsTest {
     @TempDir
     Path folder;
 
-    /** A header (with ' for "), how many bytes of data follow it, and what the message must contain. */
+    /** A header (with ' for "), the number of bytes of data after it, and the required part of the message. */
     record Bad(String header, int data, String message) {}
 
     static Stream<Bad> badJson() {

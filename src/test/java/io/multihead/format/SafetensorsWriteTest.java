@@ -24,7 +24,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Writing is all or nothing, and what was written is read back. */
+/** Writing is atomic, and the file contains the written values. */
 class SafetensorsWriteTest {
     @TempDir
     Path folder;

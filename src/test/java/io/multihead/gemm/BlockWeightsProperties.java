@@ -36,7 +36,10 @@ import net.jqwik.api.Provide;
 import net.jqwik.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Products with quantized blocks against the specification over dequantized weights, and what must not change a bit of them. */
+/**
+ * Products with quantized blocks compared with the specification over dequantized weights, and changes of the call that must not change a
+ * bit.
+ */
 @org.junit.jupiter.api.Tag("lanes")
 @Tag("lanes")
 class BlockWeightsProperties {
@@ -92,7 +95,7 @@ class BlockWeightsProperties {
         }
     }
 
-    /** Elements are integers and scales powers of two, so only sums are rounded: those of small integers are not. */
+    /** Elements are integers and scales powers of two, so only sums are rounded, but not sums of small integers. */
     @Test
     void productsOfMxFp4WithSmallIntegersAreExact() {
         SplittableRandom random = new SplittableRandom(9);
@@ -183,7 +186,7 @@ class BlockWeightsProperties {
         }
     }
 
-    /** A decode step has the bits of a prefill, on any threads, wherever A is. */
+    /** A decode step has the same bits as a prefill, on any number of threads, for any place of A. */
     @Property(tries = 200, edgeCases = EdgeCasesMode.NONE)
     void rowsThreadsAndMemoryChangeNoBit(@ForAll("cases") Case c, @ForAll Layout layout) {
         try (Arena arena = Arena.ofShared()) {

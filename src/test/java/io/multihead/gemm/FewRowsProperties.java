@@ -22,7 +22,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import net.jqwik.api.Tag;
 
-/** A few rows by a matrix that is not packed have the bits of the same rows among many, and of packed weights. */
+/** A few rows times a matrix that is not packed have the same bits as these rows among many, and as with packed weights. */
 @Tag("lanes")
 class FewRowsProperties {
     private static final Compute SERIAL = Compute.serial();

@@ -62,7 +62,7 @@ class GemmGroupProperties {
         }
     }
 
-    /** Rows of each group by weights of its own, gate and up, some groups without rows. */
+    /** Rows of each group times the group's weights, gate and up, some groups without rows. */
     @Property(tries = 100, edgeCases = EdgeCasesMode.NONE)
     void groupsOfRowsHaveTheBitsOfTheirProducts(
             @ForAll @Size(min = 1, max = 9) List<@IntRange(min = 0, max = 40) Integer> rows,
@@ -157,7 +157,7 @@ class GemmGroupProperties {
         return format.allowsEightBitInputs() && random.nextBoolean() ? packed.withEightBitInputs() : packed;
     }
 
-    /** A square A that some products transpose, and batches of A that those of results meet in another order. */
+    /** A square A that some products transpose, and batches of A that combine with batches of results in another order. */
     @Property(tries = 100, edgeCases = EdgeCasesMode.NONE)
     void productsOfAGroupMayReadOtherRowsOfA(@ForAll boolean batched, @ForAll long seed) {
         SplittableRandom random = new SplittableRandom(seed);

@@ -24,7 +24,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import net.jqwik.api.Tag;
 
-/** The multiplication against its specification, and what must not change a bit of it. */
+/** The multiplication compared with its specification, and changes of the call that must not change a bit. */
 @Tag("lanes")
 @Tag("bits")
 class GemmProperties {

@@ -32,7 +32,7 @@ import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** PyTorch's {@code gemm_*} vectors, what scratch keeps, and the words of every error. */
+/** PyTorch's {@code gemm_*} vectors, the memory of scratch, and the words of every error. */
 class GemmTest {
     private static final ScratchKey<GemmCall> UNCHECKED = ScratchKey.of(GemmCall::new);
     private static final Compute CPU = Compute.serial();
@@ -61,7 +61,7 @@ class GemmTest {
                 }));
     }
 
-    /** So deep that fewer columns of B are kept packed than a unit would have, or none from one depth block to the next. */
+    /** So deep that the packed columns of B are fewer than a unit, or none from one depth block to the next. */
     @ParameterizedTest
     @CsvSource({"5000, 1100", "17000, 256"})
     void deepProductsHaveTheBitsOfWeightsPackedAtOnce(int depth, int columns) {
@@ -239,7 +239,7 @@ class GemmTest {
         assertThrows(IllegalStateException.class, () -> run(gone, matrix(3, 4), matrix(2, 4)));
     }
 
-    /** Packing on several threads refuses what they cannot use before one of them fails. */
+    /** Packing on several threads refuses memory that they cannot use before one of them fails. */
     @Test
     void packingNamesMemoryThatItsThreadsCannotUse() throws InterruptedException {
         Arena closed = Arena.ofShared();
@@ -276,13 +276,13 @@ class GemmTest {
             Assertions.assertEquals(
                     "arena: " + of + "another thread; expected an arena that this thread may use",
                     thrown.get().getMessage());
-            // one thread may use its own
+            // one thread may use its own memory
             Assertions.assertEquals(
                     64, PackedWeights.ofInputRows(CPU, confined, own, format).outputs());
         }
     }
 
-    /** The name of the method says which axis is first; a forgotten transposition of a square matrix cannot be silent. */
+    /** The name of the method states the first axis; a forgotten transposition of a square matrix cannot remain unnoticed. */
     @Test
     void rowsAreInputsOrOutputsByName() {
         Tensor a = random(2, 3);

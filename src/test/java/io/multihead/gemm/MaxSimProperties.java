@@ -24,7 +24,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import net.jqwik.api.Tag;
 
-/** MaxSim against its specification, and what must not change a bit of it. */
+/** MaxSim compared with its specification, and changes of the call that must not change a bit. */
 @Tag("lanes")
 class MaxSimProperties {
     private static final Compute SERIAL = Compute.serial();
@@ -115,7 +115,7 @@ class MaxSimProperties {
         }
     }
 
-    /** The products are those of {@link Gemm}, bit for bit, and so are the maxima. */
+    /** The products equal {@link Gemm}'s bit for bit, and so do the maxima. */
     @Property(tries = 100, edgeCases = EdgeCasesMode.NONE)
     void scoresAreMadeOfProducts(@ForAll("cases") Case c) {
         try (Arena arena = Arena.ofConfined()) {

@@ -14,7 +14,7 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** What MaxSim returns for numbers that are known, refuses and allocates. */
+/** The results of MaxSim for known numbers, its errors and its allocations. */
 class MaxSimTest {
     private static final Compute SERIAL = Compute.serial();
 

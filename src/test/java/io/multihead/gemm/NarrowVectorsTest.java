@@ -16,7 +16,10 @@ import java.util.List;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
-/** A JVM that prefers vectors of 64 bits, which no tile has, has the bits of this one for weights of every format, from its first call on. */
+/**
+ * A JVM that prefers vectors of 64 bits, which tiles do not have, computes the same bits as this one for weights of every format, from its
+ * first call on.
+ */
 class NarrowVectorsTest {
     /** One row, tiles of four rows with and without a remainder, and full tiles; columns end within a panel. */
     private static final int[] ROWS = {1, 4, 6, 16, 40};

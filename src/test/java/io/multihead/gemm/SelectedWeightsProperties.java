@@ -27,7 +27,10 @@ import net.jqwik.api.Provide;
 import net.jqwik.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Some columns or rows of packed weights have the bytes of those of the matrix, packed; and elements come back as they were packed. */
+/**
+ * Some columns or rows of packed weights have the same bytes as these columns or rows of the matrix, packed; and elements are returned as
+ * they were packed.
+ */
 @org.junit.jupiter.api.Tag("lanes")
 @Tag("lanes")
 class SelectedWeightsProperties {
@@ -91,7 +94,7 @@ class SelectedWeightsProperties {
         return weights.panels().memory().toArray(ValueLayout.JAVA_BYTE);
     }
 
-    /** Some numbers below a limit in any order, one of them twice at times, or some that follow each other among them; none below 0. */
+    /** Some numbers below a limit in any order, sometimes one of them twice, or some consecutive numbers; none below 0. */
     private static int[] some(int limit, SplittableRandom random) {
         if (limit == 0) {
             return new int[0];

@@ -29,7 +29,7 @@ import net.jqwik.api.Provide;
 import net.jqwik.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Products with the transpose of packed weights: within the bound of the specification, and with the bits of unpacked weights. */
+/** Products with the transpose of packed weights: within the bound of the specification, and with the same bits as unpacked weights. */
 @org.junit.jupiter.api.Tag("lanes")
 @org.junit.jupiter.api.Tag("bits")
 @Tag("lanes")

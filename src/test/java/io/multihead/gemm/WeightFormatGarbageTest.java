@@ -22,9 +22,9 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * Warm products with weights of every format allocate nothing, and first ones little, in a JVM that makes no other calls. What C2 inlines depends on what the JVM has
- * seen when it compiles a method, and a call that it does not inline makes an object per vector for as long as the JVM lives: so, as in the
- * tests in other JVMs, one that allocates is run once more, and the second one decides.
+ * Warm products with weights of every format allocate nothing, and first ones little, in a JVM that makes no other calls. C2's inlining
+ * depends on the code that the JVM has run when it compiles a method, and a call that it does not inline allocates an object per vector
+ * until the JVM ends: therefore, as in the tests in other JVMs, a JVM that allocates is run once more, and the second one decides.
  */
 @Execution(ExecutionMode.CONCURRENT)
 class WeightFormatGarbageTest {
@@ -32,7 +32,9 @@ class WeightFormatGarbageTest {
     /** A block of the largest format: C2 compiles the same methods as for more. */
     private static final int FEATURES = 256;
 
-    /** Prints the bytes of 50 warm calls of a product by each format, and by those of 4 bits with rounded rows: of one row, and of twenty. */
+    /**
+     * Prints the bytes of 50 warm calls of a product with each format, and with 4-bit formats and rounded rows: of one row, and of twenty.
+     */
     public static void main(String[] arguments) {
         try (Arena arena = Arena.ofShared();
                 Compute serial = Compute.serial();
@@ -83,7 +85,7 @@ class WeightFormatGarbageTest {
 
     /**
      * A first product does not make an object for each vector, which would be two or more of at least 32 bytes for each vector of weights: 16
-     * MiB with 16 lanes. It makes those of trials, of which there are at most 200 a second, of 50 KB.
+     * MiB with 16 lanes. It includes the bytes of trials, at most 200 trials per second of 50 KB each.
      */
     @Test
     void firstProductsMakeNoObjectForEachVector() throws IOException, InterruptedException {

@@ -27,7 +27,7 @@ import net.jqwik.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Weights of 16 bits: the bits of f32 weights that were rounded first, however many rows, threads and panels. */
+/** Weights of 16 bits: the same bits as f32 weights that were rounded first, for any number of rows, threads and panels. */
 @org.junit.jupiter.api.Tag("lanes")
 @org.junit.jupiter.api.Tag("bits")
 @Tag("lanes")

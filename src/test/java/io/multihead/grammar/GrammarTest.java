@@ -14,7 +14,7 @@ import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What grammars allow, byte by byte, and what they refuse by name. */
+/** The texts that grammars allow, byte by byte, and the errors that name unsupported parts. */
 class GrammarTest {
     private static final TokenVocabulary BYTES = new TokenVocabulary(new PlainVocabulary(258));
     private static final int FIRST_BYTE = 2;

@@ -30,7 +30,7 @@ final class GrammarWalk {
         }
     }
 
-    /** Chooses tokens until the text ends, or there are so many of them. */
+    /** Chooses tokens until the text ends, or has a number of tokens. */
     byte[] run(TokenFilter filter, int most) {
         Tokenizer tokenizer = vocabulary.tokenizer();
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();

@@ -13,7 +13,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import org.junit.jupiter.api.Test;
 
-/** Every text that ended is valid by an independent validator, and every schema's example can be written. */
+/** Every text that ended is valid according to an independent validator, and every schema's example can be written. */
 class JsonSchemaProperties {
     private static final int SCHEMAS = 2000;
 

@@ -21,8 +21,8 @@ import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /**
- * Calls as Gemma's templates write them, by random schemas: every call that ended has arguments that are valid by an independent validator, and every
- * schema's example can be written as the template does and is read back as it was.
+ * Calls as Gemma's templates write them, with random schemas: every call that ended has valid arguments according to an independent
+ * validator, and every schema's example can be written as the template writes it, and is read back unchanged.
  */
 class MarkedStringsProperties {
     private static final int SCHEMAS = 1000;
@@ -34,7 +34,7 @@ class MarkedStringsProperties {
         return Grammar.ofGbnf(RULES, Map.of("arguments", schema), Map.of(), Map.of("arguments", MARK));
     }
 
-    /** Returns a schema as that of one argument. */
+    /** Returns a schema as the schema of one argument. */
     private static ObjectNode wrapped(ObjectNode of) {
         ObjectNode schema = JsonNodeFactory.instance.objectNode().put("type", "object");
         ObjectNode value = of.deepCopy();
@@ -45,7 +45,7 @@ class MarkedStringsProperties {
         return definitions == null ? schema : schema.set("$defs", definitions);
     }
 
-    /** Writes a value as {@code format_argument} of the template does, which sorts names; those that no schema has come last here. */
+    /** Writes a value as {@code format_argument} of the template does, which sorts names; names that no schema has are last here. */
     private static String written(JsonNode value) {
         List<String> parts = new ArrayList<>();
         if (value.isTextual()) {

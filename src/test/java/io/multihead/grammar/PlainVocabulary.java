@@ -21,7 +21,7 @@ final class PlainVocabulary implements Tokenizer {
 
     private final List<byte[]> pieces = new ArrayList<>();
 
-    /** Makes a vocabulary of at least so many tokens. */
+    /** Makes a vocabulary of at least a number of tokens. */
     PlainVocabulary(int size) {
         this(size, "<|im_start|>");
     }

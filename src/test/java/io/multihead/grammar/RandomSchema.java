@@ -8,7 +8,7 @@ import java.math.BigDecimal;
 import java.util.List;
 import java.util.Random;
 
-/** Random schemas, each with a value that is valid by it and written in the order of its properties. */
+/** Random schemas, each with a value that is valid against it and written in the order of its properties. */
 final class RandomSchema {
     private static final JsonNodeFactory JSON = JsonNodeFactory.instance;
     private static final List<String> NAMES = List.of(

@@ -86,7 +86,7 @@ final class RetainedBytes {
         add(all);
     }
 
-    /** Adds an object of so many bytes behind its header. */
+    /** Adds an object of a number of bytes behind its header. */
     private void add(long contents) {
         bytes += (HEADER + contents + REFERENCE - 1) / REFERENCE * REFERENCE;
     }

@@ -32,7 +32,7 @@ final class SchemaOracle {
         this.schema = REGISTRY.getSchema(MAPPER.readTree(schema));
     }
 
-    /** Returns what is wrong with a text; empty if nothing is. */
+    /** Returns the faults of a text; empty if there are none. */
     String faults(byte[] utf8) {
         try {
             String text = StandardCharsets.UTF_8

@@ -13,8 +13,8 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 /**
- * The public test suite of JSON Schema, from the npm package json-schema-test-suite 0.0.10 (its license lies beside it): draft 4, of which
- * what draft 2020-12 changed is refused. What the suite calls invalid is never allowed.
+ * The public test suite of JSON Schema, from the npm package json-schema-test-suite 0.0.10 (its license is next to it): draft 4; parts that
+ * draft 2020-12 changed are refused. Values that the suite calls invalid are never allowed.
  */
 class SchemaSuiteTest {
     private static final TokenVocabulary VOCABULARY = new TokenVocabulary(new PlainVocabulary(600));
@@ -39,7 +39,9 @@ class SchemaSuiteTest {
             "definitions: valid definition #/$ref",
             "definitions: invalid definition #/$ref");
 
-    /** Values that are valid and not written: properties that the schema does not describe, and those in another order than it has. */
+    /**
+     * Valid values that are not written: properties that the schema does not describe, and properties in another order than the schema's.
+     */
     private static final List<String> NOT_WRITTEN = List.of(
             "additionalProperties: additionalProperties are allowed by default, additional properties are allowed",
             "allOf: allOf with base schema, valid",

@@ -21,8 +21,8 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * The size budget: files of 500 lines, methods of 60 (kernels 100), 6 public parameters (tests 10). Methods of internal packages have
- * 10, whoever may call them.
+ * The size budget: files of 500 lines, methods of 60 (kernels 100), 6 public parameters (tests 10). Methods of internal packages have 10,
+ * for any callers.
  */
 @Execution(ExecutionMode.CONCURRENT)
 class BudgetTest {
@@ -120,7 +120,7 @@ class BudgetTest {
         return over;
     }
 
-    /** Measures every method; what it hands down is whether members are public without saying so. */
+    /** Measures every method; passes down whether members are public without a modifier. */
     private static final class Methods extends TreeScanner<Void, Boolean> {
         private final Sources.Parsed source;
         private final boolean kernel;

@@ -45,7 +45,7 @@ class EnglishTest {
             + "|(?:tokens|ns|cycles) an? (?:second|vector|element|row|weight))"
             + "|(?:^|[.;] )so (?:do|does|is|are|has|have) (?!not)");
 
-    /** The rest of a line and annotations between a comment and what is public. */
+    /** The rest of a line and annotations between a comment and a public declaration. */
     private static final Pattern PUBLIC = Pattern.compile("\\s*(?:@[^\n]*\n\\s*)*(?:public|protected) ");
     /** Code and names, which have their own rules. */
     private static final Pattern CODE = Pattern.compile(
@@ -57,7 +57,7 @@ class EnglishTest {
         List<Path> pages = files(Path.of("docs"), ".md");
         pages.addAll(List.of(Path.of("README.md"), Path.of("CONTRIBUTING.md"), Path.of("SECURITY.md")));
         for (Path page : pages) {
-            // made of measurements, with names of code; or names what earlier versions had
+            // made of measurements, with names of code; or about earlier versions
             if (!page.startsWith("docs/performance") && !page.endsWith("CHANGELOG.md")) {
                 String text = prose(Files.readString(page));
                 find(page, text, BRITISH, found);
@@ -161,7 +161,7 @@ class EnglishTest {
                 .strip();
     }
 
-    /** The comments of what is public, without code. */
+    /** The comments of public declarations, without code. */
     private static List<String> javadoc(String code) {
         List<String> comments = new ArrayList<>();
         for (int at = code.indexOf("/**"); at >= 0; at = code.indexOf("/**", at + 3)) {

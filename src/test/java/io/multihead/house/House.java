@@ -50,7 +50,10 @@ final class House {
             List.of("analysis", "encoder", "decoder", "train"),
             List.of("langchain4j"));
 
-    /** Rooms beside the others: on tensors and the checks of arguments alone, the one of text on those below it, and on the format that files have tokenizers in. */
+    /**
+     * Rooms outside the order: they depend only on tensors and the checks of arguments; the room of text also on the rooms below it, and on
+     * the format of tokenizer files.
+     */
     private static final Set<String> SIDE = Set.of(
             "reference",
             "format",
@@ -61,7 +64,7 @@ final class House {
             "internal.text.unigram",
             "internal.text.wordpiece");
 
-    /** Returns what the table of docs/architecture.md says: each room and its floor, or "side". */
+    /** Returns the table of docs/architecture.md: each room and its floor, or "side". */
     static Map<String, String> levels() {
         Map<String, String> levels = new HashMap<>();
         for (int floor = 0; floor < FLOORS.size(); floor++) {
@@ -74,7 +77,7 @@ final class House {
 
     private static final String INTERNAL_TEXT = "internal.text.";
 
-    /** Libraries that a package may use beside the JDK: its users have them anyway. */
+    /** Libraries other than the JDK that a package may use: its users already have them. */
     private static final Map<String, String> OPTIONAL = Map.of("langchain4j", "dev.langchain4j.");
 
     private static final Set<String> THREADS = Set.of(
@@ -110,7 +113,7 @@ final class House {
     /**
      * Classes of one package depend on each other in one direction; a nested class counts as its outermost one.
      *
-     * @param mentions what the sources name, by class: more than class files have ({@link Mentions})
+     * @param mentions the names in sources, by class: more than class files have ({@link Mentions})
      */
     ArchRule haveNoCycles(Map<String, Set<String>> mentions) {
         return rule("not depend on each other in a circle within a package", type -> {
@@ -149,7 +152,7 @@ final class House {
         return nested < 0 ? type.getName() : type.getName().substring(0, nested);
     }
 
-    /** More state than this is a class that wants to be two. */
+    /** A class with more state than this should be two classes. */
     ArchRule haveFewVariables() {
         return rule("have at most " + MAX_VARIABLES + " fields that are not final", type -> {
             long variables = type.getFields().stream()
@@ -195,7 +198,7 @@ final class House {
                 .filter(target -> !mayImport(type.getPackageName() + ".", target)));
     }
 
-    /** Loops, packing and bookkeeping have floors of their own. */
+    /** Loops, packing and bookkeeping have separate floors. */
     ArchRule kernelsUseVectors() {
         return rule("keep files without vectors out of internal.kernel", type -> {
             boolean kernel = room(type.getPackageName() + ".")
@@ -209,8 +212,8 @@ final class House {
     }
 
     /**
-     * Kernels take their species from Lanes: where a JVM has seen vectors of one element type in two shapes, C2 may not know the shape that a
-     * conversion returns, and then makes an object for each vector for good.
+     * Kernels take their species from Lanes: after a JVM has used vectors of one element type in two shapes, C2 may not know the shape that
+     * a conversion returns, and then allocates an object for each vector permanently.
      */
     ArchRule hasOneShape() {
         return rule(
@@ -267,7 +270,7 @@ final class House {
                                 .map(method -> "native " + method.getName())));
     }
 
-    /** Neither the network nor files that nobody asked for; a temporary file stands beside the one that it becomes. */
+    /** Neither the network nor files that the caller did not pass; a temporary file is in the same folder as the file that it becomes. */
     ArchRule staysOffTheNetworkAndTemporaryFiles() {
         return rule("use no java.net, and create temporary files in internal.base.AtomicFile only", type -> {
             Stream<String> network = targets(type)

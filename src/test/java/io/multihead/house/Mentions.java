@@ -17,13 +17,13 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the code of a class names of its own package. The compiler inlines constants, and the class file keeps no trace of those in
- * labels of a switch, annotations and concatenations of text, so only the source has them all. Comments count for nothing.
+ * The names in a class's code that belong to its own package. The compiler inlines constants, and the class file keeps no trace of
+ * constants in labels of a switch, annotations and concatenations of text, so only the source has them all. Comments are ignored.
  */
 final class Mentions {
     private Mentions() {}
 
-    /** The full names of the outermost classes that each outermost class of these sources names, of its own package. */
+    /** The full names of the outermost classes in the same package that each outermost class of these sources names. */
     static Map<String, Set<String>> below(Path sources) {
         List<Sources.Parsed> files = Sources.below(sources);
         Map<String, Set<String>> classes = new HashMap<>();

@@ -91,7 +91,7 @@ class OptionTablesTest {
                 unknown);
     }
 
-    /** Collects the methods in columns headed "here" that no exported class has; returns how many names were looked up. */
+    /** Collects the methods in columns headed "here" that no exported class has; returns the number of names that were looked up. */
     private static int unknownNames(List<String> lines, List<String> unknown) {
         int column = -1;
         int names = 0;
@@ -148,7 +148,7 @@ class OptionTablesTest {
                 .anyMatch(member::equals);
     }
 
-    /** Reads the tables whose last column is headed "test"; returns how many of their rows name one. */
+    /** Reads the tables whose last column is headed "test"; returns the number of their rows that name one. */
     private static int problems(List<String> lines, List<String> problems) throws IOException {
         boolean inside = false;
         int rows = 0;

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
  */
 class PagesTest {
     private static final int PAGE_LINES = 250;
-    /** A page with a task, code, its output and what to know; settings and formats belong to the reference. */
+    /** A page with a task, code, its output and notes; settings and formats belong to the reference. */
     private static final int USE_LINES = 120;
 
     private static final int SUMMARY_POINTS = 10;
@@ -218,7 +218,7 @@ class PagesTest {
         assertEquals(Set.of("one-two-three", "a", "a-1", "link--co", "q_8s-end"), anchors(text));
     }
 
-    /** Returns how many links there are. */
+    /** Returns the number of links. */
     private static int brokenLinks(Path page, String text, List<String> problems) throws IOException {
         int links = 0;
         for (var link : LINK.matcher(text).results().toList()) {
@@ -237,7 +237,7 @@ class PagesTest {
         return links;
     }
 
-    /** Returns how many files are named. */
+    /** Returns the number of named files. */
     private static int missing(Path page, Pattern pattern, String text, List<String> problems) {
         int named = 0;
         for (var match : pattern.matcher(text).results().toList()) {
@@ -250,7 +250,7 @@ class PagesTest {
         return named;
     }
 
-    /** Returns how many classes are named. */
+    /** Returns the number of named classes. */
     private static int unknown(Path page, Pattern pattern, String text, Set<String> sources, List<String> problems) {
         int named = 0;
         for (var match : pattern.matcher(text).results().toList()) {
@@ -262,7 +262,7 @@ class PagesTest {
         return named;
     }
 
-    /** Returns how many methods are named. */
+    /** Returns the number of named methods. */
     private static int unknownMethods(Path page, String text, Map<String, Path> sources, List<String> problems)
             throws IOException {
         int named = 0;
@@ -315,7 +315,7 @@ class PagesTest {
         }
     }
 
-    /** Returns a file's text, none for one that is not text. */
+    /** Returns a file's text, empty for a file that is not text. */
     private static String text(Path file) throws IOException {
         try {
             return Files.readString(file);

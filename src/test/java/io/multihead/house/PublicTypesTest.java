@@ -34,7 +34,9 @@ class PublicTypesTest {
                 List.of(), listed.stream().filter(type -> !types.contains(type)).toList(), "of no type");
     }
 
-    /** Releases promise that programs go on compiling and running; a change of what they are compiled against is made on purpose. */
+    /**
+     * Releases promise that programs continue to compile and run; a change of the signatures that they compile against must be intended.
+     */
     @Test
     void signaturesAreThoseOfTheFile() throws Exception {
         List<Class<?>> types = new ArrayList<>();
@@ -54,7 +56,7 @@ class PublicTypesTest {
         assertEquals(before, now, "in another order; " + command);
     }
 
-    /** What a program can tell apart has another line. */
+    /** A difference that a program can observe is another line. */
     @Test
     void eachPartOfASignatureIsSeen() {
         String type = Sample.class.getName().replace('$', '.');
@@ -126,7 +128,7 @@ class PublicTypesTest {
                         .toList());
     }
 
-    /** Returns the types of rows, in order; the last part of a package may stand before a name. */
+    /** Returns the types of rows, in order; the last part of a package may precede a name. */
     private static List<String> listed(List<String> lines) {
         List<String> types = new ArrayList<>();
         for (String line : lines) {

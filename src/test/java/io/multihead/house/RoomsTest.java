@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
-/** The order of rooms and who may do what. Each rule is also shown to fail, on the small bad house beside this test. */
+/** The order of rooms and the permissions of each. Each rule also fails on the small bad house next to this test. */
 @Execution(ExecutionMode.CONCURRENT)
 class RoomsTest {
     private static final String ROOT = "io.multihead";

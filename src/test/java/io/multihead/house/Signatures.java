@@ -14,7 +14,7 @@ import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** What a program that uses a type is compiled against: a line for the type, and one for each of its members. */
+/** The signatures that a program compiles against when it uses a type: a line for the type, and one for each of its members. */
 final class Signatures {
     private Signatures() {}
 
@@ -78,7 +78,7 @@ final class Signatures {
             case Method method ->
                 method.getName() + parameters(method) + ": "
                         + (method.isDefault() ? "default " : "")
-                        // which of a final class's methods are final, synchronized or native is nobody's concern
+                        // it does not matter which methods of a final class are final, synchronized or native
                         + Modifier.toString(
                                 method.getModifiers() & ~(Modifier.SYNCHRONIZED | Modifier.NATIVE | Modifier.TRANSIENT))
                         + " " + variables(method)

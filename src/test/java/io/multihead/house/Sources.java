@@ -18,7 +18,7 @@ import javax.tools.JavaFileObject;
 import javax.tools.SimpleJavaFileObject;
 import javax.tools.ToolProvider;
 
-/** Java source files and what the compiler's parser makes of them. */
+/** Java source files and the syntax trees of the compiler's parser. */
 final class Sources {
     private Sources() {}
 
@@ -62,7 +62,7 @@ final class Sources {
         }
     }
 
-    /** Every Java file below a directory; none if there is no such directory. */
+    /** Every Java file below a directory; none if the directory does not exist. */
     static List<Parsed> below(Path directory) {
         if (!Files.isDirectory(directory)) {
             return List.of();

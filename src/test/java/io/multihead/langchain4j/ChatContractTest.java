@@ -45,7 +45,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** langchain4j's contract: of handlers as its own {@code AbstractStreamingChatModelIT} has it, exceptions, listeners, seeds, memories. */
+/** langchain4j's contract: handlers as in its own {@code AbstractStreamingChatModelIT}, exceptions, listeners, seeds, memories. */
 class ChatContractTest {
     private static final List<ChatMessage> CHAT = List.of(UserMessage.from("Hi"));
     private static final long PATIENCE_SECONDS = 60;
@@ -92,7 +92,7 @@ class ChatContractTest {
         }
     }
 
-    /** Keeps what it is told, and throws what it is given. */
+    /** Records its events, and throws the given exception. */
     private static class Handler implements StreamingChatResponseHandler {
         final List<Throwable> errors = new ArrayList<>();
         final StringBuilder text = new StringBuilder();
@@ -170,7 +170,7 @@ class ChatContractTest {
         assertEquals(List.of("request 1", "response tiny.gguf", "error of the user's"), told);
     }
 
-    /** The exception is the handler's own, and reaches it though nothing else does after a cancellation. */
+    /** The exception is the handler's own, and reaches it although no other event does after a cancellation. */
     @Test
     void aHandlerThatCancelsAndThrowsIsToldOfThat() {
         RuntimeException thrown = new IllegalStateException("of the user's");

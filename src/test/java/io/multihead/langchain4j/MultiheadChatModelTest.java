@@ -154,7 +154,7 @@ class MultiheadChatModelTest {
         assertEquals(plain, own.aiMessage().text());
     }
 
-    /** Parameters of a provider's own, which langchain4j drops where it merges them with those of a model. */
+    /** A provider's own parameters, which langchain4j drops when it merges them with a model's. */
     private static final class OfProvider extends DefaultChatRequestParameters {
         OfProvider() {
             super(DefaultChatRequestParameters.builder().maxOutputTokens(3));

@@ -131,7 +131,7 @@ class MultiheadEmbeddingModelTest {
         }
     }
 
-    /** What a packed file says of long texts holds unless the builder says otherwise. */
+    /** The packed file's setting for long texts applies unless the builder sets another. */
     @Test
     void longTextsAreThoseOfThePackedFile(@TempDir Path folder) throws IOException {
         Path file = folder.resolve("packed");
@@ -149,7 +149,7 @@ class MultiheadEmbeddingModelTest {
         }
     }
 
-    /** The file holds the encoder; prefixes and the name are those of the builder, whose resources are not read. */
+    /** The file holds the encoder; prefixes and the name are the builder's, whose resources are not read. */
     @Test
     void aPackedFileTakesThePlaceOfResources(@TempDir Path folder) throws IOException {
         Path file = folder.resolve("packed");

@@ -21,8 +21,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The adapter beside langchain4j's core before 1.18, as a class loader shows it: without requests and responses, and with the interface that it
- * had then. {@code src/it/langchain4j} runs it beside the older jars themselves.
+ * The adapter with langchain4j's core before 1.18, as a class loader shows it: without requests and responses, and with the interface of
+ * that version. {@code src/it/langchain4j} runs it with the older jars themselves.
  */
 class OlderCoreTest {
     private static final String INTERFACE = "dev.langchain4j.model.embedding.EmbeddingModel";
@@ -49,7 +49,7 @@ class OlderCoreTest {
     @TempDir
     Path folder;
 
-    /** Loads the adapter and its tests again, and langchain4j's classes but for those that are newer. */
+    /** Loads the adapter and its tests again, and langchain4j's classes except newer ones. */
     private static final class OlderCore extends ClassLoader {
         private final Path classes;
         private final Set<String> missing;

@@ -212,7 +212,7 @@ class ToolsTest {
                 .templateVariable("tools", 1));
     }
 
-    /** Keeps what it is told, in its order. */
+    /** Records its events, in their order. */
     private static final class Events implements StreamingChatResponseHandler {
         final List<String> kinds = new ArrayList<>();
         final StringBuilder text = new StringBuilder();
@@ -302,7 +302,7 @@ class ToolsTest {
         }
     }
 
-    /** A call that the limit of tokens cuts off is text, and the reason says so. */
+    /** A call that the limit of tokens truncates is text, and the finish reason is the length. */
     @Test
     void aCallThatIsCutIsText() {
         try (MultiheadChatModel written =

@@ -27,7 +27,10 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 
-/** A feed-forward network beside experts, each with its norms, as in Gemma 4, beside plain loops; the same bits for a row in any call. */
+/**
+ * A feed-forward network in addition to experts, each with its norms, as in Gemma 4, compared with plain loops; the same bits for a row in
+ * any call.
+ */
 @Tag("lanes")
 class BranchesProperties {
     private static final Compute SERIAL = Compute.serial();
@@ -135,7 +138,7 @@ class BranchesProperties {
             return sorted[EXPERTS - 2] - sorted[EXPERTS - 3];
         }
 
-        /** Returns the row of one token by the formula, with what rounding may change. */
+        /** Returns the row of one token from the formula, with the error that rounding may cause. */
         Bounded expected(double... x) {
             Bounded row = Bounded.exact(x);
             Bounded read = beforeExperts.of(row);

@@ -29,7 +29,7 @@ import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
 
-/** Experts beside their specification; the same bits for a row in any call; which experts are chosen, ties included. */
+/** Experts compared with their specification; the same bits for a row in any call; the choice of experts, including ties. */
 @org.junit.jupiter.api.Tag("lanes")
 @Tag("lanes")
 class ExpertsProperties {
@@ -244,7 +244,7 @@ class ExpertsProperties {
         SplittableRandom random = new SplittableRandom(seed);
         int used = 1 + random.nextInt(count);
         ReferenceExperts.Rule drawn = rule(random, count, used);
-        // a bias makes the order that of sums, which round: it is compared without ties
+        // with a bias, the order is an order of sums, which round: it is compared without ties
         ReferenceExperts.Rule rule = ties
                 ? new ReferenceExperts.Rule(used, drawn.sigmoid(), drawn.normalized(), drawn.scale(), null)
                 : drawn;
@@ -261,7 +261,7 @@ class ExpertsProperties {
         for (int expert = 0; expert < count; expert++) {
             if (expected[expert] != 0) {
                 assertEquals(expert, ids[place], rule + " " + Arrays.toString(logits));
-                // one rounding to f32, and those in double
+                // one rounding to f32, and the roundings in double
                 assertEquals(expected[expert], factors[place], 1.01 * U * expected[expert]);
                 place++;
             }

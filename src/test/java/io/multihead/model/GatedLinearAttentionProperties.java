@@ -19,7 +19,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 
-/** Linear attention beside its specification, and in any division into calls, batches and threads. */
+/** Linear attention compared with its specification, and in any division into calls, batches and threads. */
 @Tag("lanes")
 class GatedLinearAttentionProperties {
     private static final Compute SERIAL = Compute.serial();

@@ -5,9 +5,10 @@ import io.multihead.support.Bounded;
 import java.util.Arrays;
 
 /**
- * What f32 arithmetic may make of linear attention: the formulas of {@link ReferenceLinearAttention}, with running error bounds. The state of a
- * token is bounded by columns, in the norm of Euclid: a step multiplies what is wrong in a column with {@code a (I - b k k^T)}, whose norm is at most a, as b is at
- * most 1 and k no longer than 1, and adds what its own operations make wrong. So errors add up over tokens, and do not grow.
+ * The error of f32 arithmetic in linear attention: the formulas of {@link ReferenceLinearAttention}, with running error bounds. The state
+ * of a token is bounded by columns, in the Euclidean norm: a step multiplies the error of a column with {@code a (I - b k k^T)}, whose norm
+ * is at most a, as b is at most 1 and k no longer than 1, and adds the error of its own operations. So errors add up over tokens,
+ * and do not grow.
  */
 final class LinearAttentionBound {
     private static final double U = 0x1p-24;

@@ -18,7 +18,7 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Layers with one input have the bits of the layers, whatever their formats, side by side in one buffer. */
+/** Layers with one input have the same bits as separate layers, in any formats, next to each other in one buffer. */
 class LinearGroupTest {
     private static final int INPUTS = 70;
     private static final int ROWS = 7;

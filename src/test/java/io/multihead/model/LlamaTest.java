@@ -27,7 +27,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** The decoder of docs/inference.md and the parts of docs/parts.md, word by word, beside its specification. */
+/** The decoder of docs/inference.md and the parts of docs/parts.md, word by word, compared with its specification. */
 @Tag("lanes")
 class LlamaTest {
     private static final int DIM = 64;

@@ -19,7 +19,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 
-/** Mamba-2 beside its specification, and in any division into calls, batches and threads. */
+/** Mamba-2 compared with its specification, and in any division into calls, batches and threads. */
 @Tag("lanes")
 class Mamba2Properties {
     private static final Compute SERIAL = Compute.serial();

@@ -37,14 +37,14 @@ final class ModelCase {
         LAYER_WITHOUT_BIAS
     }
 
-    /** What queries and keys are normalized by. */
+    /** The norms of queries and keys. */
     enum HeadNorm {
         NONE,
         HEAD,
         ROW
     }
 
-    /** What chooses the experts in the place of a feed-forward network. */
+    /** The choice of experts instead of a feed-forward network. */
     enum Routing {
         NONE,
         SOFTMAX,
@@ -211,7 +211,7 @@ final class ModelCase {
         return wide;
     }
 
-    /** Weights of a mean of their own, so that sums grow with the terms in them. */
+    /** Weights with a nonzero mean, so that sums grow with their number of terms. */
     private BothLinears linear(int outputs, int inputs, double size, double scale) {
         float[] weight = draw(outputs * inputs, 0.3 * size / Math.sqrt(inputs), size / Math.sqrt(inputs));
         float[] bias = options.bias ? draw(outputs, 0.1, 0.2) : null;

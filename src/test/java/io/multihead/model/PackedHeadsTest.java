@@ -24,7 +24,7 @@ import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** Heads of packed weights are kept as they are stored: to the bit, the part of the weights of these heads. */
+/** Heads of packed weights are kept as stored: bit for bit, the part of the weights of these heads. */
 class PackedHeadsTest {
     private static final Compute SERIAL = Compute.serial();
     private static final int DIM = 256;
@@ -39,7 +39,7 @@ class PackedHeadsTest {
 
     /** Matrices {@code [inputs, outputs]}, and the bias of the queries. */
     private record Weights(Tensor query, Tensor bias, Tensor key, Tensor value, Tensor output) {
-        /** Returns those of some heads, and of the key/value heads that they read. */
+        /** Returns the parameters of some heads, and of the key/value heads that they read. */
         Weights of(int[] heads, int[] shared, int valueDim) {
             int[] queries = elements(heads, HEAD_DIM);
             return new Weights(
@@ -138,7 +138,7 @@ class PackedHeadsTest {
         assertFalse(Arrays.equals(states(whole), states), format.name());
     }
 
-    /** The values are the projected keys as they are before the norm and the rotation of keys. */
+    /** The values are the projected keys before the norm and the rotation of keys. */
     @Test
     void keysThatAreValuesAreProjectedOnce() {
         Weights all = weights(4, 2, HEAD_DIM);

@@ -24,7 +24,7 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
-/** Parts that are called alone, and a user's parts in blocks beside those of the library. */
+/** Parts that are called alone, and a user's parts in blocks with parts of the library. */
 class PartTest {
     private static final Compute SERIAL = Compute.serial();
     private static final int DIM = 20;
@@ -55,7 +55,7 @@ class PartTest {
         }
     }
 
-    /** A part made of two others, the second of which reads what the first makes. */
+    /** A part made of two others; the second reads the output of the first. */
     private record Chained(Part first, Part second) implements Part {
         @Override
         public int dim() {
@@ -135,7 +135,7 @@ class PartTest {
         assertArrayEquals(key.toArray(), copy.toArray());
     }
 
-    /** A part of a user's own beside attention, and one around attention, have the bits of the same arithmetic in our parts. */
+    /** A user's own part with attention, and a part around attention, have the same bits as the same arithmetic in our parts. */
     @Test
     void aUsersPartStandsBesideOurs() {
         Block ours = Block.preNorm(norm, attention, norm, network);

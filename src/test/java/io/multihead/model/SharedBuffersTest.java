@@ -18,7 +18,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
-/** Buffers and batches that two threads use at a time: the second is refused by name, the first has its bits. */
+/** Buffers and batches that two threads use simultaneously: an error names them for the second thread, the first gets the same bits. */
 class SharedBuffersTest {
     private static final Compute SERIAL = Compute.serial();
     private static final int TOKENS = 6;
@@ -55,7 +55,7 @@ class SharedBuffersTest {
             assertForeign(buffers::states);
             assertForeign(() -> model.outputs(SERIAL, new int[1], outputs, buffers));
         }
-        // a call of this thread makes the results its own
+        // a call of this thread makes the results the thread's own
         assertArrayEquals(expected, states(model, buffers, batch(1)));
     }
 
@@ -73,7 +73,7 @@ class SharedBuffersTest {
         }
     }
 
-    /** Returns how many calls were not refused; each of them has the expected states. */
+    /** Returns the number of calls that were not refused; each of them has the expected states. */
     private static int right(Transformer model, Buffers buffers, int calls, int seed) {
         float[] expected = states(model, model.buffers(TOKENS), batch(seed));
         TokenBatch batch = batch(seed);

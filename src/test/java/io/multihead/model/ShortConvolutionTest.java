@@ -18,7 +18,7 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Short convolutions beside their specification, in any division into calls. */
+/** Short convolutions compared with their specification, in any division into calls. */
 @Tag("lanes")
 @Tag("bits")
 class ShortConvolutionTest {
@@ -89,7 +89,7 @@ class ShortConvolutionTest {
         return y.toArray();
     }
 
-    /** The same in chunks, in turns with another sequence. */
+    /** The same in chunks, alternating with another sequence. */
     private static float[] divided(Compute cpu, ShortConvolution part, Tensor x) {
         SequenceCache cache = LayerCaches.paged(part.states(), CacheFormat.F32, 64, Arena.ofAuto());
         int first = cache.open();

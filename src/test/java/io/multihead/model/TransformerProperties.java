@@ -24,7 +24,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 
-/** Models of all options: beside their specification, and with the same bits however their tokens are divided over calls. */
+/** Models of all options: compared with their specification, and with the same bits for any division of their tokens into calls. */
 @Tag("lanes")
 class TransformerProperties {
     private static final Compute SERIAL = Compute.serial();
@@ -124,7 +124,7 @@ class TransformerProperties {
         }
     }
 
-    /** A sequence, and how much of it has been computed. */
+    /** A sequence, and the number of its computed tokens. */
     private static final class Stream {
         final int[] ids;
         final int number;
@@ -135,7 +135,7 @@ class TransformerProperties {
             this.number = number;
         }
 
-        /** Adds none, one or more of the tokens that are left; at least one of a sequence that is begun. */
+        /** Adds none, one or more of the remaining tokens; at least one of a sequence that is begun. */
         void add(TokenBatch batch, SplittableRandom random) {
             int left = ids.length - done;
             if (left == 0) {
@@ -172,7 +172,7 @@ class TransformerProperties {
         assertArrayEquals(together[19], last[1]);
     }
 
-    /** Some heads of each layer alone, in any order, are the whole model whose other heads give nothing. */
+    /** Some heads of each layer alone, in any order, equal the whole model whose other heads contribute nothing. */
     @Property(tries = 100, edgeCases = EdgeCasesMode.NONE)
     void fewerHeadsAreThoseOfTheSpecification(@ForAll long seed, @ForAll @IntRange(min = 1, max = 20) int tokens) {
         ModelCase c = ModelCase.random(seed);
@@ -231,7 +231,7 @@ class TransformerProperties {
         return all;
     }
 
-    /** From given states on: a model in two parts, each with a cache of its own, a token at a time, has the bits of the whole. */
+    /** From given states on: a model in two parts, each with a separate cache, a token at a time, has the same bits as the whole. */
     @Property(tries = 50, edgeCases = EdgeCasesMode.NONE)
     void aModelInTwoPartsHasTheBitsOfTheWhole(
             @ForAll long seed, @ForAll @IntRange(min = 1, max = 20) int tokens, @ForAll boolean copied) {
@@ -268,7 +268,7 @@ class TransformerProperties {
         batch.add(id);
     }
 
-    /** Returns a copy, as f64, column beside column. */
+    /** Returns a copy, as f64, column by column. */
     private static Tensor strided(Tensor of) {
         Tensor transposed = Tensor.allocate(Arena.ofAuto(), DType.F64, Shape.of(of.dim(1), of.dim(0)));
         of.copyTo(transposed.permute(1, 0));

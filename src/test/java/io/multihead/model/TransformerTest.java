@@ -31,7 +31,7 @@ import java.util.SplittableRandom;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
 
-/** What a model refuses, what it allocates, and that its comparison with the specification sees every option. */
+/** The errors of a model, its allocations, and that its comparison with the specification detects every option. */
 class TransformerTest {
     private static final Compute SERIAL = Compute.serial();
     private static final ModelCase.Shape SHAPE = new ModelCase.Shape(32, 4, 2, 16, 64, 2);
@@ -378,7 +378,7 @@ class TransformerTest {
         assertThrows(IllegalStateException.class, () -> bare.logits(SERIAL, new int[] {1}, one, buffers));
     }
 
-    /** Rows of blocks are widened as they are read: the bits of a table of their values. */
+    /** Rows of blocks are widened as they are read: the same bits as with a table of their values. */
     @Test
     void wordsMayBeQuantized() {
         byte[] bytes = new byte[ModelCase.VOCABULARY * 34];

@@ -105,7 +105,7 @@ class ActivationLayersTest {
         }
     }
 
-    /** Every element against the published generator, whatever the layout; backward drops what forward dropped. */
+    /** Every element compared with the published generator, for any layout; backward drops the same elements as forward. */
     @Property(tries = 200, edgeCases = EdgeCasesMode.NONE)
     void dropoutDrawsByPlaceAlone(
             @ForAll @IntRange(max = 130) int tokens,

@@ -22,7 +22,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
 
-/** The cross-entropy against its specification, and what must not change a bit. */
+/** The cross-entropy compared with its specification, and changes of the call that must not change a bit. */
 class CrossEntropyTest {
     private static final double U = 0x1p-24 * 1.02;
     private static final Compute SERIAL = Compute.serial();

@@ -24,7 +24,7 @@ class EmbeddingTest {
     private static final Compute SERIAL = Compute.serial();
     private static final DType[] TYPES = {DType.F32, DType.F32, DType.F64, DType.BF16, DType.F16};
 
-    /** Numbers that all element types hold, so that copies are exact; sums are those of plain loops in the same order. */
+    /** Numbers that all element types hold, so that copies are exact; sums equal plain loops in the same order. */
     @Property(tries = 300, edgeCases = EdgeCasesMode.NONE)
     void looksUpAndAddsInOrder(
             @ForAll @IntRange(min = 1, max = 9) int vocabulary,

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The gated linear unit and the network with a gate: outputs and gradients beside their formulas in double. */
+/** The gated linear unit and the network with a gate: outputs and gradients compared with their formulas in double. */
 class GatedLinearTest {
     private static final Compute SERIAL = Compute.serial();
     private static final Compute THREADS = Compute.threads(3);
@@ -169,7 +169,7 @@ class GatedLinearTest {
         assertThrows(IllegalArgumentException.class, () -> GatedLinear.of(one, one, one));
     }
 
-    /** Packed weights are no parameters: layers without a bias have none, and biases alone say nothing about inputs. */
+    /** Packed weights are not parameters: layers without a bias have none, and biases alone do not determine the number of inputs. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void packedLayersAreGatedToo(boolean hasBias) {

@@ -41,7 +41,7 @@ class GradientsTest {
         assertEquals(100, gradients.get("fine").get(0));
     }
 
-    /** Squares of f32 are exact in f64 and so are sums of few: what is left are n roundings of the sum and one of the root. */
+    /** Squares of f32 are exact in f64, and so are sums of a few: n roundings of the sum and one of the root remain. */
     @Test
     void theNormIsThatOfAllElementsOnAnyThreads() {
         try (Arena arena = Arena.ofShared();

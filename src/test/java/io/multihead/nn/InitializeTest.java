@@ -51,7 +51,7 @@ class InitializeTest {
         assertUniform(drawn.get("linear2.bias"), 1 / 16.0);
     }
 
-    /** An arena without memory: what is refused has asked for none. */
+    /** An arena without memory: refused calls have requested none. */
     @Test
     void checksComeBeforeMemory() {
         Arena none = new SmallArena(arena, 0, 0);
@@ -142,7 +142,7 @@ class InitializeTest {
         return Math.sqrt(sum);
     }
 
-    /** All within the bound, and some in the last tenth at both ends: of n numbers none is there with probability 0.95^n. */
+    /** All within the bound, and some in the last tenth at both ends: the probability that none of n numbers is there is 0.95^n. */
     private static void assertUniform(Tensor tensor, double bound) {
         double least = 0;
         double most = 0;

@@ -35,7 +35,7 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** The linear layer against PyTorch's vectors, its specification, and what must not change a bit. */
+/** The linear layer compared with PyTorch's vectors and its specification, and changes of the call that must not change a bit. */
 class LinearTest {
     private static final Compute SERIAL = Compute.serial();
     private static final Compute THREADS = Compute.threads(3);
@@ -134,7 +134,7 @@ class LinearTest {
         assertEquals(15f, y[0]);
     }
 
-    /** Weights of a file serve as they are. */
+    /** Weights of a file are used in place. */
     @Test
     void packedWeightsOfAnyFormatAreMultiplied() {
         Random random = new Random(3);
@@ -160,7 +160,7 @@ class LinearTest {
                         .getMessage());
     }
 
-    /** The input's gradient is within the bound of a product with the elements that panels have, and that of the bias is no other one. */
+    /** The input's gradient is within the bound of a product with the panels' elements, and the bias's gradient is the same. */
     @Test
     void frozenWeightsOfAnyFormatHaveGradientsOfInputs() {
         SplittableRandom random = new SplittableRandom(5);

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** A frozen layer with an adapter, beside loops in double over the elements that its panels have. */
+/** A frozen layer with an adapter, compared with loops in double over its panels' elements. */
 @Tag("lanes")
 class LoraLinearTest {
     private static final Compute SERIAL = Compute.serial();
@@ -47,7 +47,10 @@ class LoraLinearTest {
             return new Bounded(values, absolute(values), new double[values.length]);
         }
 
-        /** Multiplies rows by a matrix [outputs, inputs] without errors of its own: the errors of x pass through, and the product adds its own. */
+        /**
+         * Multiplies rows by a matrix [outputs, inputs] without rounding errors: the errors of x propagate, and the library's product adds
+         * its own.
+         */
         static Bounded product(Bounded x, double[] matrix, int outputs, int inputs) {
             double[] values = ReferenceLinear.forward(x.values, matrix, null, outputs, inputs);
             double[] sizes = ReferenceLinear.forward(x.sizes, absolute(matrix), null, outputs, inputs);
@@ -59,7 +62,7 @@ class LoraLinearTest {
             return new Bounded(values, sizes, errors);
         }
 
-        /** A power of two, so that nothing is rounded. */
+        /** A power of two, so nothing is rounded. */
         Bounded times(double factor) {
             return new Bounded(
                     Arrays.stream(values).map(v -> v * factor).toArray(),

@@ -30,7 +30,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** Both normalizations against PyTorch's vectors, their specification, and what must not change a bit. */
+/** Both normalizations compared with PyTorch's vectors and their specification, and changes of the call that must not change a bit. */
 @Tag("lanes")
 @net.jqwik.api.Tag("lanes")
 class NormTest {

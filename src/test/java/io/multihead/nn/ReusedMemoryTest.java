@@ -88,7 +88,7 @@ class ReusedMemoryTest {
         return weights.toArray();
     }
 
-    /** Every array that a small call takes holds nothing but NaN. */
+    /** Every array that a small call takes contains only NaN. */
     private static Compute poisoned() {
         Compute cpu = Compute.serial();
         for (int length = 1; length < 1 << 14; length *= 2) {

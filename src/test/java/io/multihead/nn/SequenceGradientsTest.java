@@ -13,7 +13,7 @@ import java.util.Random;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
-/** A stack computes gradients as far back as they are wanted, with the same bits. */
+/** A stack computes gradients as far back as requested, with the same bits. */
 class SequenceGradientsTest {
     private static final Compute CPU = Compute.serial();
 

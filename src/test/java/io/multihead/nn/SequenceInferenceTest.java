@@ -20,14 +20,14 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** A stack has the bits of its layers in inference, and makes no copies for layers that only copy. */
+/** A stack has the same bits as its layers in inference, and makes no copies for layers that only copy. */
 class SequenceInferenceTest {
     private static final Compute CPU = Compute.serial();
 
     private final Tensor x = TestTensors.random(new Random(1), 3, 4);
     private final Tensor y = TestTensors.zeros(DType.F32, 3, 4);
 
-    /** Dropout that counts what it is asked. */
+    /** Dropout that counts its calls. */
     private static final class Counted extends SameShapeLayer {
         private final Layer dropout = Dropout.of(0.5);
         private int copies;
@@ -95,7 +95,7 @@ class SequenceInferenceTest {
         assertEquals(0, dropout.slicings);
     }
 
-    /** A layer that a stack knows nothing of: halves every element. */
+    /** A layer that is unknown to a stack: halves every element. */
     private static final class Halving extends SameShapeLayer {
         @Override
         public void forward(Compute cpu, Tensor from, Tensor to) {

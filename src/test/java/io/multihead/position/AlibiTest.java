@@ -89,7 +89,7 @@ class AlibiTest {
         assertEquals("heads: 0; expected at least 1", error.getMessage());
     }
 
-    /** Bottom-right: the last query stands at the last key, whose score stays. */
+    /** Bottom-right: the last query is at the last key, whose score does not change. */
     @Test
     void theRuleIsAlignedAtTheEnd() {
         ScoreRule rule = ScoreRule.alibi(new double[] {0.5, 0.25}, 2, 5);

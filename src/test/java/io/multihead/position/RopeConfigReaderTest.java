@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Dictionaries of published models, and every key that a dictionary may have beside the table of docs/positions.md. */
+/** Dictionaries of published models, and every key that a dictionary may have in addition to the table of docs/positions.md. */
 class RopeConfigReaderTest {
     private static final RopeConfigReader READER = RopeConfigReader.of(64, 150_000, 131_072);
     private static final Map<String, String> REQUIRED = Map.of(
@@ -67,7 +67,7 @@ class RopeConfigReaderTest {
                                 + "\"original_max_position_embeddings\": 4096, \"rope_type\": \"yarn\", \"truncate\": false}"));
     }
 
-    /** V3, and V2-Lite with its 0.707 beside 1 by hand: the factors differ, and the inferred one with them. */
+    /** V3, and V2-Lite with its 0.707, and 1 set explicitly: the factors differ, and so does the inferred one. */
     @Test
     void deepSeek() {
         String dictionary = "{\"beta_fast\": 32, \"beta_slow\": 1, \"factor\": 40, \"mscale\": MSCALE,"

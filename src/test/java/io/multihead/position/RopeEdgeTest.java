@@ -27,7 +27,7 @@ class RopeEdgeTest {
     private static final Compute SERIAL = Compute.serial();
     private static final int DIMS = 64;
 
-    /** The first position whose angles are computed each time: those before fill 64 MiB, by blocks of 16 positions. */
+    /** The first position whose angles are computed each time: earlier positions fill 64 MiB, in blocks of 16 positions. */
     private static long limit(Pairing pairing) {
         // a cosine and a sine for each pair, or for each element
         long floats = pairing == Pairing.INTERLEAVED ? 2 * DIMS : DIMS;

@@ -14,7 +14,7 @@ import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.ThrowingSupplier;
 
-/** The frequency of every pair under each scaling beside the specification, and the ranges of their numbers. */
+/** The frequency of every pair with each scaling compared with the specification, and the ranges of their numbers. */
 class RopeScalingTest {
     /** Two formulas for one number: a few roundings, and logarithms of 2^-53 relative error in the ramps. */
     private static final double CLOSE = 1e-12;

@@ -26,7 +26,7 @@ class RopeStreamsTest {
     private static final Compute SERIAL = Compute.serial();
     private static final int TOKENS = 20;
     private static final int DIM = 26;
-    /** Beyond those that the table of angles keeps. */
+    /** Beyond the positions that the table of angles keeps. */
     private static final long FAR = 90_000_000;
 
     private final Tensor x = Numbers.gaussian(zeros(3, 2), new SplittableRandom(1), 0, 1);

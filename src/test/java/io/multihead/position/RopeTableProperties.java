@@ -149,7 +149,7 @@ class RopeTableProperties {
         }
     }
 
-    /** Tables made of an embedding's own cosines and sines rotate as it does, bit by bit, rows and tensors alike. */
+    /** Tables made from an embedding's own cosines and sines rotate as it does, bit by bit, rows and tensors. */
     @Example
     void tablesOfAnglesHaveTheBitsOfTheAngles() {
         Rope rope = Rope.of(Rope.Config.of(20).withPairing(Pairing.INTERLEAVED));

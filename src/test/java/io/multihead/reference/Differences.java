@@ -16,7 +16,7 @@ public final class Differences {
     private Differences() {}
 
     /**
-     * Fails unless a gradient is that of {@code sum dy f(x)}, to 1e-7 of its largest element.
+     * Fails unless a gradient is the gradient of {@code sum dy f(x)}, to 1e-7 of its largest element.
      *
      * @param gradient with respect to x
      * @param at x, changed while this runs

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
 /**
- * The specification against PyTorch's f64 results, and against what it says of itself. {@code AttentionGoldenTest} holds
+ * The specification compared with PyTorch's f64 results, and with its own definitions. {@code AttentionGoldenTest} holds
  * its attention to the {@code sdpa} vectors.
  */
 class ReferenceTest {
@@ -133,7 +133,7 @@ class ReferenceTest {
         Tensor q = Tensor.of(new float[] {1, 2, 3}, 1, 1, 3, 1);
         Tensor k = Tensor.of(new float[] {1, Float.NaN}, 1, 1, 2, 1);
         Tensor v = Tensor.of(new float[] {7, 8}, 1, 1, 2, 1);
-        // bottom-right: the first query sees nothing, the second one key, the third both
+        // bottom-right: the first query sees no key, the second one key, the third both
         ReferenceAttention.Result result = ReferenceAttention.forward(q, k, v, 1, ScoreRule.causal(3, 2));
         assertArrayEquals(new double[] {0, 7, Double.NaN}, result.output());
         assertArrayEquals(new double[] {NONE, 2, Double.NaN}, result.logSumExp());

@@ -28,7 +28,7 @@ class ToleranceTest {
         }
     }
 
-    /** On purpose: what has overflowed in f32 may be an infinity in one order of operations and NaN in another. */
+    /** On purpose: a number that has overflowed in f32 may be an infinity in one order of operations and NaN in another. */
     @Example
     void anyNumberThatIsNotFiniteMayStandForAnother() {
         for (double actual : SPECIAL) {

@@ -6,7 +6,7 @@ import io.multihead.reference.Tolerance;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 
-/** Results of attention beside their specification; a value outside its bound is an {@link AssertionError}. */
+/** Results of attention compared with their specification; a value outside its bound is an {@link AssertionError}. */
 public final class AttentionCheck {
     private AttentionCheck() {}
 
@@ -30,7 +30,7 @@ public final class AttentionCheck {
         return new Error(ratio, ordinary);
     }
 
-    /** The scores' own error; 16 u (1 + |s|) is above what scale, exponentials and sums add, and the store adds u |lse|. */
+    /** The scores' own error; 16 u (1 + |s|) is above the errors of scale, exponentials and sums, and the store adds u |lse|. */
     public static void logSumExp(double[] actual, ReferenceAttention.Result expected) {
         for (int row = 0; row < actual.length; row++) {
             double exact = expected.logSumExp()[row];
@@ -44,7 +44,7 @@ public final class AttentionCheck {
         }
     }
 
-    /** A weight {@code e^(s - lse)} is off by what its score and lse are off, relative to itself. */
+    /** A weight {@code e^(s - lse)} has the errors of its score and lse as a relative error. */
     public static void weights(double[] actual, ReferenceAttention.Result expected) {
         double relative = 2 * expected.scoreError() + 0x1p-24 * (32 * (1 + expected.maxScore()) + 8);
         for (int i = 0; i < actual.length; i++) {

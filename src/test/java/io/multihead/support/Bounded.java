@@ -6,9 +6,9 @@ import java.util.stream.DoubleStream;
 import java.util.stream.IntStream;
 
 /**
- * Numbers in {@code double}, and how far each may be from what f32 arithmetic makes of the same inputs: a running error bound (Higham 2002, section 3.3).
- * Each operation adds its own roundings to the errors of what it reads, with their second order; a sum of n terms in any order has n roundings of the
- * sum of their sizes.
+ * Numbers in {@code double}, and the largest error of each in f32 arithmetic with the same inputs: a running error bound (Higham 2002,
+ * section 3.3). Each operation adds its own roundings to the errors of its operands, with their second order; a sum of n terms in any order
+ * has n roundings of the sum of their sizes.
  *
  * @param values exact
  * @param errors at least 0
@@ -56,7 +56,7 @@ public record Bounded(double[] values, double[] errors) {
     /**
      * Returns a token of a causal convolution, each channel alone.
      *
-     * @param rows of the token and those before it
+     * @param rows of the token and the tokens before it
      * @param taps {@code [channels, taps]}, the factor of the token itself last
      */
     public static Bounded convolution(Bounded[] rows, int token, double... taps) {
@@ -75,7 +75,9 @@ public record Bounded(double[] values, double[] errors) {
         return new Bounded(sums, errors);
     }
 
-    /** Returns {@code x / sqrt(mean(x^2) + epsilon) * weight}; a root of a mean square is off by half of what its sum is. */
+    /**
+     * Returns {@code x / sqrt(mean(x^2) + epsilon) * weight}; the relative error of a root of a mean square is half the error of its sum.
+     */
     public Bounded rms(double[] weight, double epsilon) {
         double square = 0;
         double change = 0;

@@ -9,7 +9,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
 
-/** The expected contents of a cache: lists of tokens, each narrowed on its own, one element after another. */
+/** The expected contents of a cache: lists of tokens, each narrowed separately, one element after another. */
 public final class CacheModel {
     /** One token of one layer: {@code [head][dim]}. */
     public record Token(float[][] key, float[][] value) {}
@@ -37,13 +37,13 @@ public final class CacheModel {
             return other;
         }
 
-        /** Drops what is at {@code length} and after, in layers that are as long. */
+        /** Drops the tokens at {@code length} and after, in layers of that length. */
         public void truncate(long length) {
             layers.forEach(layer -> layer.subList((int) Math.min(length, layer.size()), layer.size())
                     .clear());
         }
 
-        /** Gives up what is before {@code firstKey}. */
+        /** Drops the tokens before {@code firstKey}. */
         public void slide(long firstKey) {
             first = firstKey;
         }

@@ -12,12 +12,14 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** Runs a class of the tests in a JVM of its own, with the library and the tests on the class path: for what depends on options. */
+/** Runs a class of the tests in a separate JVM, with the library and the tests on the class path: for tests that depend on options. */
 public final class ChildJvm {
-    /** The options that the documentation tells users of the library to add. */
+    /** The options that the documentation requires from users of the library. */
     private static final List<String> VECTOR_MODULE = List.of("--add-modules", "jdk.incubator.vector");
 
-    /** After this a JVM is taken to hang; the longest scenario needs 40 s on two cores, and far longer where ten processes want them. */
+    /**
+     * After this time a JVM is considered to hang; the longest scenario needs 40 s on two cores, and far longer if ten processes use them.
+     */
     private static final long LIMIT_SECONDS = 1200;
 
     private ChildJvm() {}
@@ -67,7 +69,7 @@ public final class ChildJvm {
         command.addAll(options);
         command.addAll(List.of("-cp", classes, main.getName()));
         command.addAll(List.of(arguments));
-        // a file: nobody need read while the JVM runs, so that the limit holds for one that never closes its output
+        // a file: no reader is needed while the JVM runs, so the limit holds for a JVM that never closes its output
         Path output = Files.createTempFile("child", ".out");
         try {
             int status = run(folder, command, output);
@@ -98,7 +100,7 @@ public final class ChildJvm {
         }
     }
 
-    /** Not the property with the class path: a launcher may have a class loader of its own, and libraries of tests are not needed. */
+    /** Not the property with the class path: a launcher may have its own class loader, and libraries of tests are not needed. */
     private static String location(Class<?> type) {
         return Path.of(URI.create(
                         type.getProtectionDomain().getCodeSource().getLocation().toString()))

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.Arrays;
 import java.util.function.DoubleSupplier;
 
-/** Gradients beside fourth-order differences of a specification in double, which are off by about 1e-10. */
+/** Gradients compared with fourth-order differences of a specification in double, which have an error of about 1e-10. */
 public final class Differences {
     private static final double STEP = 1e-3;
     private static final int MOST = 40;

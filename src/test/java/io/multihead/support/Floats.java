@@ -7,7 +7,7 @@ import java.util.random.RandomGenerator;
 public final class Floats {
     private Floats() {}
 
-    /** Returns the bits of each. NaN are all the same: which one of two NaN a sum keeps is not specified. */
+    /** Returns the bits of each number. NaN are all the same: which one of two NaN a sum keeps is not specified. */
     public static int[] bits(float[] values) {
         int[] bits = new int[values.length];
         Arrays.setAll(bits, i -> Float.floatToIntBits(values[i]));

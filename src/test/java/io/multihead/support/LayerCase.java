@@ -63,9 +63,9 @@ public final class LayerCase {
     public final MultiHeadInputs inputs;
     private final Masks masks;
     private final Random random;
-    /** Key padding as PyTorch has it; null for none. */
+    /** Key padding as in PyTorch; null for none. */
     private Tensor padding;
-    /** Score mask or bias as PyTorch has it; null for none. */
+    /** Score mask or bias as in PyTorch; null for none. */
     public Tensor scores;
 
     public LayerCase(Sizes sizes, Switches switches, Masks masks, long seed) {

@@ -12,9 +12,9 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Multi-head attention as its definition reads, in plain loops and {@code double}; the extra keys are appended, and masks
- * say for every key what is added to its score. Beside every number goes a bound of the error that f32 arithmetic may
- * make there, in units of 2<sup>-24</sup>, carried from step to step to first order.
+ * Multi-head attention written as its definition, in plain loops and {@code double}; the extra keys are appended, and masks give for every
+ * key the number that is added to its score. Every number has a bound of its error in f32 arithmetic, in units of 2<sup>-24</sup>, carried
+ * from step to step to first order.
  */
 public final class NaiveLayer {
     private final MultiHeadConfig config;

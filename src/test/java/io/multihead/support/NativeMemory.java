@@ -8,7 +8,7 @@ import javax.management.JMException;
 import javax.management.ObjectName;
 
 /**
- * The native memory that this JVM has allocated for something other than its own structures: that of arenas, whose sizes native memory
+ * The native memory that this JVM has allocated for other purposes than its own structures: the memory of arenas, whose sizes native memory
  * tracking counts to the byte.
  */
 public final class NativeMemory {
@@ -16,7 +16,7 @@ public final class NativeMemory {
     public static final String TRACKING = "-XX:NativeMemoryTracking=summary";
 
     private static final Pattern OTHER = Pattern.compile("Other \\(reserved=\\d+, committed=(\\d+)\\)");
-    /** How long threads may take to end, and the garbage collector to find what nothing refers to. */
+    /** The time that threads may take to end, and the garbage collector to find unreachable objects. */
     private static final long PATIENCE_NANOS = 60_000_000_000L;
 
     private static final long LONGEST_PAUSE = 100;
@@ -45,7 +45,7 @@ public final class NativeMemory {
         }
     }
 
-    /** Repeats an action until the allocated bytes are as wanted or patience ends, and returns them. */
+    /** Repeats an action until the allocated bytes are as expected or patience ends, and returns them. */
     public static long after(Runnable action, LongPredicate wanted) throws InterruptedException {
         long bytes = -1;
         long pause = 10;

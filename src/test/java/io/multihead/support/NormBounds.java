@@ -23,7 +23,7 @@ public final class NormBounds {
         biasBound = new double[length];
         Arrays.fill(weight, start);
         Arrays.fill(bias, start);
-        // a chain, the unit's chains, the units, the addition to what was there
+        // a chain, the unit's chains, the units, the addition to the earlier value
         roundings = 64 + Math.ceilDiv(rows, 64 * 64) + 64 + 1;
         Arrays.fill(weightBound, U * start);
         Arrays.fill(biasBound, U * start);
@@ -77,7 +77,7 @@ public final class NormBounds {
             double[] d = Arrays.stream(z).map(v -> Math.abs(v) * deviation).toArray();
             double[] dError = new double[n];
             if (centered) {
-                // x - m1 rounds; so does its mean, which holds what m1 was off; so does subtracting it
+                // x - m1 rounds; so does its mean, which includes the error of m1; so does subtracting it
                 double off = U * chain * mean(absolute(x));
                 double rest = U * (chain + 1) * (mean(d) + off);
                 for (int i = 0; i < n; i++) {

@@ -87,7 +87,7 @@ public final class OnnxMessage {
         return this;
     }
 
-    /** Appends the start of a field of so many bytes. */
+    /** Appends the start of a field of a number of bytes. */
     public OnnxMessage length(int field, long length) {
         varint((long) field << 3 | 2);
         varint(length);
@@ -110,7 +110,7 @@ public final class OnnxMessage {
         return this;
     }
 
-    /** Returns the message as it is stored. */
+    /** Returns the message as stored. */
     public byte[] bytes() {
         return bytes.toByteArray();
     }

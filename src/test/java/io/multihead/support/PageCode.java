@@ -42,7 +42,7 @@ public final class PageCode {
         return COMMENT.matcher(code).replaceAll("").replaceAll("\\s+", "");
     }
 
-    /** Blocks in braces within those of the type. */
+    /** Blocks in braces within the braces of the type. */
     private static List<String> bodies(String code) {
         List<String> bodies = new ArrayList<>();
         int depth = 0;

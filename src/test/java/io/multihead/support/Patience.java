@@ -4,8 +4,8 @@ import com.sun.management.OperatingSystemMXBean;
 import java.lang.management.ManagementFactory;
 
 /**
- * How long a test repeats what C2 has not compiled yet: in the time that processors spend on this JVM, of which a busy machine gives less in the
- * same minutes.
+ * The time during which a test repeats code that C2 has not compiled yet: in processor time of this JVM, since a busy machine gives less of
+ * it in the same minutes.
  */
 public final class Patience {
     private static final OperatingSystemMXBean SYSTEM =

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 
 import java.lang.ref.WeakReference;
 
-/** Asserts that nothing keeps an object from the garbage collector. */
+/** Asserts that the garbage collector can free an object. */
 public final class Reachability {
     private Reachability() {}
 

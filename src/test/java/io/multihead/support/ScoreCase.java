@@ -16,7 +16,7 @@ import net.jqwik.api.Arbitrary;
 import net.jqwik.api.Combinators;
 import org.jspecify.annotations.Nullable;
 
-/** A random call of attention, and what a call can do to scores besides: options, and the same as a specification. */
+/** A random call of attention, and its changes of scores: options, and the same as a specification. */
 public final class ScoreCase {
     public final AttentionCase.Built built;
     public final AttentionOptions options;

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Real files of models that lie beside the repository on some machines. */
+/** Real files of models in the repository's neighborhood on some machines. */
 public final class SharedModels {
     private static final Path FOLDER = Path.of("..", "shared", "models");
 

@@ -10,7 +10,7 @@ public final class SmallArena implements Arena {
     private long left;
     private int refusals;
 
-    /** Creates an arena that refuses more than {@code largest} bytes at a time, and more than {@code all} bytes in all. */
+    /** Creates an arena that refuses more than {@code largest} bytes at a time, and more than {@code all} bytes in total. */
     public SmallArena(Arena arena, long largest, long all) {
         this.arena = arena;
         this.largest = largest;

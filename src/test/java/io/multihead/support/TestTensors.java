@@ -74,7 +74,7 @@ public final class TestTensors {
         return tensor;
     }
 
-    /** Fails if anything around a strided {@link #guarded} tensor of its own memory was written. */
+    /** Fails if memory around a strided {@link #guarded} tensor with its own memory was written. */
     public static void assertGuardsIntact(Tensor strided) {
         long inside = strided.shape().elements();
         long all = strided.memory().byteSize() / strided.dtype().bytes();

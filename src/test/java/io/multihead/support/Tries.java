@@ -9,8 +9,8 @@ import net.jqwik.api.lifecycle.PropertyExecutor;
 import net.jqwik.api.lifecycle.PropertyLifecycleContext;
 
 /**
- * Multiplies the tries of every property by the system property {@code multihead.tries}, which is 1 if absent. The tries in the
- * annotations are those of continuous integration.
+ * Multiplies the tries of every property by the system property {@code multihead.tries}, which is 1 if absent. The tries in the annotations
+ * are for continuous integration.
  *
  * <p>jqwik finds this class through {@code META-INF/services}.
  */
@@ -32,7 +32,7 @@ public final class Tries implements AroundPropertyHook {
         return Double.parseDouble(System.getProperty("multihead.tries", "1"));
     }
 
-    /** Returns the tries to run in place of those in the annotation: at least {@link #LEAST}, or all of them if fewer. */
+    /** Returns the tries to run instead of the annotated ones: at least {@link #LEAST}, or all of them if fewer. */
     static int scaled(int tries, double factor) {
         return Math.toIntExact(Math.max(Math.min(tries, LEAST), Math.round(tries * factor)));
     }

@@ -8,7 +8,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.lifecycle.AfterContainer;
 import org.junit.jupiter.api.Test;
 
-/** One system property scales the tries of all properties, and none runs with fewer than a floor. */
+/** One system property scales the tries of all properties, and none runs with fewer than a minimum. */
 class TriesTest {
     private static final int ANNOTATED = 400;
     private static final AtomicInteger CALLS = new AtomicInteger();

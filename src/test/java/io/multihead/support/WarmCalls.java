@@ -3,7 +3,7 @@ package io.multihead.support;
 import com.sun.management.ThreadMXBean;
 import java.lang.management.ManagementFactory;
 
-/** Measures what calls allocate once they are compiled. */
+/** Measures the allocations of calls after they are compiled. */
 public final class WarmCalls {
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     private static final int CALLS = 50;

@@ -86,11 +86,11 @@ class BlockQuantizeTest {
         float[] weights = new float[4 * 256];
         Arrays.fill(weights, 256, 512, -3);
         Arrays.fill(weights, 512, 768, 0.5f);
-        weights[800] = 0x1p-100f; // below every scale but those of MXFP4
+        weights[800] = 0x1p-100f; // below every scale except MXFP4's
         float[] rounded = rounded(type, weights);
         for (int i = 0; i < weights.length; i++) {
             float expected = i == 800 && type != BlockType.MXFP4 ? 0 : weights[i];
-            // the scale is an f16, and one of six bits in a k-quant is that of the largest, so exact
+            // the scale is an f16, and a six-bit scale in a k-quant is the scale of the largest, so exact
             assertEquals(expected, rounded[i], Math.abs(expected) * 0x1p-10, type + " element " + i);
         }
     }

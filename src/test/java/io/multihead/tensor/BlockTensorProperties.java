@@ -68,7 +68,7 @@ class BlockTensorProperties {
         }
     }
 
-    /** Scales of 1, by hand: what the property's definition is itself compared with. */
+    /** Scales of 1, written out: the values with which the property's definition is itself compared. */
     @Example
     void valuesByHand() {
         MemorySegment memory = MemorySegment.ofArray(new byte[BlockType.Q8_0.bytes()]);

@@ -133,7 +133,7 @@ class StridesProperties {
         return positions;
     }
 
-    /** The strides with which {@code dims} names these positions, or null when none do. */
+    /** The strides with which {@code dims} names these positions, or null if there are none. */
     private static long @Nullable [] stepsOf(long[] positions, long[] dims) {
         if (positions.length == 0) {
             return new long[dims.length];

@@ -58,7 +58,7 @@ class TensorOverlapTest {
         MemorySegment memory = MemorySegment.ofArray(new float[12]);
         Tensor period4 = Tensor.view(memory, DType.F32, Shape.of(2), 0, 4);
         both(true, period4, Tensor.view(memory, DType.F32, Shape.of(5), 1, 1));
-        // positions 0, 3, 6, 4, 7, 10: wider than either of its own strides
+        // positions 0, 3, 6, 4, 7, 10: wider than either of its strides
         Tensor wide = Tensor.view(memory, DType.F32, Shape.of(2, 3), 0, 4, 3);
         both(true, wide, Tensor.view(memory, DType.F32, Shape.of(1), 6, 1));
     }

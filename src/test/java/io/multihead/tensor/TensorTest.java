@@ -22,7 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Every kind of memory, sizes at the edge of {@code long}, and views that hold nothing. */
+/** Every kind of memory, sizes at the edge of {@code long}, and empty views. */
 class TensorTest {
     @TempDir
     Path folder;

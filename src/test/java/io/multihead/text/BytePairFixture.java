@@ -4,7 +4,7 @@ import io.multihead.internal.text.pairs.ByteAlphabet;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
-/** A {@code tokenizer.json} of bytes, for tests of what reads it. */
+/** A {@code tokenizer.json} of bytes, for tests of its readers. */
 public final class BytePairFixture {
     /** Ids of the tokens around a text. */
     public static final int CLS = 258;
@@ -17,7 +17,7 @@ public final class BytePairFixture {
 
     private BytePairFixture() {}
 
-    /** Ids of bytes are their values; two pairs merge; text is composed, and stands between tokens as BERT has them, as ModernBERT has it. */
+    /** Ids of bytes are their values; two pairs merge; text is composed, and is between tokens as in BERT, like ModernBERT's. */
     public static String modernBert() {
         String bytes = IntStream.range(0, 256)
                 .mapToObj(value -> quoted(ByteAlphabet.character(value)) + ": " + value)

@@ -55,7 +55,7 @@ class BytePairTokenizerTest {
         }
     }
 
-    /** The letters a to c, their merges at random, and words longer than what is searched without a heap. */
+    /** The letters a to c, their merges at random, and words longer than the limit of the search without a heap. */
     @Test
     void idsAreThoseOfAPlainLoop() {
         Random random = new Random(42);
@@ -192,7 +192,7 @@ class BytePairTokenizerTest {
         assertEquals("<think>a", tokenizer.decode(mark, think, 'a'));
     }
 
-    /** Bytes, of which those below 128 have their own values as ids, and tokens of each kind. */
+    /** Bytes, whose ids are their values below 128, and tokens of each kind. */
     private static Tokenizer small() {
         List<String> tokens = bytes();
         List<TokenType> types = new ArrayList<>(Collections.nCopies(256, TokenType.NORMAL));

@@ -22,11 +22,11 @@ import java.util.function.Function;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** Tokenizers of GGUF files, and errors that name the keys of what they should not have. */
+/** Tokenizers of GGUF files, and errors that name unexpected keys. */
 class GgufTokenizerTest {
     private static final String PREFIX = "tokenizer.ggml.";
 
-    /** A converter that writes no types, or that of texts for byte tokens. */
+    /** A converter that writes no types, or the types of texts for byte tokens. */
     @Test
     void byteTokensOfGgufAreBytesWhateverTheirTypes() {
         List<String> tokens = new ArrayList<>(List.of("<unk>", "<s>", "</s>", "a"));
@@ -147,7 +147,7 @@ class GgufTokenizerTest {
                 .getMessage();
     }
 
-    /** The ids of llama.cpp for the texts that it tests its own tokenizer with. */
+    /** The ids of llama.cpp for the texts in its own tokenizer tests. */
     @Test
     void wordPieceHasLlamaCppsIds() {
         EncoderTokenizer tokenizer = Tokenizers.ofEncoder(SharedModels.gguf("vocab/ggml-vocab-bert-bge.gguf"));
@@ -168,7 +168,7 @@ class GgufTokenizerTest {
         return Arrays.copyOfRange(ids, 1, ids.length - 1);
     }
 
-    /** The tokens of a {@code vocab.txt} as converters write them: U+2581 before those that begin a word, and no {@code ##}. */
+    /** The tokens of a {@code vocab.txt} as converters write them: U+2581 before tokens that begin a word, and no {@code ##}. */
     private static Map<String, Object> wordPiece(List<String> vocabulary) {
         Map<String, Object> keys = new TreeMap<>();
         keys.put(PREFIX + "model", "bert");
@@ -274,7 +274,7 @@ class GgufTokenizerTest {
         assertEquals("vocabulary: token \"a\" has ids 4 and 5; expected unique tokens", encoders(repeated));
     }
 
-    /** XLM-R's shape, as converters write it, beside its {@code tokenizer.json}. */
+    /** XLM-R's shape, as converters write it, compared with its {@code tokenizer.json}. */
     @Test
     void unigramHasTheIdsOfTheFolder() {
         List<String> pieces = UnigramFixture.PIECES;
@@ -327,7 +327,7 @@ class GgufTokenizerTest {
                 encoders(keys));
     }
 
-    /** ModernBERT's shape beside its {@code tokenizer.json}, RoBERTa's pairs, and words that are not known. */
+    /** ModernBERT's shape compared with its {@code tokenizer.json}, RoBERTa's pairs, and unknown words. */
     @Test
     void bytePairsHaveTheIdsOfTheFolder() {
         List<String> tokens = new ArrayList<>();

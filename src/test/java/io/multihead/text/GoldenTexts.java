@@ -13,7 +13,7 @@ import java.util.zip.CRC32;
 
 /** The texts of the golden tokens, for the oracle that writes them and the test that compares. Needs nothing but the JDK. */
 public final class GoldenTexts {
-    /** Random strings in all, and per checksum. */
+    /** Random strings in total, and per checksum. */
     public static final int RANDOM = 100_000;
 
     public static final int RANDOM_BLOCK = 1_000;
@@ -101,8 +101,8 @@ public final class GoldenTexts {
     }
 
     /**
-     * Whether offsets are compared: not where NFD reorders marks, as the oracle's then belong to what stood there before. Ids are
-     * compared everywhere.
+     * Whether offsets are compared: not if NFD reorders marks, because the reference's offsets then belong to the earlier characters. Ids
+     * are compared everywhere.
      */
     public static boolean hasComparableOffsets(String text) {
         StringBuilder kept = new StringBuilder();

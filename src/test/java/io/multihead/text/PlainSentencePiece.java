@@ -4,7 +4,7 @@ import io.multihead.text.SentencePieceTokenizer.SpacePrefix;
 import java.util.ArrayList;
 import java.util.List;
 
-/** SentencePiece's byte-pair encoding as it is defined: all pairs are looked at before each merge. Without added and byte tokens. */
+/** SentencePiece's byte-pair encoding as defined: all pairs are examined before each merge. Without added and byte tokens. */
 final class PlainSentencePiece {
     private PlainSentencePiece() {}
 

@@ -9,7 +9,7 @@ import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** The Unigram model as it is defined, on strings: each part of a word is looked up, for each place where it may end. */
+/** The Unigram model as defined, on strings: each part of a word is looked up, for each place where it may end. */
 final class PlainUnigram {
     private static final Pattern GRAPHEME = Pattern.compile("\\X");
     private static final int UNKNOWN = 3;
@@ -36,7 +36,7 @@ final class PlainUnigram {
                     continue;
                 }
                 double score = best[start] + (unknown ? unknownScore : scores[id]);
-                // in SentencePiece the score of a piece is a double, that of an unknown character a float
+                // in SentencePiece the score of a piece is a double, the score of an unknown character a float
                 score = rounded && unknown ? (float) score : score;
                 if (starts[end] < 0 || score > best[end]) {
                     best[end] = rounded ? (float) score : score;
@@ -55,7 +55,7 @@ final class PlainUnigram {
         return reversed;
     }
 
-    /** Returns what the crate's Precompiled makes of a text. */
+    /** Returns the output of the crate's Precompiled for a text. */
     static String byClusters(String text, Map<String, String> characters) {
         StringBuilder result = new StringBuilder();
         Matcher clusters = GRAPHEME.matcher(text);
@@ -82,7 +82,7 @@ final class PlainUnigram {
         return null;
     }
 
-    /** Returns what SentencePiece's normalizer makes of a text, with a prefix and without spaces too many. */
+    /** Returns the output of SentencePiece's normalizer for a text, with a prefix and without duplicate spaces. */
     static String bySequences(String text, Map<String, String> characters) {
         StringBuilder result = new StringBuilder();
         for (int at = 0; at < text.length(); ) {

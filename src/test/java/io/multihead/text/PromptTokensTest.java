@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 
 /** Prompts as tokens: which characters may be control tokens. */
 class PromptTokensTest {
-    /** What a user writes is no control token, wherever a template puts it; tokens that any text may have are found in it. */
+    /** A user's text never becomes a control token, wherever a template puts it; tokens that any text may have are found in it. */
     @Test
     void controlTokensOfAPromptAreTheTemplates() {
         Tokenizer tokenizer = TokenizersTest.read(BYTES);
@@ -51,7 +51,7 @@ class PromptTokensTest {
                 tokenizer.encode(PromptText.template("a").plus(PromptText.content("b ab"))));
     }
 
-    /** What a template and content are put together to is divided as one text. */
+    /** The concatenation of a template and content is divided as one text. */
     @Test
     void tokensAreThoseOfTheWholeText() {
         SplittableRandom random = new SplittableRandom(11);

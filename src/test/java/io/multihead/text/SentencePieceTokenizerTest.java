@@ -106,7 +106,7 @@ class SentencePieceTokenizerTest {
         assertArrayEquals(new int[] {1}, tokenizer.withSpecialTokens());
     }
 
-    /** Equal scores, letters that are no tokens, tokens across a space, and runs longer than what is searched without a heap. */
+    /** Equal scores, letters without tokens, tokens across a space, and runs longer than the limit of the search without a heap. */
     @Test
     void idsAreThoseOfAPlainLoop() {
         Random random = new Random(42);

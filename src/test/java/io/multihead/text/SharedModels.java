@@ -13,7 +13,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** Real vocabularies beside the repository; tests that need one are skipped where it is not. */
+/** Real vocabularies in the repository's neighborhood; tests that need one are skipped if it is missing. */
 public final class SharedModels {
     private static final String SEPARATOR = "\n__ggml_vocab_test__\n";
 

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Files of tokenizers: what they say, and errors that name what they should not. */
+/** Files of tokenizers: their settings, and errors that name unexpected ones. */
 class TokenizersTest {
     private static final int AB = 256;
     static final int END = 257;
@@ -191,7 +191,10 @@ class TokenizersTest {
                 .toList();
     }
 
-    /** A composed character comes from all that was composed, here two characters from index 1 on; what is around it from itself. */
+    /**
+     * A composed character comes from all characters that were composed, here two characters from index 1 on; the characters around it from
+     * themselves.
+     */
     @Test
     void anEncodersTextMayBeComposed() {
         EncoderTokenizer tokenizer = composing();
@@ -214,7 +217,7 @@ class TokenizersTest {
         assertEquals(
                 List.of(List.of(0xe1, 0, 3), List.of(0xb9, 0, 3), List.of(0xa9, 0, 3)),
                 places(tokenizer, "s\u0307\u0323"));
-        // a character that becomes another one alone, beside characters of two units
+        // a character that becomes another single one, among characters of two units
         assertEquals(
                 List.of(
                         List.of(0xf0, 0, 2),
@@ -226,7 +229,7 @@ class TokenizersTest {
                 places(tokenizer, "\ud83d\ude00\u212b"));
     }
 
-    /** Composed and encoded, or encoded with places: the same ids, places in order, and none outside of the text. */
+    /** Composed and encoded, or encoded with places: the same ids, places in order, and none outside the text. */
     @Test
     void composedTextHasPlacesInOrder() {
         EncoderTokenizer tokenizer = composing();
@@ -254,7 +257,9 @@ class TokenizersTest {
         }
     }
 
-    /** Found beside the crate: joiners, and letters that are symbols or numbers by category, were taken for other characters. */
+    /**
+     * Found by comparison with the crate: joiners, and letters that are symbols or numbers by category, were taken for other characters.
+     */
     @Test
     void whatTouchesASingleWordIsAWordAsInTheCrate() {
         Tokenizer tokenizer = read(BYTES);

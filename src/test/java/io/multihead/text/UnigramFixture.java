@@ -64,7 +64,7 @@ public final class UnigramFixture {
 
     private UnigramFixture() {}
 
-    /** Returns the double array and the texts of a map, in which each node has a block of its own for its children. */
+    /** Returns the double array and the texts of a map, in which each node has a separate block for its children. */
     static byte[] map(Map<String, String> characters) {
         ByteBuffer texts = ByteBuffer.allocate(1 << 16);
         SortedMap<String, Integer> values = new TreeMap<>();
@@ -85,7 +85,7 @@ public final class UnigramFixture {
     private static final class Darts {
         int[] units = new int[BLOCK];
 
-        /** Writes a unit and what is below it: the keys whose bytes from {@code depth} on are still to come. */
+        /** Writes a unit and its descendants: the keys whose bytes from {@code depth} on are not written yet. */
         void node(int unit, int label, int depth, Map<String, Integer> keys) {
             int children = units.length;
             units = Arrays.copyOf(units, children + BLOCK);
@@ -148,7 +148,7 @@ public final class UnigramFixture {
                 + " \"lowercase\": true}";
     }
 
-    /** Returns what model2vec puts behind a normalizer: punctuation between spaces, and single spaces within the text alone. */
+    /** Returns the steps that model2vec adds after a normalizer: punctuation between spaces, and only single spaces within the text. */
     public static String model2vec(String first) {
         StringBuilder parts = new StringBuilder(first);
         for (char c : NormalizerStep.PUNCTUATION.toCharArray()) {

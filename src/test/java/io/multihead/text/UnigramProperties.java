@@ -24,7 +24,7 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 
-/** Random texts, pieces and scores beside a plain implementation. */
+/** Random texts, pieces and scores compared with a plain implementation. */
 class UnigramProperties {
     private static final double PENALTY = 10;
     private static final List<String> PARTS = List.of(
@@ -129,7 +129,7 @@ class UnigramProperties {
         return Arbitraries.of(parts).list().ofMaxSize(20).map(all -> String.join("", all));
     }
 
-    /** model2vec's files: what another normalizer leaves, with spaces around punctuation, is not divided before pieces are looked for. */
+    /** model2vec's files: the output of another normalizer, with spaces around punctuation, is not divided before pieces are looked up. */
     @Property(tries = 2000)
     void normalizersOfModel2VecDoAsDefined(
             @ForAll("pieces") List<String> pieces,
@@ -154,7 +154,7 @@ class UnigramProperties {
         check(expected, UnigramFixture.json(normalizer, metaspace, pieces, scores, false), text);
     }
 
-    /** BERT's normalizer of the crate, of what the texts here have. */
+    /** BERT's normalizer of the crate, for the characters in the texts here. */
     private static String asBert(String text) {
         StringBuilder cleaned = new StringBuilder();
         text.codePoints().forEach(c -> {

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Unigram models from {@code tokenizer.json}: what a file says, and errors that name what it should not. */
+/** Unigram models from {@code tokenizer.json}: the settings of a file, and errors that name unexpected ones. */
 @Execution(ExecutionMode.CONCURRENT)
 class UnigramTokenizerTest {
     private static final String XLMR = UnigramFixture.xlmr();
@@ -337,7 +337,7 @@ class UnigramTokenizerTest {
         assertEquals("map: sequences of more than 256 bytes; expected at most 256", message);
     }
 
-    /** Base 64 of nothing is the map that changes nothing. */
+    /** Base 64 of no bytes is the map that changes nothing. */
     @Test
     void anEmptyMapChangesNothing() {
         String json =

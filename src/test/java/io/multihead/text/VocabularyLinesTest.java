@@ -12,7 +12,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Lines of a {@code vocab.txt} that are no plain tokens; the ids are those of transformers 4.57.6 and 5.18.0, which agree. */
+/** Lines of a {@code vocab.txt} that are not plain tokens; the ids are from transformers 4.57.6 and 5.18.0, which agree. */
 class VocabularyLinesTest {
     private static final String SPECIAL = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n";
 
@@ -43,7 +43,7 @@ class VocabularyLinesTest {
                 expected, Tokenizers.ofEncoderJson(tokenizer.toTokenizerJson()).encodeWithSpecialTokens(text));
     }
 
-    /** What the two versions read differently. */
+    /** Lines that the two versions read differently. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',

@@ -52,7 +52,7 @@ class WordPatternTest {
                     + "\\x{10400}-\\x{1044f}\\x{104b0}-\\x{104d3}\\x{104d8}-\\x{104fb}\\x{10c80}-\\x{10cb2}"
                     + "\\x{10cc0}-\\x{10cf2}\\x{118a0}-\\x{118df}\\x{1e900}-\\x{1e943}";
 
-    /** One expression after another divides what those before left. */
+    /** One expression after another divides the rest of the earlier ones. */
     private static final Map<WordPattern, List<String>> EXPRESSIONS = Map.of(
             WordPattern.GPT_2,
             List.of(GPT_2),
@@ -81,7 +81,7 @@ class WordPatternTest {
                     "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+",
                     "\\p{N}+"));
 
-    /** Of code points that are alike, a build without all tries takes one of so many. */
+    /** Of equivalent code points, a build without all tries takes one in a fixed number. */
     private static final int STEP = Tries.factor() < 1 ? 16 : 1;
 
     /** Ideographs, Hangul and private use: nine of ten code points. */

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
-/** Tokens and offsets are those of HuggingFace's crate, which {@code src/it/golden} wrote. */
+/** Tokens and offsets equal the output of HuggingFace's crate, which {@code src/it/golden} wrote. */
 @Execution(ExecutionMode.CONCURRENT)
 class WordPieceGoldenTest {
     private static final JsonNode GOLDEN = golden();
@@ -90,7 +90,7 @@ class WordPieceGoldenTest {
         GoldenTexts.update(sum, text, tokens(text));
     }
 
-    /** Ids, starts and ends, with those of the tokens around a text. */
+    /** Ids, starts and ends, including the tokens around a text. */
     private int[][] tokens(String text) {
         buffer.clear();
         TOKENIZER.append(text, buffer);

@@ -211,7 +211,7 @@ class WordPieceTest {
         assertTrue(!buffer.continuesWord(1));
     }
 
-    /** A token beside the model's vocabulary is found in the text as it is, or not at all. */
+    /** A token outside the model's vocabulary is found in the unchanged text, or not at all. */
     @Test
     void anAddedTokenIsNoPieceOfAWord() {
         String added = "{\"id\": 5, \"content\": \"unun\", \"normalized\": false}, {\"id\": 1";
@@ -258,7 +258,7 @@ class WordPieceTest {
         assertThrows(NoSuchFileException.class, () -> Tokenizers.loadEncoder(folder.resolve("none")));
     }
 
-    /** A part of the file, its replacement, and what the message says. */
+    /** A part of the file, its replacement, and the message. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
@@ -294,7 +294,7 @@ class WordPieceTest {
         assertTrue(wrong.getMessage().contains(message), wrong.getMessage());
     }
 
-    /** The ids and types of a template, part by part, and what the message says of others. */
+    /** The ids and types of a template, part by part, and the message for others. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',

@@ -34,7 +34,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Adapters of PEFT that are merged while a model is loaded: the bits of the trained model, and what is refused. */
+/** Adapters of PEFT that are merged while a model is loaded: the same bits as the trained model, and refused adapters. */
 class AdapterLoadingTest {
     private static final Compute CPU = Compute.serial();
     private static final BytePairs PIECES = BytePairs.learn("the fox and the crow ".repeat(20), 270);
@@ -210,7 +210,7 @@ class AdapterLoadingTest {
         assertArrayEquals(logits(LoadOptions.DEFAULT.withAdapter(adapter)), merged);
     }
 
-    /** The alpha of a module is the one that a pattern says. */
+    /** The alpha of a module is the one of its pattern. */
     @Test
     void adaptersThatAreNotWholeAreNamed() throws IOException {
         adapted(LoraAdapter.Config.of(4, "q_proj"));

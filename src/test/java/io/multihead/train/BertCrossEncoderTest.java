@@ -23,7 +23,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A cross-encoder in layers: scores beside those of inference, gradients by differences, training, folders. */
+/** A cross-encoder in layers: scores compared with inference, gradients compared with differences, training, folders. */
 class BertCrossEncoderTest {
     private static final Compute CPU = Compute.serial();
     private static final List<String> FIRST = List.of("the cat", "a dog ran", "sat", "the cat", "a dog ran", "sat");

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A BERT encoder in layers: vectors beside those of inference, gradients by differences, folders there and back, training. */
+/** A BERT encoder in layers: vectors compared with inference, gradients compared with differences, folders written and read, training. */
 class BertLayersTest {
     private static final Compute CPU = Compute.serial();
     private static final List<String> TEXTS = List.of("the cat sat", "a dog", "the the dog ran and sat", "");
@@ -122,7 +122,7 @@ class BertLayersTest {
         refuses("folder: ", () -> load(folder).save(folder));
     }
 
-    /** A folder within it that nobody may read, such as a file system's own, is not the model's; to root it is one more folder. */
+    /** An unreadable folder within it, such as a file system's own, does not belong to the model; root can read it. */
     @Test
     void aFolderThatNobodyMayReadIsNotCopied() throws IOException {
         Path locked = Files.createDirectories(folder.resolve("lost+found"));
@@ -138,7 +138,7 @@ class BertLayersTest {
                 load(other.resolve("copy")).embed(CPU, TEXTS).toArray());
     }
 
-    /** Pairs of texts that are to be near each other are, after some steps; what has no gradient stays. */
+    /** Pairs of texts that should be near each other are near after some steps; parameters without a gradient do not change. */
     @Test
     void trainingBringsPairsTogether() throws IOException {
         BertLayers layers = load(folder);

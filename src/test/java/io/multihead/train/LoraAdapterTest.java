@@ -30,7 +30,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Adapters of matrices: sums and gradients beside loops in double, training of decoders and encoders, PEFT's files. */
+/** Adapters of matrices: sums and gradients compared with loops in double, training of decoders and encoders, PEFT's files. */
 @Tag("lanes")
 class LoraAdapterTest {
     private static final Compute CPU = Compute.serial();

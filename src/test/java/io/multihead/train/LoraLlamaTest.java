@@ -30,7 +30,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Adapters that train beside a frozen packed model: its memory, its gradients, its bits, and the way to inference. */
+/** Adapters that train with a frozen packed model: its memory, its gradients, its bits, and the way to inference. */
 @Tag("lanes")
 class LoraLlamaTest {
     private static final Compute CPU = Compute.serial();
@@ -184,7 +184,7 @@ class LoraLlamaTest {
 
     /**
      * The merged model of a folder has the layers' logits: two layers of seven products of at most 64 terms, of sums in another order, are 1000
-     * roundings of the largest logit. Adapters beside quantized weights are merged into those of the folder, which differ.
+     * roundings of the largest logit. Adapters trained with quantized weights are merged into the folder's weights, which differ.
      */
     @ParameterizedTest
     @EnumSource

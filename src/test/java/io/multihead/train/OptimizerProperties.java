@@ -22,14 +22,14 @@ import net.jqwik.api.constraints.DoubleRange;
 import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
 
-/** Optimizers beside loops in double, with a bound that runs beside them; states that are saved and come back; refusals. */
+/** Optimizers compared with loops in double, with a running error bound; states that are saved and restored; refusals. */
 class OptimizerProperties {
     /** Unit roundoff of f32, a hundredth more for products of errors. */
     private static final double U = 1.01 * 0x1p-24;
 
     private static final Compute SERIAL = Compute.serial();
 
-    /** Errors of one element: each operation of the Javadoc's formula adds a rounding to the errors of what it reads. */
+    /** Errors of one element: each operation of the Javadoc's formula adds a rounding to the errors of its operands. */
     private static final class Bound {
         private double m;
         private double v;
@@ -179,7 +179,7 @@ class OptimizerProperties {
         }
     }
 
-    /** Bias correction is that of the parameter's own steps, as PyTorch's. */
+    /** Bias correction uses the parameter's own steps, like PyTorch's. */
     @Test
     void aParameterThatWasFrozenBeginsWithItsFirstStep() {
         Tensor early = Tensor.of(new float[] {1}, 1);

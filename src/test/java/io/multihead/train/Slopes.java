@@ -9,8 +9,8 @@ import java.util.SplittableRandom;
 import java.util.function.DoubleSupplier;
 
 /**
- * Gradients of a model beside differences, along a direction of each parameter that has its gradient and random numbers. A loss in f32 is off by
- * about 1e-6, so a difference with a step of 0.01 is off by 1e-4, and by about as much from its third derivative.
+ * Gradients of a model compared with differences, along a direction of each parameter from its gradient and random numbers. A loss in f32
+ * is off by about 1e-6, so a difference with a step of 0.01 is off by 1e-4, and by about as much from its third derivative.
  */
 final class Slopes {
     private static final double STEP = 0.01;

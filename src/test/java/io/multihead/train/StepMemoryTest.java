@@ -19,8 +19,8 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /**
- * The memory of a step beside the formulas of the page: what the Compute holds afterwards are all arrays of the pass and of its backward, and the
- * scratch memory of its thread. All arrays are below the 64 MiB that it keeps.
+ * The memory of a step compared with the formulas of the page: afterwards the Compute holds all arrays of the pass and of its backward, and
+ * the scratch memory of its thread. All arrays are below the 64 MiB that it keeps.
  */
 class StepMemoryTest {
     private static final int LAYERS = 6;

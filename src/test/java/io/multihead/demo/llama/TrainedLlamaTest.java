@@ -146,7 +146,7 @@ class TrainedLlamaTest {
         }
         // 2 layers of seven products of at most 64 terms each: 1000 roundings of 2^-24
         assertArrayEquals(layers, f32, (float) (1000 * 0x1p-24 * largest));
-        // the test would not notice if all were alike
+        // the test would pass if all weights were equal
         assertTrue(largest > 0.5, largest + " at most");
         float[] q8 = logits(trained, Weights.Q8_0, ids);
         assertArrayEquals(layers, q8, (float) (0.1 * largest));

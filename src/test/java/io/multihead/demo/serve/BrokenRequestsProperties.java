@@ -21,7 +21,7 @@ import net.jqwik.api.lifecycle.AfterContainer;
 import net.jqwik.api.lifecycle.BeforeContainer;
 
 /**
- * Requests that are cut, huge, deep, slow, of wrong types or no requests at all have a status of 4xx or a closed connection, no stack trace, and
+ * Requests that are truncated, huge, deep, slow, of wrong types or not HTTP get a status of 4xx or a closed connection, no stack trace, and
  * leave nothing behind. {@code -Dmultihead.tries=200} sends 100,000.
  */
 class BrokenRequestsProperties {
@@ -95,7 +95,7 @@ class BrokenRequestsProperties {
                 server.json(server.post("/v1/completions", "{\"prompt\": \"ab\", \"seed\": 1, \"max_tokens\": 2}"));
         assertEquals(2, answer.at("/usage/completion_tokens").asInt());
         String metrics = "";
-        for (int i = 0; i < 1000; i++) { // an answer that nobody reads is ended at its next token
+        for (int i = 0; i < 1000; i++) { // an answer without a reader ends at its next token
             metrics = server.get("/metrics").body();
             if (metrics.contains("multihead_running_requests 0\n")
                     && metrics.contains("multihead_waiting_requests 0\n")

@@ -31,7 +31,7 @@ final class RawRequests {
     }
 
     /**
-     * Sends bytes, with a pause within them, and ends the sending; returns all that comes back, nothing where the connection was closed.
+     * Sends bytes, with a pause within them, and ends the sending; returns all received bytes, none if the connection was closed.
      */
     static String send(int port, byte[] bytes, int pauseAt, int pauseMillis) throws IOException, InterruptedException {
         try (Socket socket = new Socket("127.0.0.1", port)) {
@@ -59,7 +59,7 @@ final class RawRequests {
         } catch (java.net.SocketTimeoutException stuck) {
             throw stuck;
         } catch (IOException closed) {
-            // what has come until then counts
+            // bytes received until then count
         }
         return all.toString(StandardCharsets.UTF_8);
     }

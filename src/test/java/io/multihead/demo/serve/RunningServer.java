@@ -48,7 +48,7 @@ final class RunningServer implements AutoCloseable {
         return serve.address().getPort();
     }
 
-    /** Returns what the server has printed. */
+    /** Returns the output of the server. */
     String printed() {
         return err.toString();
     }

@@ -26,7 +26,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A text is the same alone and among those of 64 clients, in any order, on any number of threads, and after a restart. */
+/** A text is the same alone and among the requests of 64 clients, in any order, on any number of threads, and after a restart. */
 class ServeLoadTest {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final int CLIENTS = 64;

@@ -117,7 +117,7 @@ class ServeOptionsTest {
         }
     }
 
-    /** Without an end token, after which so many tokens take hours; the limit of a whole run ends a text that does not end. */
+    /** Without an end token a text of this length takes hours; the limit of a whole run ends it. */
     @Test
     void aClientThatLeavesEndsItsText() throws Exception {
         int context = 1 << 20;

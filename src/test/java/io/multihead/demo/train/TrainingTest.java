@@ -16,7 +16,7 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Tasks against their definitions, the loop, and what it resumes from. */
+/** Tasks compared with their definitions, the loop, and the checkpoint from which it resumes. */
 class TrainingTest {
     private static final Task.Sizes SIZES = new Task.Sizes(6, 8, 4);
 

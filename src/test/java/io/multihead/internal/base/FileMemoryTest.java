@@ -28,7 +28,7 @@ class FileMemoryTest {
     @TempDir
     Path folder;
 
-    /** An arena that counts what it allocates. */
+    /** An arena that counts its allocations. */
     private static final class CountingArena implements Arena {
         final Arena arena = Arena.ofConfined();
         long bytes;
@@ -82,7 +82,7 @@ class FileMemoryTest {
         }
     }
 
-    /** An archive may claim any size: memory is taken for what is there, not for what is said. */
+    /** An archive may claim any size: memory is allocated for the existing data, not for the claimed size. */
     @ParameterizedTest
     @ValueSource(longs = {101, 20 << 20, 1L << 50, Long.MAX_VALUE})
     void memoryIsNotTakenForClaims(long size) throws IOException {

@@ -18,7 +18,7 @@ import net.jqwik.api.Provide;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** The JSON reader against Jackson, the writer against the reader, and what it says about text that is not JSON. */
+/** The JSON reader compared with Jackson, the writer compared with the reader, and the messages for text that is not JSON. */
 class JsonTest {
     private static final ObjectMapper JACKSON = new ObjectMapper();
 

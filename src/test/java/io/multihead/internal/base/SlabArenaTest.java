@@ -27,7 +27,7 @@ class SlabArenaTest {
             for (int i = 0; i < 20; i++) {
                 all.add(arena.allocate(10 * MIB, 64));
             }
-            // the first slab has 128 MiB, and so twelve of them; the second and last what is left
+            // the first slab has 128 MiB, so twelve of them fit; the second and last has the rest
             for (int i = 1; i < 20; i++) {
                 boolean first = i == 12;
                 assertEquals(
@@ -53,13 +53,13 @@ class SlabArenaTest {
         }
     }
 
-    /** Of a small model, and where no more is expected, nothing is allocated that is not asked for. */
+    /** For a small model, and if no more is expected, only requested memory is allocated. */
     @Test
     void noSlabIsLargerThanWhatIsExpected() {
         try (SlabArena arena = new SlabArena()) {
             arena.expect(20 * MIB);
             MemorySegment alone = arena.allocate(MIB, 64);
-            // blocks of malloc have a header of their own
+            // blocks of malloc have their own header
             assertFalse(alone.address() + MIB == arena.allocate(MIB, 64).address());
             arena.expect(-100 * MIB);
             MemorySegment large = arena.allocate(30 * MIB, 64);
@@ -70,7 +70,7 @@ class SlabArenaTest {
         }
     }
 
-    /** What would not fill a slab goes where an earlier one has room. */
+    /** An allocation that would not fill a slab goes into an earlier slab with room. */
     @Test
     void roomThatIsLeftIsUsed() {
         try (SlabArena arena = new SlabArena()) {
@@ -84,7 +84,7 @@ class SlabArenaTest {
         }
     }
 
-    /** Slabs that were allocated ahead are what is asked for later; a rest that is too small for one is not allocated. */
+    /** Slabs that were allocated ahead serve later requests; a rest that is too small for a slab is not allocated. */
     @Test
     void preparedSlabsAreUsed() {
         try (SlabArena arena = new SlabArena()) {
@@ -101,7 +101,7 @@ class SlabArenaTest {
                 throw new AssertionError("no slab is as small");
             });
             arena.prepare(300 * MIB, () -> true);
-            // a block of malloc of its own: nothing more was prepared, and too little is expected
+            // a separate block of malloc: no more memory was prepared, and too little is expected
             MemorySegment alone = arena.allocate(20 * MIB, 64);
             assertFalse(third.address() + 90 * MIB == alone.address());
         }

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
-/** Whichever class is used first, a JVM that was started with a flag missing or wrong says which one. */
+/** For any class that is used first, a JVM that was started with a missing or wrong flag reports this flag. */
 @Execution(ExecutionMode.CONCURRENT)
 class VectorApiCheckTest {
     private static final Map<String, Runnable> FIRST_CALLS = new LinkedHashMap<>();

@@ -12,7 +12,7 @@ class WarmUpTest {
 
     private long now = Long.MAX_VALUE - MILLI; // the clock may overflow
     private long cost = 20_000;
-    /** What the next trial takes longer, once. */
+    /** The additional time of the next trial, once. */
     private long misses;
 
     private int trials;
@@ -108,7 +108,7 @@ class WarmUpTest {
         assertEquals(1, trials);
     }
 
-    /** Without C2 scalars are faster than vectors for good. */
+    /** Without C2 scalars are always faster than vectors. */
     @Test
     void slowTrialsNeverEndIt() {
         assertTrue(trialsIn(100_000) > 19_000);
@@ -122,7 +122,7 @@ class WarmUpTest {
         assertEquals(1, warnings);
     }
 
-    /** Ten times as slow, 15 us for the 1.5 of other machines, are the same share of what scalars take. */
+    /** Ten times as slow, 15 us instead of 1.5 on other machines, is the same fraction of the time of scalars. */
     @Test
     void theLimitFollowsTheSpeedOfScalars() {
         cost = 14_000;

@@ -8,7 +8,7 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 
-/** Every element has the bits of the same operations in scalar double, rounded once; what follows the row stays as it is. */
+/** Every element has the same bits as the same operations in scalar double, rounded once; elements after the row do not change. */
 class WideRowsProperties {
     private static final float GUARD = 77;
 

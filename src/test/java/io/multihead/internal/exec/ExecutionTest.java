@@ -30,7 +30,7 @@ import org.junit.jupiter.api.Test;
 /** Every task runs once before the call returns, whatever threads and executors do. */
 class ExecutionTest {
     private static final FloatsKey FLOATS = new FloatsKey();
-    /** After this, what a test waits for is taken not to come. */
+    /** After this time, an event that a test waits for is considered missing. */
     private static final long LIMIT_SECONDS = 60;
 
     @Test
@@ -59,7 +59,7 @@ class ExecutionTest {
         assertDoesNotThrow(() -> late.forEach(Runnable::run), "a helper may come after the end");
     }
 
-    /** The barrier lets nobody take a second task before everybody has a first one. */
+    /** The barrier lets no thread take a second task before every thread has a first one. */
     @Test
     void eachThreadBeginsWithAStripOfItsOwn() {
         CyclicBarrier everybody = new CyclicBarrier(3);
@@ -344,7 +344,7 @@ class ExecutionTest {
         assertEquals(2, started.size());
     }
 
-    /** A thread that has no memory for scratch does not help, and is not counted among those within a call. */
+    /** A thread without memory for scratch does not help, and is not counted among the threads within a call. */
     @Test
     void aHelperWithoutMemoryIsNotCounted() {
         AtomicInteger made = new AtomicInteger();
@@ -420,7 +420,7 @@ class ExecutionTest {
         }
     }
 
-    @SuppressWarnings("unchecked") // nothing is cast at run time
+    @SuppressWarnings("unchecked") // there are no casts at run time
     private static <E extends Throwable> void sneak(Throwable thrown) throws E {
         throw (E) thrown;
     }

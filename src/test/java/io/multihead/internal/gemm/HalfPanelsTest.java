@@ -64,7 +64,10 @@ class HalfPanelsTest {
         assertArrayEquals(expected, widened(memory, 3));
     }
 
-    /** A few rows that widen 16-bit elements in registers have the bits of rows whose panels are widened first, subnormal elements too. */
+    /**
+     * A few rows that widen 16-bit elements in registers have the same bits as rows whose panels are widened first, including subnormal
+     * elements.
+     */
     @ParameterizedTest
     @EnumSource(
             value = PanelFormat.class,

@@ -57,7 +57,7 @@ class Int8PanelsTest {
         assertTrue(Float.isNaN(PanelFormat.quantize(new float[] {1f, Float.NaN}, 0, 2)));
     }
 
-    /** A few rows that widen int8 in registers have the bits of rows whose panels are widened and scaled first, for any depth. */
+    /** A few rows that widen int8 in registers have the same bits as rows whose panels are widened and scaled first, for any depth. */
     @Test
     void sumsAreThoseOfWidenedPanels() {
         int wide = 96;

@@ -24,7 +24,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 
-/** Blocks of one panel without vectors, as they are multiplied until C2 has compiled the tiles, have the bits of all tiles. */
+/** Blocks of one panel without vectors, as they are multiplied until C2 has compiled the tiles, have the same bits as all tiles. */
 @Tag("lanes")
 class PlainBlocksProperties {
     /** A full tile, and one that shares four rows with it. */
@@ -34,7 +34,7 @@ class PlainBlocksProperties {
     /** A tile of rounded rows, and one that shares a row with it. */
     private static final int ROUNDED_ROWS = 2 * NibbleTiles.TILE_ROWS - 1;
 
-    /** What the results held before. */
+    /** The earlier contents of the results. */
     private static final float BEFORE = 7f;
 
     @Property(tries = 200, edgeCases = EdgeCasesMode.NONE)

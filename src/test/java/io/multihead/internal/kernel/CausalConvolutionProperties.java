@@ -10,7 +10,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 
-/** The convolution beside its specification in double; forms with vectors and without have the same bits. */
+/** The convolution compared with its specification in double; forms with and without vectors have the same bits. */
 @Tag("lanes")
 class CausalConvolutionProperties {
     private static final int CHANNELS = 64;

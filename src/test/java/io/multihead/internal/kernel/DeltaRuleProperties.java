@@ -13,7 +13,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 
-/** The gated delta rule beside its specification in double, and in parts. */
+/** The gated delta rule compared with its specification in double, and in parts. */
 @Tag("lanes")
 class DeltaRuleProperties {
     private static final double U = 0x1p-24;
@@ -152,8 +152,8 @@ class DeltaRuleProperties {
          * from the exact step of the same s: {@code s^T k} is a chain of n multiply-adds, off by {@code n u |s|^T|k|}; the difference and its product
          * with the rate round once each, so that d is off by {@code b a n u |s|^T|k| + 2 u |d|}; each element rounds the decayed s and the sum
          * once. The exact step is linear, and {@code a (I - b k k^T)} does not lengthen a vector, as {@code 0 <= b <= 1} and {@code |k|} is
-         * 1 but for rounding: the error e of a column grows by {@code |r|} alone, and o is off by {@code |q| |e|} and its own chain. Magnitudes are
-         * those of the specification, so that products of two errors are left out: a factor of 1 + 1/64 is for them, and for |k|.
+         * 1 except for rounding: only {@code |r|} adds to the error e of a column, and the error of o is {@code |q| |e|} and its own chain.
+         * Magnitudes are the specification's, so products of two errors are omitted: a factor of 1 + 1/64 covers them, and |k|.
          */
         void requireBounds(Case computed) {
             double[] s = new double[depth * PANEL];

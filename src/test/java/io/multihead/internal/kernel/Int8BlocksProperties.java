@@ -15,7 +15,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 
-/** Products with i8 panels whose columns have a scale for each block of rows have the bits of plain loops, at every lane width. */
+/** Products with i8 panels whose columns have a scale for each block of rows have the same bits as plain loops, at every lane width. */
 @Tag("lanes")
 class Int8BlocksProperties {
     private static final int ROWS = 4;

@@ -16,7 +16,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 
-/** Kernels that read B as it lies have the bits of plain loops of multiply-adds in ascending order, with vectors and without. */
+/** Kernels that read B in place have the same bits as plain loops of multiply-adds in ascending order, with and without vectors. */
 @Tag("lanes")
 class MatrixAsItLiesProperties {
     private static final int AT = 3;
@@ -50,7 +50,7 @@ class MatrixAsItLiesProperties {
 
         float[] vectors = before.clone();
         int whole = columns - columns % Lanes.COUNT;
-        for (int row = 0; row < m; row++) { // the last vector starts from what is before the last columns
+        for (int row = 0; row < m; row++) { // the last vector starts from the values before the last columns
             int at = AT + row * ldc;
             System.arraycopy(before, at + columns - Lanes.COUNT, vectors, at + whole, Lanes.COUNT);
         }
@@ -86,7 +86,7 @@ class MatrixAsItLiesProperties {
         ColumnMajorB.chainScalars(a, AT, b, AT, depth, scalars, AT);
         assertArrayEquals(bits(chains(CHAINS, a, b, depth, c)), bits(scalars), "scalars");
         if (Lanes.COUNT < CHAINS) {
-            return; // there are no vectors for so few lanes
+            return; // there are no vectors for such small lane counts
         }
         float[] vectors = c.clone();
         int whole = depth - depth % COLUMNS;

@@ -13,7 +13,7 @@ import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
 
-/** Quotients of the softmax, {@link RowOps#normalize}, beside those in double; in native memory they have the same bits. */
+/** Quotients of the softmax, {@link RowOps#normalize}, compared with quotients in double; in native memory they have the same bits. */
 @org.junit.jupiter.api.Tag("lanes")
 @Tag("lanes")
 class NormalizeProperties {

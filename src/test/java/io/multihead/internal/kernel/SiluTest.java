@@ -13,7 +13,7 @@ import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** SiLU and its derivative beside their specification in double. */
+/** SiLU and its derivative compared with their specification in double. */
 @Tag("lanes")
 @net.jqwik.api.Tag("lanes")
 class SiluTest {
@@ -36,7 +36,7 @@ class SiluTest {
         }
     }
 
-    /** {@code |t s(-t)|} has the rounding errors, and the sum for positive x one more: its own. */
+    /** {@code |t s(-t)|} has these rounding errors, and the sum for positive x one more: its own. */
     private static void assertSilu(float x) {
         double exact = ReferenceActivation.silu(x);
         double part = Math.abs(x) / (1 + Math.exp(Math.abs((double) x)));
@@ -59,7 +59,10 @@ class SiluTest {
         assertEquals(exact, dy[0], U * (parts + 3 * Math.max(left, Math.abs(exact))) + LOST, "silu'(" + x + ")");
     }
 
-    /** {@code e^-t} is off by 2 u, {@code 1 + e} and the quotient round once each: 4 u, and 5 where e is over it; what underflows is lost. */
+    /**
+     * {@code e^-t} is off by 2 u, {@code 1 + e} and the quotient round once each: 4 u, and 5 where e is over it; underflowing numbers are
+     * lost.
+     */
     @Property(tries = 500)
     void theSigmoidIsWithinTheBoundOfItsParts(@ForAll @FloatRange(min = -100, max = 100) float x) {
         float[] row = filled(x);

@@ -13,7 +13,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 
-/** The recurrence of Mamba-2 beside its specification in double, and in parts. */
+/** The recurrence of Mamba-2 compared with its specification in double, and in parts. */
 @Tag("lanes")
 class StateSpaceProperties {
     private static final double U = 0x1p-24;
@@ -143,8 +143,8 @@ class StateSpaceProperties {
         /**
          * Compares with the specification. An element of the state that is off by e before a token is off by
          * {@code a e + u |a s| + u |b r x| + u |s'|} behind it: the decayed element, {@code r x} and the sum round once each. A result is a chain of
-         * n multiply-adds: it is off by {@code |c|^T e + n u |c|^T |s'|}. Magnitudes are those of the specification, so that products of two errors
-         * are left out: a factor of 1 + 1/64 is for them.
+         * n multiply-adds: it is off by {@code |c|^T e + n u |c|^T |s'|}. Magnitudes are the specification's, so products of two errors are
+         * omitted: a factor of 1 + 1/64 covers them.
          */
         void requireBounds(Case computed) {
             double[] s = new double[depth * PANEL];

@@ -36,7 +36,7 @@ class TranspositionProperties {
             @ForAll @IntRange(max = 4) int across,
             @ForAll @IntRange(max = 20) int gap) {
         if (Lanes.COUNT != SQUARE) {
-            return; // the squares are those of 16 lanes
+            return; // the squares are the squares of 16 lanes
         }
         int rows = down * SQUARE;
         int columns = across * SQUARE;

@@ -17,7 +17,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 
-/** Rows of any length: vectors and scalars have the same bits, and those of the softmax. */
+/** Rows of any length: vectors and scalars have the same bits, and the same bits as the softmax. */
 @Tag("lanes")
 class VocabularyOpsTest {
     private static final float[] KINDS = {

@@ -25,13 +25,13 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The interpreter of templates beside Jinja; who wrote which character; what is refused. */
+/** The interpreter of templates compared with Jinja; the origin of each character; refused templates. */
 @Execution(ExecutionMode.CONCURRENT)
 class TemplateTest {
     private static final Path GOLDEN = Path.of("src/test/resources/golden/templates.json");
     private static final LocalDateTime TIME = LocalDateTime.of(2026, 3, 5, 14, 7, 9);
 
-    /** Small templates with what Jinja makes of them ({@code src/it/templates/golden.py}). */
+    /** Small templates with Jinja's output for them ({@code src/it/templates/golden.py}). */
     @Test
     void textsAreThoseOfJinja() throws IOException {
         JsonNode golden = new ObjectMapper().readTree(GOLDEN.toFile());
@@ -241,7 +241,7 @@ class TemplateTest {
         assertEquals("", Template.parse(ifs).render(Map.of(), TIME).toString());
     }
 
-    /** Whatever becomes of a template, it is read, or refused by an error of its own. */
+    /** After any change of a template, it is read, or refused with an error. */
     @Test
     void anyMutationIsRefusedByName() throws IOException {
         JsonNode golden = new ObjectMapper().readTree(GOLDEN.toFile());

@@ -37,7 +37,7 @@ class BackwardWorkTest {
         return TestTensors.zeros(DType.F32, dims);
     }
 
-    /** Returns how many matrix multiplications backward needs. */
+    /** Returns the number of matrix multiplications of backward. */
     private long multiplications(MultiHeadInputs inputs, MultiHeadGradients to, Map<String, Tensor> gradients)
             throws IOException {
         Path file = folder.resolve("backward.jfr");
@@ -52,7 +52,7 @@ class BackwardWorkTest {
         return RecordingFile.readAllEvents(file).size();
     }
 
-    /** The output projection takes one for its input; each wanted input takes one for every projection that read it. */
+    /** The output projection takes one for its input; each requested input takes one for every projection that read it. */
     @Test
     void multiplicationsForInputsThatNobodyAsksForAreLeftOut() throws IOException {
         MultiHeadInputs cross = MultiHeadInputs.of(x, media);
@@ -72,19 +72,19 @@ class BackwardWorkTest {
         assertEquals(1 + 8, multiplications(cross, MultiHeadGradients.NONE, gradients));
     }
 
-    /** The projected heads and their attention: no second output. What a pass kept is idle once it has been closed. */
+    /** The projected heads and their attention: no second output. The memory of a pass is idle after it has been closed. */
     @Test
     void aPassKeepsTheBytesThatItsCostStates() {
         try (Compute cpu = Compute.threads(1)) {
             MultiHeadPass pass = layer.record(cpu, x, zeros(2, 5, 12), 0);
             long before = cpu.heldBytes();
             pass.close();
-            // log-sum-exp, 8 bytes per head and token, has memory of its own
+            // log-sum-exp, 8 bytes per head and token, has separate memory
             assertEquals(new AttentionCost(12, 3).recordedBytes(2 * 5) - 8 * 3 * 2 * 5, cpu.heldBytes() - before);
         }
     }
 
-    /** Wherever one tensor is several inputs, and whichever gradients are wanted beside it. */
+    /** For any tensor that is several inputs, and any other requested gradients. */
     @Test
     void gradientsDoNotDependOnWhichOthersAreWanted() {
         MultiHeadInputs[] calls = {

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
-/** Memory that a stack of blocks needs for a large batch, beside its weights. */
+/** Memory of a stack of blocks for a large batch, in addition to its weights. */
 @Execution(ExecutionMode.CONCURRENT)
 class BatchMemoryTest {
     private static final int BLOCKS = 2;
@@ -49,9 +49,10 @@ class BatchMemoryTest {
         // 156 MB measured: 25 of input and output, the rest the JVM, a heap of at least 32 MB and garbage of the first
         // calls, which grows where C2 is late; without slices it was 1.8 GB
         assertTrue(peak - weights <= 300_000_000, "peak " + peak + " beside weights of " + weights + " bytes");
-        // what describes the kernels' calls, 0.9 MB here and 1.6 MB for the six blocks of
-        // docs/architecture/backward.md, more until C2 has compiled them; a slice is 2 sequences, and one array of 2 x
-        // 256 x 384 floats that each of 16 slices made anew would be 12.6 MB
+        // descriptors of the kernels' calls, 0.9 MB here and 1.6 MB for the six blocks of
+        // docs/architecture/backward.md, more until C2 has
+        // compiled them; a slice is 2 sequences, and one new array of 2 x 256 x 384 floats for each of 16 slices would
+        // be 12.6 MB
         assertTrue(allocated <= 8_000_000, "a warm call allocates " + allocated + " bytes");
     }
 

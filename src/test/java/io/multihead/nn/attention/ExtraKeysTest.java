@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Attention to the extra keys merged with that to the others where one of them, or both, count nothing. */
+/** Attention to the extra keys merged with attention to the others if one of them, or both, has no weight. */
 class ExtraKeysTest {
     private static final Compute CPU = Compute.serial();
 
@@ -64,7 +64,7 @@ class ExtraKeysTest {
         assertEquals(Double.NEGATIVE_INFINITY, merged[1]);
     }
 
-    /** As one call over all keys: what is visible reaches the row however small its weight. */
+    /** As one call over all keys: visible keys reach the row for any small weight. */
     @ParameterizedTest
     @CsvSource({"NaN, 700", "NaN, 1000", "-Infinity, 700", "-Infinity, 1000", "Infinity, 1e9"})
     void whatIsNotFiniteReachesTheRowThatSeesIt(double output, double score) {
@@ -113,7 +113,7 @@ class ExtraKeysTest {
         assertEquals(3, merged(3, 2, Double.NEGATIVE_INFINITY)[0]);
     }
 
-    /** One key of value (1, 0) and an extra one of value (0, 1) with equal weights: the output says which of them were dropped. */
+    /** One key of value (1, 0) and an extra one of value (0, 1) with equal weights: the output shows the dropped keys. */
     @Test
     void theyAreDroppedIndependentlyOfTheFirstKeys() {
         MultiHeadConfig config = MultiHeadConfig.of(2, 1).withKeyValueBias(true).withDropout(0.5);

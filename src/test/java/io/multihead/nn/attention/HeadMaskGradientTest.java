@@ -58,7 +58,7 @@ class HeadMaskGradientTest {
         MultiHeadAttention other = MultiHeadAttention.of(CONFIG, parameters::get);
         Tensor dx = TestTensors.zeros(DType.F32, 2, 5, 12);
         Map<String, Tensor> expected = gradients(other, MultiHeadInputs.of(x), MultiHeadGradients.of(dx));
-        // what the loss would gain by each head, were its factor one larger
+        // the gain of the loss for each head if its factor were one larger
         double[] gains = new double[3];
         Tensor unscaled = expected.get("out_proj.weight");
         for (int row = 0; row < 12; row++) {
@@ -105,7 +105,7 @@ class HeadMaskGradientTest {
         assertArrayEquals(new float[6], gradient.toArray());
     }
 
-    /** One element that is repeated: tensors with memory of their own would take 8 GiB each. */
+    /** One element that is repeated: tensors with separate memory would take 8 GiB each. */
     @Test
     void sumsThatNoArrayHoldsAreRefused() {
         Tensor heads = Tensor.of(new float[1]).broadcast(1L << 30, 2, 1, 1);

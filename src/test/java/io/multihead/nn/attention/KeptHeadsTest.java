@@ -15,7 +15,7 @@ import java.lang.foreign.Arena;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** A layer reduced to some of its heads keeps what its options say of these heads. */
+/** A layer reduced to some of its heads keeps the options of these heads. */
 class KeptHeadsTest {
     private static final Compute CPU = Compute.serial();
     private static final ScoreOptions SCORES =
@@ -37,7 +37,7 @@ class KeptHeadsTest {
                 Mask.keep(TestTensors.flags(random, 5, 5)).and(Mask.bias(TestTensors.random(random, 2, 1, 5, 5)))));
     }
 
-    /** The kept heads in reverse order, beside the whole layer with the head between them masked. */
+    /** The kept heads in reverse order, compared with the whole layer with the head between them masked. */
     private void requireEqualToMasked(AttentionOptions options) {
         MultiHeadConfig config = MultiHeadConfig.of(12, 3).withOptions(options);
         MultiHeadAttention layer = MultiHeadAttention.initialize(Arena.ofAuto(), config, 7);

@@ -77,7 +77,7 @@ class KerasSemanticsTest {
         Tensor weights = zeros(DType.F32, BATCH, HEADS, TARGETS, SOURCES);
         for (int b = 0; b < BATCH; b++) {
             for (int t = 0; t < TARGETS; t++) {
-                attentionMask.set(1, b, t, 0); // a row that sees nothing is uniform in Keras, zero here
+                attentionMask.set(1, b, t, 0); // a row that sees no key is uniform in Keras, zero here
             }
         }
         // mha(query, value, key, attention_mask=m, use_causal_mask=True, return_attention_scores=True)

@@ -51,8 +51,8 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * Whole language models as sequences from ids to logits, whose head is the table of embeddings: loss and gradients beside the specification in
- * double, and their bits on threads.
+ * Whole language models as sequences from ids to logits, whose head is the table of embeddings: loss and gradients compared with the
+ * specification in double, and their bits on threads.
  */
 @Tag("lanes")
 class LanguageModelLayersTest {
@@ -164,7 +164,7 @@ class LanguageModelLayersTest {
         model.parameters().forEach((name, tensor) -> weights.put(name, Numbers.of(tensor)));
         assertEquals(ReferenceCrossEntropy.forward(logits.apply(weights), targets, IGNORED), loss, BOUND);
         gradients.forEach((name, gradient) -> {
-            // a bias of keys moves all scores of a query alike, so that a part of this gradient is 0
+            // a bias of keys shifts all scores of a query equally, so a part of this gradient is 0
             Differences.assertSlopes(
                     Numbers.of(gradient),
                     weights.get(name),

@@ -14,7 +14,7 @@ import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Score options of a layer: sinks count once beside extra keys, and backward says what it lacks. */
+/** Score options of a layer: sinks count once in addition to extra keys, and backward reports missing options. */
 class LayerScoreOptionsTest {
     private static final Compute CPU = Compute.serial();
 

@@ -27,7 +27,7 @@ import java.util.Random;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
-/** A block with RMS norms first, a gate and no biases: output and gradients beside the specification in double. */
+/** A block with RMS norms first, a gate and no biases: output and gradients compared with the specification in double. */
 class LlamaBlockTest {
     private static final int DIM = 12;
     private static final int HEADS = 3;

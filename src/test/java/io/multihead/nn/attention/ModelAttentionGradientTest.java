@@ -66,7 +66,7 @@ class ModelAttentionGradientTest {
         check(model.config);
     }
 
-    /** The extra keys stand outside the window and are capped, and sinks count beside them once. */
+    /** The extra keys are outside the window and are capped, and sinks count once in addition to them. */
     @ParameterizedTest
     @EnumSource
     void gradientsWithExtraKeysEqualDifferencesOfTheDefinition(Model model) {

@@ -21,7 +21,7 @@ import java.util.concurrent.Executors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
-/** Every illegal argument: its message, and that nothing was written. */
+/** Every illegal argument: its message, and that nothing is written. */
 class MultiHeadAttentionBadInputTest {
     private static final MultiHeadConfig CONFIG = MultiHeadConfig.of(8, 2).withInputDims(6, 5);
 

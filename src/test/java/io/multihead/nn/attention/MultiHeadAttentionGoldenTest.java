@@ -17,7 +17,7 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** Every {@code mha} golden file, forward: what PyTorch's layer computes in float64. */
+/** Every {@code mha} golden file, forward: the results of PyTorch's layer in float64. */
 class MultiHeadAttentionGoldenTest {
     /** Largest error allowed, as a part of the largest expected magnitude. */
     private static final double TOLERANCE = 1e-6;

@@ -100,7 +100,7 @@ class MultiHeadGradientTest {
         }
     }
 
-    /** Adds averaged weights, those of every head, or both: 1, 2 and 3. */
+    /** Adds averaged weights, the weights of every head, or both: 1, 2 and 3. */
     private static MultiHeadOutputs withWeights(LayerCase tried, MultiHeadOutputs to, int kind, DoubleSupplier source) {
         Sizes sizes = tried.sizes;
         long keys = tried.allKeys();
@@ -132,8 +132,8 @@ class MultiHeadGradientTest {
 
     /**
      * Along a random direction. Fourth-order differences with h = 1e-3 are exact to about 1e-10; f32 arithmetic through four
-     * multiplications of up to 20 addends and a softmax is off by less than 100 roundings of the sum of absolute addends,
-     * those of the loss among them: where gradients cancel, as with one visible key, the roundings of what cancelled remain.
+     * multiplications of up to 20 addends and a softmax has an error of less than 100 roundings of the sum of absolute addends, including
+     * the loss's: where gradients cancel, as with one visible key, the roundings of the canceled terms remain.
      */
     static void check(
             String name, Tensor varied, Tensor gradient, DoubleSupplier loss, double lossSize, Random random) {
@@ -344,7 +344,7 @@ class MultiHeadGradientTest {
         assertThrows(IllegalStateException.class, () -> pass.backward(dy, zeros(x)));
     }
 
-    /** One step of a layer: what it gives, bit by bit. */
+    /** One step of a layer: its results, bit by bit. */
     private static final class Run {
         final float[] output;
         final float[] inputGradient;

@@ -21,7 +21,7 @@ import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Packed sequences of different lengths: the bits of each sequence alone, in the layer and in blocks. */
+/** Packed sequences of different lengths: the same bits as each sequence alone, in the layer and in blocks. */
 class PackedLayerTest {
     private static final Compute CPU = Compute.serial();
     private static final PackedSequences LENGTHS = PackedSequences.ofLengths(3, 0, 70, 1);
@@ -143,7 +143,7 @@ class PackedLayerTest {
         }
     }
 
-    /** Input gradients to the bit; those of parameters are sums over all tokens in another order. */
+    /** Input gradients have the same bits; gradients of parameters are sums over all tokens in another order. */
     @Test
     void gradientsAreThoseOfEachSequence() {
         MultiHeadAttention layer = layer();

@@ -39,7 +39,7 @@ class PackedProjectorTest {
         assertArrayEquals(expected, run(layer, MultiHeadInputs.of(x, media)));
     }
 
-    /** Three weights of their own are joined to one matrix. */
+    /** Three separate weights are joined to one matrix. */
     @Test
     void separateWeightsAreJoinedBySelfAttentionAlone() {
         Map<String, Tensor> parameters = new LinkedHashMap<>();

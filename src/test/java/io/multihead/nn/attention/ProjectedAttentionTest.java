@@ -21,7 +21,7 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Attention between linear layers has the bits of the layer that has the same weights. */
+/** Attention between linear layers has the same bits as the layer with the same weights. */
 @Tag("lanes")
 class ProjectedAttentionTest {
     private static final Compute SERIAL = Compute.serial();

@@ -58,7 +58,7 @@ class RotatedHeadsTest {
         }
     }
 
-    /** What is left out of the definition is seen: without rotation, or without norms, the outputs are others. */
+    /** The test detects a missing part of the definition: without rotation, or without norms, the outputs differ. */
     @Test
     void eachStageCounts() {
         Tensor x = TestTensors.random(new Random(1), 1, 11, DIM);
@@ -86,7 +86,7 @@ class RotatedHeadsTest {
         }
     }
 
-    /** Each packed sequence begins at position 0; gradients are those of the sequences by themselves. */
+    /** Each packed sequence begins at position 0; gradients equal the gradients of the separate sequences. */
     @Test
     void packedSequencesAreThoseByThemselves() {
         long[] ends = {0, 7, 7, 19};

@@ -21,7 +21,7 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** A sequence of layers computes large inputs slice by slice, with the bits of the whole. */
+/** A sequence of layers computes large inputs slice by slice, with the same bits as the whole. */
 class SlicedSequenceTest {
     private static final int BATCH = 37;
     private static final int TOKENS = 130;
@@ -76,7 +76,7 @@ class SlicedSequenceTest {
         assertArrayEquals(expected.toArray(), y.toArray());
     }
 
-    /** Each sequence of the batch has a mask of its own, so the batch is computed as a whole. */
+    /** Each sequence of the batch has a separate mask, so the batch is computed as a whole. */
     @Test
     void masksOfEachSequenceStayWithIt() {
         long[] lengths = new Random(4).longs(BATCH, 1, TOKENS + 1).toArray();

@@ -83,7 +83,7 @@ class TransformerBlockTest {
         }
     }
 
-    /** Written first, the mask would change what later slices of the input see. */
+    /** Written first, the mask would change the input of later slices. */
     @Test
     void anOutputInTheMaskIsRefused() {
         Tensor memory = TestTensors.random(new Random(2), 2, 4, 8);
@@ -268,7 +268,7 @@ class TransformerBlockTest {
                 .forEach((name, tensor) -> alongARandomDirection(name, tensor, gradients.get(name), loss, random));
     }
 
-    /** The bound is that of {@link #gatedGradientsEqualDifferences}. */
+    /** The bound is the bound of {@link #gatedGradientsEqualDifferences}. */
     @Test
     void gatedGradientOfXIncludesThatOfXAsMedia() {
         GatedCrossAttention block = gated(0.7, 12);
@@ -283,7 +283,7 @@ class TransformerBlockTest {
         alongARandomDirection("x", x, dx, () -> loss(block, MultiHeadInputs.of(x), dy), random);
     }
 
-    /** Behind attention and the feed-forward network, as in a block: nothing but the residual connections is left. */
+    /** Behind attention and the feed-forward network, as in a block: only the residual connections are left. */
     @Test
     void gatedDropoutOfOneLeavesTheInput() {
         GatedCrossAttention.Config all =
@@ -302,7 +302,7 @@ class TransformerBlockTest {
         assertEquals(0, gate.get(0));
     }
 
-    /** The bound is that of {@link #gatedGradientsEqualDifferences}. */
+    /** The bound is the bound of {@link #gatedGradientsEqualDifferences}. */
     @Test
     void gatedGradientsWithDropoutEqualDifferences() {
         GatedCrossAttention block = gated(

@@ -6,7 +6,7 @@ import io.multihead.house.bad.internal.kernel.Hidden;
 public final class Leaky {
     private Leaky() {}
 
-    /** Returns what nobody outside may name. */
+    /** Returns a type that code outside may not name. */
     public static Hidden[] leak() {
         return new Hidden[0];
     }

@@ -40,7 +40,7 @@ public final class Offences {
         }
     }
 
-    /** Needs a module beside java.base. */
+    /** Needs a module other than java.base. */
     public static final class Logs {
         private Logs() {}
 

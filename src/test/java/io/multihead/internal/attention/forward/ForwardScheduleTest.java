@@ -126,7 +126,7 @@ class ForwardScheduleTest {
         }
     }
 
-    /** Of the buffers of a task, queries and outputs with their compensation terms are those that its rows make longer. */
+    /** Of the buffers of a task, its rows make only queries and outputs with their compensation terms longer. */
     @Test
     void anIntCountsTheBuffersOfATask() {
         for (int dim :
@@ -146,7 +146,7 @@ class ForwardScheduleTest {
         }
     }
 
-    /** Packed sequences with as many queries and keys as the seed says, some without either. */
+    /** Packed sequences with numbers of queries and keys from the seed, some without either. */
     @Property(tries = 200)
     void tasksAreTheSplitsThatSomeQuerySees(
             @ForAll long seed, @ForAll @IntRange(min = 1, max = 4) int sequences, @ForAll boolean causal) {

@@ -22,8 +22,8 @@ import java.util.SplittableRandom;
 import java.util.TreeMap;
 
 /**
- * Calls of a cache in any order and with any numbers, also those of no sequence: what is rejected changes nothing, and attention over
- * what is kept is that of the specification over a list of the same tokens.
+ * Calls of a cache in any order and with any numbers, including numbers of no sequence: rejected calls change nothing, and attention over
+ * the kept tokens equals the specification over a list of the same tokens.
  */
 public final class CacheCallsFuzz {
     private static final Compute CPU = Compute.serial();

@@ -59,7 +59,7 @@ public final class CacheSessionFuzz {
         int other = cache.open();
         long used = cache.usedBytes();
         int[][] loaded = new int[1][];
-        // all messages name the file but those of a cache that has no room
+        // all messages name the file, except messages of a cache without room
         if (!Oracle.accepts("", () -> loaded[0] = CacheSession.load(CPU, cache, FILE))) {
             Oracle.require(cache.usedBytes() == used, cache.usedBytes() + " bytes used after a failed load");
             int next = cache.open();
@@ -95,7 +95,7 @@ public final class CacheSessionFuzz {
         }
     }
 
-    /** Makes each kind of call; those that the cache has no room for are rejected. */
+    /** Makes each kind of call; calls for which the cache has no room are rejected. */
     private static void use(KeyValueCache cache, int[] sequences) {
         Config config = cache.config();
         for (int sequence : sequences) {

@@ -64,7 +64,7 @@ final class DecoderUse {
         }
     }
 
-    /** A prompt may have no tokens: a template may print nothing, and a vocabulary may know no character of a text. */
+    /** A prompt may have no tokens: a template may print nothing, and a vocabulary may lack all characters of a text. */
     private static void refusesNoTokens(Session session) {
         try {
             session.generate(FEW);
@@ -76,7 +76,7 @@ final class DecoderUse {
         throw new AssertionError("generated after no tokens");
     }
 
-    /** Errors of templates have a form of their own: the line of the template in place of a value. */
+    /** Errors of templates have a separate form: the line of the template instead of a value. */
     private static void append(Session session, Prompt prompt) throws IOException {
         try {
             prompt.append(session);

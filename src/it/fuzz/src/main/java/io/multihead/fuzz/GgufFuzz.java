@@ -14,8 +14,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * A GGUF file of any bytes, in memory and mapped: both say the same; everything in it can be read, and a file that is written of it has
- * the same contents.
+ * A GGUF file of any bytes, in memory and mapped: both readers agree; everything in it can be read, and a file written from it has the same
+ * contents.
  */
 public final class GgufFuzz {
     private static final Path FOLDER = Scratch.folder("gguf");
@@ -48,7 +48,7 @@ public final class GgufFuzz {
                 parsed ? "mapping fails, parsing does not" : "parsing fails, mapping does not");
     }
 
-    /** Names that are too long for llama.cpp are refused, and types that nobody computes with; what is written can be read and written again. */
+    /** Names that are too long for llama.cpp are refused, and types without arithmetic; written files can be read and written again. */
     private static void copies(Gguf read, Arena arena) {
         if (Oracle.accepts("", () -> copy(read, COPY))) {
             boolean again = Oracle.accepts("", () -> copy(Gguf.map(arena, COPY), COPY_OF_COPY));

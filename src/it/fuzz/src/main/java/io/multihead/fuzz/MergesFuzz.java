@@ -7,7 +7,7 @@ import io.multihead.text.Tokenizers;
 import java.util.Arrays;
 import java.util.List;
 
-/** Tokenizers of language models from any bytes: the input's first byte, from '0' on, says from which kind of file. */
+/** Tokenizers of language models from any bytes: the input's first byte, from '0' on, selects the kind of file. */
 public final class MergesFuzz {
     private static final List<String> TEXTS =
             List.of("", "ab ab's 12\n\n[s] word", "\ud83d\ude00\ud800 \u4e00x\u2581 e\u0301", "a".repeat(100));

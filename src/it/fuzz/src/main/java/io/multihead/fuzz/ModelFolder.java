@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** A model's folder of which one file has any bytes: an input's first byte, from '0' on, says which one. */
+/** A model's folder in which one file has any bytes: an input's first byte, from '0' on, selects the file. */
 final class ModelFolder {
     private static final String WEIGHTS = ".safetensors";
 
@@ -35,7 +35,7 @@ final class ModelFolder {
     /**
      * Creates a folder of these files.
      *
-     * @param besides bytes that loading allocates, whatever the size of the changed file
+     * @param besides bytes that loading allocates, for any size of the changed file
      */
     ModelFolder(String name, Map<String, byte[]> files, List<String> names, Set<String> shared, long besides, Use use) {
         this.besides = besides;
@@ -53,7 +53,7 @@ final class ModelFolder {
         }
     }
 
-    /** Weights that are not finite may end a computation, in the error that says so. */
+    /** Weights that are not finite may end a computation, with an error that reports them. */
     private void use(boolean finiteWeights) throws IOException {
         try {
             use.run(folder, finiteWeights);

@@ -45,7 +45,7 @@ public final class OnnxFuzz {
                 .toString();
     }
 
-    /** Gives one byte at a time and never says that there are more. */
+    /** Gives one byte at a time and never reports more available bytes. */
     private static final class Dribble extends InputStream {
         private final byte[] bytes;
         private int at;

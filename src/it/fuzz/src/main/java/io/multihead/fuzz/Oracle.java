@@ -12,7 +12,7 @@ import java.util.regex.Pattern;
  * proportion to the bytes.
  */
 final class Oracle {
-    /** The form of all messages: the file or argument, what it is, and what was expected. */
+    /** The form of all messages: the file or argument, its value, and the expected value. */
     private static final Pattern NAMED = Pattern.compile("(?s).+: .+; expected .+");
 
     private static final int LONGEST_MESSAGE = 8000;
@@ -20,7 +20,9 @@ final class Oracle {
     /** Bytes that an input of any length may allocate: buffers, tables, and arrays that were grown in advance. */
     private static final long ALLOCATED_BY_ANY = 4 << 20;
 
-    /** Bytes that a language model may allocate besides: buffers in which weights are packed, tables of its tokenizer, its other files. */
+    /**
+     * Bytes that a language model may allocate in addition: buffers in which weights are packed, tables of its tokenizer, its other files.
+     */
     static final long ALLOCATED_BY_DECODER = 12 << 20;
 
     /** A member of an object costs an entry, two strings and their arrays for a few bytes of text, and is copied into maps by name. */
@@ -39,12 +41,12 @@ final class Oracle {
         void run() throws IOException;
     }
 
-    /** Checks an input of {@code bytes} bytes, in all calls together, and what that allocates; repeats it where that is too much. */
+    /** Checks an input of {@code bytes} bytes, in all calls together, and its allocations; repeats it if they exceed the limit. */
     static void check(long bytes, Runnable input) {
         check(bytes, 0, input);
     }
 
-    /** The same, where {@code besides} bytes are allocated in addition, whatever the size of the input. */
+    /** The same, if {@code besides} bytes are allocated in addition, for any size of the input. */
     static void check(long bytes, long besides, Runnable input) {
         long most = ALLOCATED_BY_ANY + besides + ALLOCATED_PER_BYTE * bytes;
         long least = Long.MAX_VALUE;
@@ -57,7 +59,7 @@ final class Oracle {
         require(least <= most, least + " bytes allocated for an input of " + bytes);
     }
 
-    /** Runs what is no part of reading an input: kernels, whose vectors are objects until they are compiled. */
+    /** Runs code that does not read the input: kernels, whose vectors are objects until they are compiled. */
     static void uncounted(Runnable calls) {
         long before = THREADS.getCurrentThreadAllocatedBytes();
         try {

@@ -18,8 +18,8 @@ import java.nio.file.Path;
 import java.util.Arrays;
 
 /**
- * A file of packed weights of any bytes: weights that are accepted multiply with the bits of the matrix that the panels hold, where they are
- * f32, and with the same bits for one row and many in every format; a file of the present version is written again with the same bytes.
+ * A file of packed weights of any bytes: products with accepted weights have the same bits as with the matrix in the panels, if they are
+ * f32, and the same bits for one row and many in every format; a file of the present version is written again with the same bytes.
  *
  * <p>Inputs that begin with {@code '0'} are whole files. All others are the fields of a header, then panels, which are repeated up to the
  * size that the header has: hardly any change of a header would keep the size of the file right.
@@ -74,13 +74,13 @@ public final class PackedWeightsFuzz {
         return file;
     }
 
-    /** Returns the format of a header; f32 for one that has none. */
+    /** Returns the format of a header; f32 if it has none. */
     private static WeightFormat format(int version, int field) {
         WeightFormat[] all = WeightFormat.values();
         return version == VERSION && field >= 0 && field < all.length ? all[field] : WeightFormat.F32;
     }
 
-    /** Returns the bytes of panels; of sizes that a format cannot have, those of f32. */
+    /** Returns the bytes of panels; for sizes that a format cannot have, the bytes in f32. */
     private static long panelBytes(WeightFormat format, long inputs, long outputs) {
         try {
             PanelFormat panels = PanelFormat.valueOf(format.name());

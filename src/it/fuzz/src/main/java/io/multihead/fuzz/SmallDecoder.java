@@ -109,7 +109,7 @@ public final class SmallDecoder {
         files.put(name, text.getBytes(StandardCharsets.UTF_8));
     }
 
-    /** Byte-level pieces, of which each stands for one byte. */
+    /** Byte-level pieces, each for one byte. */
     private static String tokenizerJson() {
         StringBuilder json = new StringBuilder("{\"added_tokens\": [");
         List<String> names = TOKENS.subList(0, 3);

@@ -10,7 +10,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 
-/** A tokenizer's folder of which one file has any bytes: the input's first byte, from '0' on, says which one. */
+/** A tokenizer's folder in which one file has any bytes: the input's first byte, from '0' on, selects the file. */
 public final class TokenizerFilesFuzz {
     private static final List<String> FILES = List.of("tokenizer.json", "vocab.txt", "tokenizer_config.json");
     private static final Path FOLDER = Scratch.folder("tokenizer");
@@ -29,7 +29,8 @@ public final class TokenizerFilesFuzz {
         byte[] bytes = Arrays.copyOfRange(input, 1, input.length);
         delete(FOLDER.resolve("tokenizer.json"));
         Scratch.write(FOLDER.resolve("vocab.txt"), SmallModel.vocabularyTxt());
-        // beside a tokenizer.json, an empty one: else it may be the file that contradicts the other one, and is named
+        // an empty one next to a tokenizer.json: otherwise errors may name it as the file that contradicts the other
+        // one
         Scratch.write(
                 FOLDER.resolve("tokenizer_config.json"),
                 changed.equals("tokenizer.json") ? new byte[] {'{', '}'} : SmallModel.tokenizerConfig());

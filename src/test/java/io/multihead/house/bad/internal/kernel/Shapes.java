@@ -2,7 +2,7 @@ package io.multihead.house.bad.internal.kernel;
 
 import jdk.incubator.vector.FloatVector;
 
-/** Has a vector shape of its own. */
+/** Has its own vector shape. */
 public final class Shapes {
     /** Lanes of such a vector. */
     public static final int COUNT = FloatVector.SPECIES_256.length();

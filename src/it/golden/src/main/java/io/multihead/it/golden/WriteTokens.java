@@ -97,7 +97,7 @@ final class WriteTokens {
         GoldenTexts.update(sum, text, tokens(oracle, text));
     }
 
-    /** Ids, starts and ends, the latter as indices of {@code char}; those of the special tokens around a text are 0. */
+    /** Ids, starts and ends, the latter as indices of {@code char}; the starts and ends of the special tokens around a text are 0. */
     private static int[][] tokens(HuggingFaceTokenizer oracle, String text) {
         Encoding encoding = oracle.encode(text);
         long[] ids = encoding.getIds();

@@ -69,7 +69,7 @@ public final class ParallelForStress {
         }
     }
 
-    /** A long loop before a short one: a helper that found the long one exhausted takes nothing of the short one twice. */
+    /** A long loop before a short one: a helper that found the long one exhausted takes no task of the short one twice. */
     @JCStressTest
     @Outcome(id = "11111, 11111", expect = ACCEPTABLE, desc = "every task once, before the return")
     @State
@@ -100,7 +100,7 @@ public final class ParallelForStress {
         }
     }
 
-    /** Two strips of two tasks and of one: each thread begins with one of its own, and each task runs once. */
+    /** Two strips, of two tasks and of one: each thread begins with a task of its own strip, and each task runs once. */
     @JCStressTest
     @Outcome(id = "111, 111", expect = ACCEPTABLE, desc = "every task once, before the return")
     @State

@@ -35,9 +35,9 @@ import org.junit.platform.launcher.core.LauncherFactory;
 import org.junit.platform.launcher.listeners.SummaryGeneratingListener;
 
 /**
- * Runs langchain4j's own abstract tests of chat models. Their questions want a model that knows something, so the weights are random and a
- * constraint makes the model write an answer that fits; templates, tools, grammars, streams, counts and listeners are the library's. Tests that
- * do not run are printed by name with the reason.
+ * Runs langchain4j's own abstract tests of chat models. Their questions require a trained model, so the weights are random and a constraint
+ * makes the model write an answer that fits; templates, tools, grammars, streams, counts and listeners are the library's. The names of
+ * tests that do not run are printed with the reason.
  */
 public final class Contract {
     /** Tests that pass. */
@@ -106,7 +106,7 @@ public final class Contract {
                     .map(each -> ((ToolExecutionResultMessage) each).text())
                     .toList();
             if (!results.isEmpty()) {
-                // without spaces, as the tests want no part of a stream to be one, and tokens are bytes here
+                // without spaces, since the tests do not allow a space as a part of a stream, and tokens are bytes here
                 return json
                         ? "{\"weather\": \"sunny\"}"
                         : String.join(",", results).replace(" ", "-");
@@ -170,7 +170,7 @@ public final class Contract {
         return build(options.withConstraint(own == TokenConstraint.NONE ? oracle.constraint() : own), listeners);
     }
 
-    /** Returns the options of a model that has langchain4j's parameters as its own. */
+    /** Returns the options of a model whose own parameters are langchain4j's. */
     static GenerationOptions options(ChatRequestParameters parameters) {
         GenerationOptions options = GenerationOptions.DEFAULT.withMaxTokens(400);
         if (parameters.maxOutputTokens() != null) {

@@ -41,7 +41,7 @@ class ContractChat extends AbstractChatModelIT {
         return false;
     }
 
-    /** Nothing gives responses ids. */
+    /** Responses have no ids. */
     @Override
     protected boolean assertResponseId() {
         return false;
@@ -57,13 +57,13 @@ class ContractChat extends AbstractChatModelIT {
         return Contract.model(Contract.options(parameters));
     }
 
-    /** Nothing adds parameters here. */
+    /** No parameters are added here. */
     @Override
     protected ChatRequestParameters createIntegrationSpecificParameters(int maxOutputTokens) {
         return ChatRequestParameters.builder().maxOutputTokens(maxOutputTokens).build();
     }
 
-    /** Wants a builder that takes langchain4j's parameters, and refuses a name there; here it gives the model its name. */
+    /** Requires a builder that takes langchain4j's parameters, and refuses a name there; here it sets the model's name. */
     @Test
     @Disabled("a builder gives the model its name")
     @Override

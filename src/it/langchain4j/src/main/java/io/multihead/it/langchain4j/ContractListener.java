@@ -4,7 +4,7 @@ import dev.langchain4j.model.chat.ChatModel;
 import dev.langchain4j.model.chat.common.AbstractChatModelListenerIT;
 import dev.langchain4j.model.chat.listener.ChatModelListener;
 
-/** langchain4j's tests of what listeners are told. */
+/** langchain4j's tests of listeners' events. */
 class ContractListener extends AbstractChatModelListenerIT {
     @Override
     protected ChatModel createModel(ChatModelListener listener) {

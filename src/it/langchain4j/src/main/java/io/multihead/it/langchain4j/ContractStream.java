@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 
 /** langchain4j's tests of chat models that stream. */
 class ContractStream extends AbstractStreamingChatModelIT {
-    /** The tests want the handler on another thread than the caller's. */
+    /** The tests require the handler on another thread than the caller's. */
     private static final Executor EXECUTOR = task -> Thread.ofVirtual().start(task);
 
     @Override
@@ -73,7 +73,7 @@ class ContractStream extends AbstractStreamingChatModelIT {
         return ChatRequestParameters.builder().maxOutputTokens(maxOutputTokens).build();
     }
 
-    /** Wants one part of the arguments, which the model here writes byte by byte, as its tokens are. */
+    /** Requires one part of the arguments, which the model here writes byte by byte, as its tokens are bytes. */
     @Test
     @Disabled("the two bytes of {} are two tokens")
     @Override

@@ -28,7 +28,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The chat models beside an older core, with a small model of random weights: answers are a session's, streamed or not. */
+/** The chat models with an older core, and a small model of random weights: answers are a session's, streamed or not. */
 final class OlderChat {
     private static final GenerationOptions OPTIONS = GenerationOptions.DEFAULT.withMaxTokens(12);
     private static final List<ChatMessage> CHAT = List.of(

@@ -16,7 +16,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Compares this library's vectors with those that langchain4j's classes wrote, alone and in one batch. */
+/** Compares this library's vectors with the vectors that langchain4j's classes wrote, alone and in one batch. */
 public final class Ours {
     /** Rounding errors of two f32 encoders differ by some 2e-7 per element of a vector of length 1. */
     private static final double TOLERANCE = 1e-6;

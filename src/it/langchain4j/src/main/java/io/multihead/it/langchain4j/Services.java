@@ -31,7 +31,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 public final class Services {
     private static final String SYSTEM = "Be brief.";
 
-    /** What a service is in langchain4j: an interface. */
+    /** A service in langchain4j: an interface. */
     interface Assistant {
         @dev.langchain4j.service.SystemMessage(SYSTEM)
         String answer(String question);
@@ -94,7 +94,7 @@ public final class Services {
         require(plain.finishReason() == response.finishReason(), "another reason");
     }
 
-    /** A chat that goes on is given whole. */
+    /** A chat that continues is passed as a whole. */
     private static void memory(MultiheadChatModel model) {
         Assistant assistant = AiServices.builder(Assistant.class)
                 .chatModel(model)

@@ -23,7 +23,9 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 
-/** What programs do that know langchain4j alone: long chats whose memory slides, calls that fail, many requests at once, streams. */
+/**
+ * Programs that use only langchain4j's interfaces: long chats whose memory slides, calls that fail, many simultaneous requests, streams.
+ */
 public final class Strangers {
     private static final int CONTEXT = 2048;
     private static final int TURNS = 40;
@@ -31,7 +33,7 @@ public final class Strangers {
     private static final int REQUESTS = 50;
     private static final long PATIENCE_SECONDS = 300;
 
-    /** Each other one refuses what most templates refuse. */
+    /** Every second one sends a chat that most templates refuse. */
     private static final List<String> TEMPLATES = List.of(
             "{% for m in messages %}{{'<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n'}}{% endfor %}"
                     + "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}",

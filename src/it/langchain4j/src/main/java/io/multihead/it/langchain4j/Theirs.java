@@ -37,7 +37,7 @@ public final class Theirs {
     /** Numbers of words of one token each. */
     private static final int[] LONG_LENGTHS = {118, 125, 126, 127, 200, 254, 333, 509, 510};
 
-    /** The tokens that MiniLM's class embeds, and those that the other classes embed as one part. */
+    /** The tokens that MiniLM's class embeds, and the tokens that the other classes embed as one part. */
     private static final int MINILM_TOKENS = 126;
 
     private static final int MOST_TOKENS = 510;

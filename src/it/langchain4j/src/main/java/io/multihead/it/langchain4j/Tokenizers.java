@@ -18,7 +18,7 @@ public final class Tokenizers {
     private static final String MODEL = "/all-minilm-l6-v2-tokenizer.json";
     private static final int TEXTS = 2_000;
 
-    /** One of these is followed by the next at random: what the steps of normalization and splitting treat in different ways. */
+    /** A random sequence of these: texts that the steps of normalization and splitting treat in different ways. */
     private static final List<String> PARTS = List.of(
             ("~|~|~|\t|\n|\u00a0|\u0007|\u200b|attention|Attention|look|ing|x|Q|3|.14|-|'|don't|$|[MASK]|[SEP]|[mask]"
                             + "|caf\u00e9|cafe\u0301|NA\u00cfVE|\u0130|Stra\u00dfe|\u041f\u0440\u0438\u0432\u0435\u0442|\u0439"

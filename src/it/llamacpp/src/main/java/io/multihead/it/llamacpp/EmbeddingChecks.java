@@ -13,7 +13,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
 
-/** Small encoders with random weights: this library's token ids, vectors and scores beside those of llama.cpp on the same file. */
+/** Small encoders with random weights: this library's token ids, vectors and scores compared with llama.cpp's on the same file. */
 final class EmbeddingChecks {
     private static final int TEXTS = 60;
     private static final List<String> PARTS =
@@ -64,7 +64,7 @@ final class EmbeddingChecks {
         Path exact = type == null ? file : folder.resolve("encoder.values.gguf");
         TinyEncoder.write(file, kind, pooling, type);
         if (type != null) {
-            // llama.cpp rounds what it multiplies by blocks to 8 bits: it gets their values
+            // llama.cpp rounds the numbers that it multiplies by blocks to 8 bits: it gets their values
             TinyEncoder.writeValues(exact, kind, pooling, type);
         }
         SplittableRandom random = new SplittableRandom(5);

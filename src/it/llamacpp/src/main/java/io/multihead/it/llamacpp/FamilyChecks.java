@@ -14,7 +14,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.util.SplittableRandom;
 
-/** Small models of every family with random weights: this library's logits beside those of llama.cpp on the same file. */
+/** Small models of every family with random weights: this library's logits compared with llama.cpp's on the same file. */
 final class FamilyChecks {
     private static final int TOKENS = 60;
     private static final int POSITIONS = 128;

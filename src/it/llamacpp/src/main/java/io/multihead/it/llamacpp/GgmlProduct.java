@@ -44,7 +44,7 @@ public final class GgmlProduct implements AutoCloseable {
     /**
      * Copies a matrix to ggml.
      *
-     * @param backend what computes; stays the caller's, and may compute many products, one after another
+     * @param backend computes the products, one after another; the caller keeps it
      * @param x rows {@code [rows, inputs]}, copied
      * @throws IllegalStateException if ggml has no memory for it
      */
@@ -102,7 +102,7 @@ public final class GgmlProduct implements AutoCloseable {
         };
     }
 
-    /** Returns the name of ggml's kind of memory for the matrix: {@code CPU}, or another where it is laid out anew. */
+    /** Returns the name of ggml's kind of memory for the matrix: {@code CPU}, or another buffer type in which it gets a new layout. */
     public String layout() {
         return layout;
     }

@@ -11,7 +11,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 
 /**
- * A model in llama.cpp, with one sequence: load, tokenize, decode. Needs nothing but the JDK and the libraries of one build. Belongs to
+ * A model in llama.cpp, with one sequence: load, tokenize, decode. Needs only the JDK and the libraries of one build. Belongs to
  * one thread.
  *
  * <p>Structures of parameters, whose members change from build to build, are never described: a function that returns one larger than
@@ -95,7 +95,7 @@ public final class LlamaCpp implements AutoCloseable {
         return text.reinterpret(4096).getString(0);
     }
 
-    /** Returns how many tokens the vocabulary has: the length of logits. */
+    /** Returns the number of tokens in the vocabulary: the length of logits. */
     public int vocabularySize() {
         return vocabularySize;
     }
@@ -152,8 +152,8 @@ public final class LlamaCpp implements AutoCloseable {
     }
 
     /**
-     * Returns the vector of a sequence in a model that pools, of {@code elements}: its tokens' states as the file says, or the outputs of its
-     * head.
+     * Returns the vector of a sequence in a model that pools, of {@code elements}: its tokens' states pooled as the file requires, or the
+     * outputs of its head.
      */
     public float[] embed(int elements, int... tokens) {
         library.call("llama_set_embeddings", null, context, true);

@@ -13,7 +13,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 
-/** llama.cpp loads the files that {@code GgufWriter} writes, and computes with them what it should. */
+/** llama.cpp loads the files that {@code GgufWriter} writes, and computes the expected results with them. */
 final class ModelChecks {
     private static final String SENTENCE = "the tea an eaten hat";
 
@@ -58,15 +58,15 @@ final class ModelChecks {
             TinyModel.write(blocks, type);
             TinyModel.writeValues(values, type);
             header(blocks);
-            // what is left is llama.cpp's rounding of activations to 8 bits: blocks that were read wrongly would be off
-            // by 1 and more
+            // the remaining difference is llama.cpp's rounding of activations to 8 bits: wrongly read blocks would
+            // differ by 1 and more
             compare(type.toString(), logits(blocks), logits(values), 0.05);
             decoder(type.toString(), blocks, logits(values));
         }
         trained(shared.resolve("stories260K/stories260K.f32.gguf"));
     }
 
-    /** This library's decoder, whose activations are f32, beside llama.cpp with the same weights as f32. */
+    /** This library's decoder, whose activations are f32, compared with llama.cpp with the same weights as f32. */
     private void decoder(String name, Path file, float[] expected) throws IOException {
         // 0.0007 was measured: llama.cpp's attention reads f16 keys and values by products of f16
         compare(name + ", this library's decoder", DecoderChecks.logits(file, sentence), expected, 0.001);

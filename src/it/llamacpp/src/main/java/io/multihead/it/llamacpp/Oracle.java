@@ -10,7 +10,9 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.SplittableRandom;
 
-/** This library beside llama.cpp's own functions; prints what was compared, and fails at the first difference that is not documented. */
+/**
+ * Compares this library with llama.cpp's own functions; prints the comparisons, and fails at the first difference that is not documented.
+ */
 public final class Oracle {
     private static final int BLOCKS = 20_000;
 

@@ -18,8 +18,8 @@ import java.util.Arrays;
 import java.util.SplittableRandom;
 
 /**
- * Products one by one, beside {@code ggml_mul_mat} and sums in double. Elements of A are integers of 8 bits, the largest of each block 127:
- * so llama.cpp rounds none of them, and both sides compute with the same numbers.
+ * Products one by one, compared with {@code ggml_mul_mat} and sums in double. Elements of A are integers of 8 bits, the largest of each
+ * block 127: so llama.cpp rounds none of them, and both sides compute with the same numbers.
  */
 final class ProductChecks {
     private static final int INPUTS = 1024;

@@ -24,7 +24,7 @@ final class TinyEncoder {
     private static final int LAYERS = 3;
     private static final String TOKENIZER = "tokenizer.ggml.";
 
-    /** What a file is. */
+    /** The kind of a file. */
     enum Kind {
         BERT("bert", "bert"),
         /** BERT with the head of a cross-encoder, as bge-reranker has it. */
@@ -226,7 +226,7 @@ final class TinyEncoder {
         }
     }
 
-    /** In f32, as converters leave them; those of the reranker are alike, as llama.cpp gives all tokens the first. */
+    /** In f32, as converters leave them; the reranker's are equal, because llama.cpp gives all tokens the first. */
     private void types() {
         Tensor one = filled(0, 0.3, 1, DIM);
         int count = kind == Kind.XLM_R ? 1 : 2;

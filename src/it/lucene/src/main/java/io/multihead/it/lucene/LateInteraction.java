@@ -40,8 +40,8 @@ public record LateInteraction(TokenEncoder encoder) {
      * Returns the best documents for a query.
      *
      * @param first finds the candidates
-     * @param candidates how many of them are reranked
-     * @param topN how many to return
+     * @param candidates number of them that are reranked
+     * @param topN number of results
      */
     public TopDocs search(IndexSearcher searcher, String query, Query first, int candidates, int topN)
             throws IOException {

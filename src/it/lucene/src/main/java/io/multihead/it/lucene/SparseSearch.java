@@ -22,7 +22,7 @@ import org.apache.lucene.search.TopDocs;
  * the products of its weights and the query's. Lucene keeps weights of documents in 16 bits, of which 8 are their digits.
  *
  * @param encoder makes the vectors; stays the caller's
- * @param most words of a query that are searched, those with the largest weights: clauses that a query may have
+ * @param most number of query words that are searched, the words with the largest weights: clauses that a query may have
  */
 public record SparseSearch(SparseEncoder encoder, int most) {
     static final String TEXT = "text";

@@ -32,7 +32,7 @@ public final class BrowserCheck {
         wait = new WebDriverWait(browser, Duration.ofSeconds(30));
     }
 
-    /** Runs all of it, or says that there is no browser. */
+    /** Runs all checks, or reports that there is no browser. */
     public static void main(String[] arguments) throws IOException, InterruptedException {
         if (!Files.isExecutable(BROWSER) || !Files.isExecutable(DRIVER)) {
             System.out.println("skipped: the page in a browser; expected " + BROWSER + " and " + DRIVER

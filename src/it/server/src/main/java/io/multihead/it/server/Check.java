@@ -20,11 +20,11 @@ import java.util.List;
 import java.util.Map;
 import org.springframework.ai.openai.OpenAiChatOptions;
 
-/** Asks a server in a process of its own by clients that others wrote. */
+/** Calls a server in a separate process with other projects' clients. */
 public final class Check {
     private Check() {}
 
-    /** Runs all of it, and fails where an answer is not that of another client. */
+    /** Runs all checks, and fails if an answer differs from another client's. */
     public static void main(String[] arguments) throws IOException, InterruptedException {
         Path file = Files.createTempDirectory("server").resolve("small.gguf");
         FamilyModel.writeChat(file, FamilyModel.TOOL_TEMPLATE, 1024);

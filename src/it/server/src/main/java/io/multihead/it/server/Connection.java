@@ -10,7 +10,7 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.Locale;
 
-/** A connection that stays open for many requests, one at a time. It costs a client little, so that a measurement is that of the server. */
+/** A connection that stays open for many requests, one at a time. It costs a client little, so that a measurement shows the server. */
 final class Connection implements Closeable {
     private final Socket socket;
     private final InputStream in;

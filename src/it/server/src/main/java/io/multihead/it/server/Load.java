@@ -27,8 +27,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * A server under the load of 64 clients: whether each text is the one that its request has alone, errors, memory, and tokens a second beside the
- * same requests to the library in this process. Then how long a short prompt waits beside a long one, and the cost of a request beside the model's.
+ * A server under the load of 64 clients: whether each text equals the text of the same request alone, errors, memory, and tokens per second
+ * compared with the same requests to the library in this process. Then the delay of a short prompt behind a long one, and the cost of a
+ * request compared with the model's.
  */
 public final class Load {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -135,7 +136,7 @@ public final class Load {
         Client open(List<AutoCloseable> resources) throws IOException;
     }
 
-    /** Runs all clients, each of which asks for texts in an order of its own until the time is over; returns tokens a second. */
+    /** Runs all clients, each of which requests texts in its own order until the time is over; returns tokens per second. */
     private double clients(double seconds, Clients kind) throws InterruptedException, ExecutionException {
         long start = System.nanoTime();
         long end = start + (long) (seconds * 1e9);

@@ -10,7 +10,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The demo's server in a process of its own. */
+/** The demo's server in a separate process. */
 final class ServerProcess implements AutoCloseable {
     private final Process process;
     private final String url;
@@ -63,7 +63,7 @@ final class ServerProcess implements AutoCloseable {
         return URI.create(url).getPort();
     }
 
-    /** Returns its resident memory, in MiB, where Linux tells it. */
+    /** Returns its resident memory, in MiB, if Linux reports it. */
     long residentMemory() throws IOException {
         return Files.readAllLines(Path.of("/proc", String.valueOf(process.pid()), "status")).stream()
                 .filter(line -> line.startsWith("VmRSS:"))

@@ -18,7 +18,7 @@ import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.apache.spark.sql.Row;
 import org.apache.spark.util.TaskCompletionListener;
 
-/** Appends what a model generates from one column to the rows of a partition, of which it holds no more than a batch. */
+/** Appends the texts that a model generates from one column to the rows of a partition, and holds at most one batch of rows. */
 final class GenerateRows implements MapPartitionsFunction<Row, Row> {
     private static final long serialVersionUID = 1;
 
@@ -86,7 +86,7 @@ final class GenerateRows implements MapPartitionsFunction<Row, Row> {
             open.forEach(Session::close);
         }
 
-        /** Opens a session with a prompt; returns false if it has no token, so that nothing can follow. */
+        /** Opens a session with a prompt; returns false if the prompt has no token, so that nothing can follow. */
         private boolean begin(String prompt, List<Session> open) {
             Session session = sessions.open();
             if (generation.chat()) {

@@ -12,7 +12,7 @@ import java.io.Serializable;
  * @param contextTokens most tokens of a prompt and its text together; a task has memory for a batch of them
  * @param batch prompts that a task computes together
  * @param temperature 0 takes the most likely token
- * @param seed what is drawn: the same prompt has the same text in each row
+ * @param seed seed of the random numbers: the same prompt has the same text in each row
  * @param chat whether a prompt is a question to the model's chat template, and not the beginning of a text
  */
 public record Generation(int maxTokens, int contextTokens, int batch, double temperature, long seed, boolean chat)
@@ -34,7 +34,7 @@ public record Generation(int maxTokens, int contextTokens, int batch, double tem
      * {@return the same with tokens that are drawn}
      *
      * @param newTemperature 0 takes the most likely token
-     * @param newSeed what is drawn
+     * @param newSeed seed of the random numbers
      */
     public Generation withTemperature(double newTemperature, long newSeed) {
         return new Generation(maxTokens, contextTokens, batch, newTemperature, newSeed, chat);

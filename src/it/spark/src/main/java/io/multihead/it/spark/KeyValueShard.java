@@ -7,7 +7,7 @@ import java.io.Serializable;
  *
  * @param index the shard's place among all shards of the context, from 0
  * @param firstKey position of the first token in the context
- * @param tokens how many
+ * @param tokens number of tokens
  * @param keys {@code [keyValueHeads, tokens, headDim]}, row-major
  * @param values {@code [keyValueHeads, tokens, valueDim]}, row-major
  */

@@ -5,7 +5,7 @@ import io.multihead.tensor.Tensor;
 import java.io.Serializable;
 
 /**
- * Attention over some shards, as it is sent from executor to executor: what {@link AttentionState} holds, as arrays.
+ * Attention over some shards, in the form that executors send: the contents of {@link AttentionState}, as arrays.
  *
  * @param index place among the states of its level, from 0; of a shard the shard's
  * @param shards number of shards that it covers

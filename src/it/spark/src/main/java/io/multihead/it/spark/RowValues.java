@@ -7,7 +7,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
-/** What functions that add a column to rows have in common. */
+/** Common code of functions that add a column to rows. */
 final class RowValues {
     private RowValues() {}
 

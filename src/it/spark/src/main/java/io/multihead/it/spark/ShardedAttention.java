@@ -17,9 +17,9 @@ import scala.Tuple2;
  * Attention of a few queries over keys and values that are spread over executors: each shard becomes a state, the output over its
  * keys and their log-sum-exp, and states are merged along a tree.
  *
- * <p>A merge rounds, so the order of merges decides the last bits. The tree is therefore that of the shards' indices: the
- * result has the same bits for any partitioning, also when executors are lost. {@code treeReduce} is not used: it groups by the
- * number of the partition and merges in the order of arrival. {@link ShardedSplits} has the bits of one call over all keys.
+ * <p>A merge rounds, so the order of merges decides the last bits. The tree therefore follows the shards' indices: the result has the same
+ * bits for any partitioning, also when executors are lost. {@code treeReduce} is not used: it groups by the
+ * number of the partition and merges in the order of arrival. {@link ShardedSplits} has the same bits as one call over all keys.
  */
 public final class ShardedAttention {
     /** States merged by one task. A power of two, so that groups are subtrees of one binary tree. */

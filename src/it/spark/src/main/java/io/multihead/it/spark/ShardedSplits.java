@@ -18,8 +18,8 @@ import org.apache.spark.broadcast.Broadcast;
 import scala.Tuple2;
 
 /**
- * Attention of a few queries over keys and values that are spread over executors, with the bits of one call over all keys: shards send
- * the states of all their splits of 1024 keys, unmerged, and a task for each query head merges those of all shards in order. The
+ * Attention of a few queries over keys and values that are distributed over executors, with the same bits as one call over all keys: shards
+ * send the states of all their splits of 1024 keys, unmerged, and a task for each query head merges the states of all shards in order. The
  * result has the same bits for any shards of whole splits and any partitioning, also when executors are lost.
  *
  * <p>What is moved grows with the number of keys; for many queries {@link ShardedAttention} moves less.
