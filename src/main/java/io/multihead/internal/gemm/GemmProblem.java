@@ -163,6 +163,11 @@ public final class GemmProblem {
         return packed != null;
     }
 
+    /** Returns whether the columns of A are contiguous in memory, and its rows are not. */
+    boolean isLeftTransposed() {
+        return a().stride(-2) == 1 && a().stride(-1) != 1;
+    }
+
     /** Returns whether B was packed in a format narrower than f32. */
     boolean isNarrow() {
         return packed != null && packed.format() != PanelFormat.F32;

@@ -3,6 +3,7 @@ package io.multihead.internal.gemm;
 import static io.multihead.internal.gemm.Blocking.KC;
 import static io.multihead.internal.gemm.Blocking.MC;
 import static io.multihead.internal.gemm.Blocking.MC_NARROW;
+import static io.multihead.internal.gemm.Blocking.MC_TRANSPOSED;
 import static io.multihead.internal.gemm.Blocking.NR;
 import static io.multihead.internal.kernel.Lanes.ROW_STEP;
 
@@ -94,7 +95,7 @@ public final class LoopNest {
         long batch = grid.batch(task);
         long ic = grid.firstRow(task);
         int m = grid.rows(p, ic);
-        int rowStep = p.isNarrow() ? MC_NARROW : MC;
+        int rowStep = p.isNarrow() ? MC_NARROW : p.isLeftTransposed() ? MC_TRANSPOSED : MC;
         begin(m, n, p.k);
         prepareFinish(p, packer, jc, n);
         if (FewRows.take(p)) {
