@@ -11,6 +11,7 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -53,13 +54,14 @@ record SessionParts(List<? extends SequenceCache> parts, List<Integer> layers) {
 
     /** Fails unless all sequences are open and different. It has separate memory, because other threads may read the cache. */
     void requireDistinct(int[] sequences) {
-        for (int i = 0; i < sequences.length; i++) {
-            int number = sequences[i];
-            parts.get(0).length(0, number);
-            if (Arrays.stream(sequences, 0, i).anyMatch(other -> other == number)) {
+        BitSet seen = new BitSet();
+        for (int number : sequences) {
+            parts.get(0).length(0, number); // first, as the numbers of open sequences alone bound the set
+            if (seen.get(number)) {
                 throw Checks.fail(
                         "sequences", Arrays.toString(sequences), "expected no sequence twice, as " + number + " is");
             }
+            seen.set(number);
         }
     }
 

@@ -13,6 +13,7 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.exec.CallGuard;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -46,6 +47,8 @@ public final class TokenBatch {
     private int[] numbers = new int[FIRST_SEQUENCES];
     /** Tokens of each sequence that others see; -1 for all of them. */
     private int[] keys = new int[FIRST_SEQUENCES];
+    /** Memory of the check that no sequence is there twice. */
+    private final BitSet seen = new BitSet();
 
     /** One for each number of sequences, since attention needs arrays of the exact length. */
     private @Nullable Boundaries[] boundaries = new Boundaries[FIRST_SEQUENCES];
@@ -383,15 +386,18 @@ public final class TokenBatch {
         return states;
     }
 
-    /** Fails if a sequence is there twice, or a cache has no room; keys and values alone find that before they change, and more exactly. */
+    /**
+     * Fails if a sequence is there twice, or a cache has no room; keys and values alone find that before they change, and more exactly. The
+     * sequences are located already: they are open, which bounds their numbers.
+     */
     void requireRoom() {
+        seen.clear();
         for (int sequence = 0; sequence < sequences && cache != null; sequence++) {
-            for (int other = 0; other < sequence; other++) {
-                if (numbers[sequence] == numbers[other]) {
-                    throw Checks.fail(
-                            "batch", "sequence " + numbers[sequence] + " twice", "expected no sequence twice");
-                }
+            int number = numbers[sequence];
+            if (seen.get(number)) {
+                throw Checks.fail("batch", "sequence " + number + " twice", "expected no sequence twice");
             }
+            seen.set(number);
         }
         for (int i = 0; i < parts.size(); i++) {
             if (parts.size() > 1 || !(parts.get(i) instanceof KeyValueCache)) {

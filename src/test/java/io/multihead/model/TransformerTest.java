@@ -288,6 +288,14 @@ class TransformerTest {
         batch.add(1);
         assertRefused(
                 "batch: sequence 0 twice; expected no sequence twice", () -> model.forward(SERIAL, batch, buffers));
+        int other = cache.open();
+        fill(batch, other, 1);
+        batch.begin(sequence);
+        batch.add(1);
+        batch.begin(other);
+        batch.add(1);
+        assertRefused(
+                "batch: sequence 1 twice; expected no sequence twice", () -> model.forward(SERIAL, batch, buffers));
         assertEquals(1, cache.length(0, sequence));
         assertEquals(1, cache.length(1, sequence));
     }
