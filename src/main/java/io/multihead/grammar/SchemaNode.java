@@ -47,8 +47,7 @@ record SchemaNode(String path, Object value) implements Comparable<SchemaNode> {
     }
 
     IllegalArgumentException fail(String keyword, String expected) {
-        String actual = String.valueOf(keywords().get(keyword));
-        return Checks.fail(path(keyword), actual.isEmpty() ? "\"\"" : actual, expected);
+        return Checks.fail(path(keyword), String.valueOf(keywords().get(keyword)), expected);
     }
 
     boolean has(String keyword) {

@@ -265,8 +265,8 @@ class SavedSessionTest {
         assertRefused("tokens[1]: 258; expected 0 to 257", "note tokens", "5 258 7");
         assertRefused("tokens[1]: -1; expected 0 to 257", "note tokens", "5 -1 7");
         assertRefused("tokens[1]: x; expected 0 to 257", "note tokens", "5 x 7");
-        assertRefused("tokens[1]: ; expected 0 to 257", "note tokens", "5  7");
-        assertRefused("tokens: ; expected one at least", "note tokens", "");
+        assertRefused("tokens[1]: \"\"; expected 0 to 257", "note tokens", "5  7");
+        assertRefused("tokens: \"\"; expected one at least", "note tokens", "");
         assertRefused("tokens: null; expected one at least", "note tokens", null);
         assertRefused("sequences: 1 of other lengths; expected one, of the 2 tokens", "note tokens", "5 6");
         assertRefused("sequences: 0 of other lengths; expected one, of the 3 tokens", "sequences", "0");

@@ -127,7 +127,7 @@ class CheckpointTest extends TinyModelFolder {
             value = {
                 "\"part-1\" | \"../part-1\" | index.weight_map: ../part-1; expected a file in the folder of the index",
                 "\"part-1\" | \"/part-1\" | index.weight_map: /part-1; expected a file in the folder of the index",
-                "\"part-1\" | \"\" | index.weight_map: ; expected a file in the folder of the index",
+                "\"part-1\" | \"\" | index.weight_map: \"\"; expected a file in the folder of the index",
                 "\"part-1\" | \"..\" | index.weight_map: ..; expected a file in the folder of the index",
                 "\"part-1\" | \"a\\u0000\" | expected a file in the folder of the index",
                 "\"part-1\" | \"part-2\" | not in part-2; expected the tensor in this file",

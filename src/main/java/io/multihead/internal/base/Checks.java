@@ -278,11 +278,12 @@ public final class Checks {
     }
 
     /**
-     * Returns the exception for an illegal argument: {@code argument: actual; expected}. Each part is truncated after {@value #LONGEST}
-     * characters, since a part may contain a name or a shape from a file.
+     * Returns the exception for an illegal argument: {@code argument: actual; expected}, with an empty text as {@code ""}. Each part is truncated
+     * after {@value #LONGEST} characters, since a part may contain a name or a shape from a file.
      */
     public static IllegalArgumentException fail(String argument, String actual, String expected) {
-        return new IllegalArgumentException(cut(argument) + ": " + cut(actual) + "; " + cut(expected));
+        String shown = actual.isEmpty() ? "\"\"" : actual;
+        return new IllegalArgumentException(cut(argument) + ": " + cut(shown) + "; " + cut(expected));
     }
 
     private static String cut(String text) {
