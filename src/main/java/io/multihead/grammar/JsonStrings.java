@@ -189,26 +189,15 @@ final class JsonStrings extends Notation {
 
     @Override
     void matching(String path, int from, Dfa dfa, int to) {
-        int[] states = new int[dfa.states()];
-        for (int i = 0; i < states.length; i++) {
-            states[i] = machine.state();
-        }
-        machine.read(from, '"', '"', states[0]);
-        for (int i = 0; i < states.length; i++) {
-            for (Dfa.Move move : dfa.moves(i)) {
-                read(states[i], move, states[move.to()]);
-                if (move.to() == i && move.low() <= CONTROLS && move.high() == Dfa.LARGEST) {
-                    machine.setPlain(states[i], Machine.ANY_LENGTH);
-                }
-            }
-            if (dfa.accepts(i)) {
-                machine.read(states[i], '"', '"', to);
-            }
-        }
+        machine.read(from, '"', '"', add(dfa, state -> end(state, to)));
     }
 
-    private void read(int from, Dfa.Move move, int to) {
+    @Override
+    void move(int from, Dfa.Move move, int to) {
         plain(from, move.low(), move.high(), to);
+        if (to == from && move.low() <= CONTROLS && move.high() == Dfa.LARGEST) {
+            machine.setPlain(from, Machine.ANY_LENGTH);
+        }
         for (int special = 0; special <= '\\'; special++) {
             boolean inside = move.low() <= special && special <= move.high();
             if (inside && (special < CONTROLS || special == '"' || special == '\\')) {

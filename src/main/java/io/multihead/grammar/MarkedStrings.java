@@ -93,7 +93,7 @@ final class MarkedStrings extends Notation {
     void matching(String path, int from, Dfa dfa, int to) {
         int behind = machine.state();
         end(behind, to);
-        add(begin(from), dfa.and(path, strings), behind);
+        machine.skip(begin(from), add(dfa.and(path, strings), state -> machine.skip(state, behind)));
     }
 
     @Override
@@ -110,23 +110,12 @@ final class MarkedStrings extends Notation {
 
     @Override
     void names(String path, int from, Dfa dfa, int to) {
-        add(from, dfa.and(path, names), to);
+        machine.skip(from, add(dfa.and(path, names), state -> machine.skip(state, to)));
     }
 
-    private void add(int from, Dfa dfa, int to) {
-        int[] states = new int[dfa.states()];
-        for (int i = 0; i < states.length; i++) {
-            states[i] = machine.state();
-        }
-        machine.skip(from, states[0]);
-        for (int i = 0; i < states.length; i++) {
-            for (Dfa.Move move : dfa.moves(i)) {
-                utf8.read(states[i], move.low(), move.high(), states[move.to()]);
-            }
-            if (dfa.accepts(i)) {
-                machine.skip(states[i], to);
-            }
-        }
+    @Override
+    void move(int from, Dfa.Move move, int to) {
+        utf8.read(from, move.low(), move.high(), to);
     }
 
     @Override

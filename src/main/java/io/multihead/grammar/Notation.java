@@ -2,6 +2,7 @@ package io.multihead.grammar;
 
 import java.util.Collection;
 import java.util.List;
+import java.util.function.IntConsumer;
 
 /** The notation of the values of a schema: strings, names of properties, null and white space, as parts of a machine. */
 abstract class Notation {
@@ -38,6 +39,26 @@ abstract class Notation {
 
     /** Reads a name that an automaton accepts. */
     abstract void names(String path, int from, Dfa dfa, int to);
+
+    /** Reads one of a move's code points, as the characters of strings. */
+    abstract void move(int from, Dfa.Move move, int to);
+
+    /** Adds the states of an automaton and its moves, and what follows each state that accepts; returns the first state. */
+    final int add(Dfa dfa, IntConsumer addEnd) {
+        int[] states = new int[dfa.states()];
+        for (int i = 0; i < states.length; i++) {
+            states[i] = machine.state();
+        }
+        for (int i = 0; i < states.length; i++) {
+            for (Dfa.Move move : dfa.moves(i)) {
+                move(states[i], move, states[move.to()]);
+            }
+            if (dfa.accepts(i)) {
+                addEnd.accept(states[i]);
+            }
+        }
+        return states[0];
+    }
 
     /** Returns names of properties in the order in which they are written. */
     abstract List<String> ordered(Collection<String> names);
