@@ -180,7 +180,12 @@ abstract class PieceTokenizer implements Tokenizer {
 
     @Override
     public final byte[] pieceBytes(int id) {
-        return bytes[(int) Checks.index(id, bytes.length, "id")].clone();
+        return ownBytes(id).clone();
+    }
+
+    /** Returns the bytes of a token, which nobody changes. */
+    final byte[] ownBytes(int id) {
+        return bytes[(int) Checks.index(id, bytes.length, "id")];
     }
 
     @Override

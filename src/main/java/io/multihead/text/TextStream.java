@@ -15,15 +15,18 @@ import java.nio.charset.StandardCharsets;
  * ids may continue a text. Not thread-safe.
  */
 public final class TextStream {
-    /** Bytes of a code point but one: the most that a token can leave over. */
-    private static final int LONGEST_REST = 3;
+    /** Bytes that most tokens have no more of. */
+    private static final int FIRST_BYTES = 64;
 
     private final Tokenizer tokenizer;
     private final CharsetDecoder decoder = StandardCharsets.UTF_8
             .newDecoder()
             .onMalformedInput(CodingErrorAction.REPLACE)
             .onUnmappableCharacter(CodingErrorAction.REPLACE);
-    private final ByteBuffer rest = ByteBuffer.allocate(LONGEST_REST);
+    /** The bytes that no token has completed yet, to which the bytes of the next token are added; reused, as is the buffer of its characters. */
+    private ByteBuffer bytes = ByteBuffer.allocate(FIRST_BYTES);
+
+    private CharBuffer characters = CharBuffer.allocate(FIRST_BYTES);
     private int previous = SpecialIds.NONE;
 
     /**
@@ -48,13 +51,20 @@ public final class TextStream {
         if (control) {
             return "";
         }
-        byte[] piece = tokenizer.pieceBytes(id);
-        ByteBuffer bytes = ByteBuffer.allocate(rest.position() + piece.length);
-        bytes.put(rest.flip()).put(piece, from, piece.length - from).flip();
-        CharBuffer text = CharBuffer.allocate(bytes.remaining());
-        decoder.reset().decode(bytes, text, false);
-        rest.clear().put(bytes);
-        return text.flip().toString();
+        byte[] piece = tokenizer instanceof PieceTokenizer pieces ? pieces.ownBytes(id) : tokenizer.pieceBytes(id);
+        if (piece.length > bytes.remaining()) {
+            int longer = 2 * (bytes.position() + piece.length);
+            bytes = ByteBuffer.allocate(longer).put(bytes.flip());
+            characters = CharBuffer.allocate(longer);
+        }
+        bytes.put(piece, from, piece.length - from);
+        return decode(false);
+    }
+
+    private String decode(boolean isEnd) {
+        decoder.reset().decode(bytes.flip(), characters.clear(), isEnd);
+        bytes.compact();
+        return characters.flip().isEmpty() ? "" : characters.toString();
     }
 
     /**
@@ -63,10 +73,7 @@ public final class TextStream {
      * @return U+FFFD if the last code point is incomplete, else an empty string
      */
     public String end() {
-        CharBuffer text = CharBuffer.allocate(LONGEST_REST);
-        decoder.reset().decode(rest.flip(), text, true);
-        rest.clear();
         previous = SpecialIds.NONE;
-        return text.flip().toString();
+        return decode(true);
     }
 }
