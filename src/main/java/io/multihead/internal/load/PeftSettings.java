@@ -4,6 +4,7 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -47,13 +48,13 @@ public record PeftSettings(
     public static final int MOST = 1 << 20;
 
     /** Settings that would change results, with the values that adapters have here. */
-    public static final Map<String, Object> EXPECTED = Map.of(
+    public static final Map<String, Object> EXPECTED = Collections.unmodifiableMap(new TreeMap<>(Map.of(
             "peft_type", "LORA",
             "bias", "none",
             "fan_in_fan_out", false,
             "use_dora", false,
             "lora_bias", false,
-            "use_qalora", false);
+            "use_qalora", false)));
 
     /** The settings among them that existed in PEFT only for a short time. */
     public static final Set<String> LATER = Set.of("lora_bias", "use_qalora");
@@ -93,8 +94,8 @@ public record PeftSettings(
                 json.integer("r", 1, MOST),
                 json.number("lora_alpha"),
                 json.flag("use_rslora", false),
-                Map.copyOf(ranks),
-                Map.copyOf(alphas),
+                Collections.unmodifiableMap(ranks), // in the order of the file: the first that fits counts, as in PEFT
+                Collections.unmodifiableMap(alphas),
                 isEmpty(json.get("modules_to_save")) ? List.of() : json.strings("modules_to_save"));
     }
 
