@@ -14,6 +14,7 @@ import java.util.Map;
 import java.util.OptionalDouble;
 import java.util.OptionalLong;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
@@ -70,7 +71,7 @@ final class GgufSettings implements Settings {
             Map.entry("final_logit_softcapping", "final_logit_softcapping"));
 
     /** Settings that some architectures have, and the value that has no effect. */
-    private static final Map<String, Object> NEUTRAL = Map.ofEntries(
+    private static final Map<String, Object> NEUTRAL = new TreeMap<>(Map.ofEntries(
             Map.entry("attention.causal", true),
             Map.entry("attention.clamp_kqv", 0),
             Map.entry("attention.max_alibi_bias", 0),
@@ -81,7 +82,7 @@ final class GgufSettings implements Settings {
             Map.entry("expert_count", 0),
             Map.entry("expert_used_count", 0),
             Map.entry("expert_group_count", 0),
-            Map.entry("use_parallel_residual", false));
+            Map.entry("use_parallel_residual", false)));
 
     private static final Set<String> EXPERT_KEYS = Set.of("expert_count", "expert_used_count");
 

@@ -29,7 +29,7 @@ final class PackedDecoder {
     private static final String CHECKSUM = "checksum";
     private static final String EIGHT_BIT_INPUTS = "eight_bit_inputs";
     private static final String HAS_HEAD = "has_head";
-    private static final Set<String> SOURCES = Set.of(DecoderFiles.Source.GGUF, DecoderFiles.Source.FOLDER);
+    private static final List<String> SOURCES = List.of(DecoderFiles.Source.GGUF, DecoderFiles.Source.FOLDER);
 
     private PackedDecoder() {}
 
@@ -61,7 +61,7 @@ final class PackedDecoder {
         return Checks.in(path, () -> {
             JsonObject model = file.json(MODEL);
             Loading own = loading.withEightBitInputs(model.flag(EIGHT_BIT_INPUTS));
-            Weights weights = file.weights(own, "", file.names("", SOURCES));
+            Weights weights = file.weights(own, "", file.names("", Set.copyOf(SOURCES)));
             DecoderFiles files = files(file, path, own);
             Transformer built = DecoderLoader.build(files, weights, !model.flag(HAS_HEAD), LoadListener.NONE);
             return new LoadedDecoder(files, built, weights, ModelIdentity.Tensors.of(checksum(model)), own);

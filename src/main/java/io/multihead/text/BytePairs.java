@@ -17,6 +17,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 
@@ -186,16 +187,20 @@ public final class BytePairs {
         Files.createDirectories(Checks.notNull(folder, "folder"));
         Map<String, Integer> ids = new LinkedHashMap<>();
         tokens.forEach(token -> ids.put(token, ids.size()));
-        Map<String, Object> bytes = Map.of("type", "ByteLevel", "add_prefix_space", false, "use_regex", true);
+        // sorted, for the same bytes in every JVM
+        Map<String, Object> bytes =
+                new TreeMap<>(Map.of("type", "ByteLevel", "add_prefix_space", false, "use_regex", true));
+        Map<String, Object> end =
+                new TreeMap<>(Map.of("id", BYTES, "content", END, "special", true, "normalized", false));
         Map<String, Object> json = new LinkedHashMap<>();
         json.put("version", "1.0");
-        json.put("added_tokens", List.of(Map.of("id", BYTES, "content", END, "special", true, "normalized", false)));
+        json.put("added_tokens", List.of(end));
         json.put("pre_tokenizer", bytes);
         json.put("decoder", bytes);
-        json.put("model", Map.of("type", "BPE", "vocab", ids, "merges", merges));
+        json.put("model", new TreeMap<>(Map.of("type", "BPE", "vocab", ids, "merges", merges)));
         JsonWriter.write(folder.resolve("tokenizer.json"), json);
         JsonWriter.write(
                 folder.resolve("tokenizer_config.json"),
-                Map.of("tokenizer_class", "PreTrainedTokenizerFast", "eos_token", END));
+                new TreeMap<>(Map.of("tokenizer_class", "PreTrainedTokenizerFast", "eos_token", END)));
     }
 }

@@ -27,12 +27,12 @@ import org.jspecify.annotations.Nullable;
 record BertFolder(BertSizes sizes, EncoderTokenizer tokenizer, int mostTokens) {
     private static final int MOST = 1 << 24;
     /** Settings that would change results, with the values that these layers have. */
-    private static final Map<String, Object> EXPECTED = Map.of(
+    private static final Map<String, Object> EXPECTED = new TreeMap<>(Map.of(
             "model_type", "bert",
             "hidden_act", "gelu",
             "position_embedding_type", "absolute",
             "is_decoder", false,
-            "add_cross_attention", false);
+            "add_cross_attention", false));
 
     /** Weights in the formats of folders; a copy has its own weights. */
     private static final Set<String> WEIGHTS =

@@ -9,6 +9,7 @@ import io.multihead.format.Gguf;
 import io.multihead.format.GgufWriter;
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -48,6 +49,22 @@ class BytePairsTest {
         String other = "Füchse \u4e16\u754c \ud83e\udd8a <|endoftext|>";
         assertEquals(other, tokenizer.decode(tokenizer.encode(other)));
         assertTrue(tokenizer.isStopToken(256));
+    }
+
+    /** Members in an order that no JVM draws. */
+    @Test
+    void filesHaveTheSameBytesInEveryJvm() throws IOException {
+        BytePairs.learn("aaaaa", 258).writeTo(folder);
+        String json = Files.readString(folder.resolve("tokenizer.json"));
+        String bytes = "{\"add_prefix_space\":false,\"type\":\"ByteLevel\",\"use_regex\":true}";
+        assertTrue(
+                json.startsWith("{\"version\":\"1.0\",\"added_tokens\":[{\"content\":\"<|endoftext|>\",\"id\":256,"
+                        + "\"normalized\":false,\"special\":true}],\"pre_tokenizer\":" + bytes + ",\"decoder\":" + bytes
+                        + ",\"model\":{\"merges\":[\"a a\"],\"type\":\"BPE\",\"vocab\":{"),
+                json);
+        assertEquals(
+                "{\"eos_token\":\"<|endoftext|>\",\"tokenizer_class\":\"PreTrainedTokenizerFast\"}",
+                Files.readString(folder.resolve("tokenizer_config.json")));
     }
 
     @Test

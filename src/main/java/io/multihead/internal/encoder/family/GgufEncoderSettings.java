@@ -16,6 +16,7 @@ import java.util.Map;
 import java.util.OptionalDouble;
 import java.util.OptionalLong;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.stream.IntStream;
 
 /**
@@ -68,7 +69,7 @@ public final class GgufEncoderSettings {
     private static final Set<String> LOCAL = Set.of(WINDOW, PATTERN, LOCAL_THETA, ACTIVATION);
 
     /** Settings and the value without an effect. */
-    private static final Map<String, Object> NEUTRAL = Map.ofEntries(
+    private static final Map<String, Object> NEUTRAL = new TreeMap<>(Map.ofEntries(
             Map.entry("attention.causal", false),
             Map.entry("attention.clamp_kqv", 0),
             Map.entry("attention.max_alibi_bias", 0),
@@ -80,7 +81,7 @@ public final class GgufEncoderSettings {
             Map.entry("expert_used_count", 0),
             Map.entry("moe_every_n_layers", 0),
             Map.entry("rope.scale_linear", 1),
-            Map.entry("use_parallel_residual", false));
+            Map.entry("use_parallel_residual", false)));
 
     private static final Map<Long, Pooling> POOLINGS = Map.of(1L, Pooling.MEAN, 2L, Pooling.CLS, 3L, Pooling.LAST);
     private static final int RANK = 4;

@@ -50,7 +50,7 @@ public record NomicBertConfig(Sizes sizes, int types, double epsilon, Rotation r
     private static final Map<String, Activation> GATES = Map.of("swiglu", Activation.SILU, "geglu", Activation.GELU);
 
     /** Settings that the code allows and the published models do not use, with the values of these models. */
-    private static final Map<String, Object> FIXED = Map.of(
+    private static final Map<String, Object> FIXED = new TreeMap<>(Map.of(
             "prenorm", false,
             "parallel_block", false,
             "parallel_block_tied_norm", false,
@@ -58,7 +58,7 @@ public record NomicBertConfig(Sizes sizes, int types, double epsilon, Rotation r
             "causal", false,
             "rotary_head_dim", false,
             "is_decoder", false,
-            "add_cross_attention", false);
+            "add_cross_attention", false));
 
     /** Members that must be absent: scaled rotations, grouped heads, experts, and weights that are not floating-point. */
     private static final List<String> ABSENT = List.of(
