@@ -7,8 +7,6 @@ import io.multihead.decoder.SessionOptions;
 import io.multihead.decoder.Sessions;
 import io.multihead.demo.Commands;
 import io.multihead.demo.Resources;
-import io.multihead.encoder.Reranker;
-import io.multihead.encoder.SentenceEncoder;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.net.BindException;
@@ -45,10 +43,10 @@ public final class Serve implements Callable<Integer> {
             description = "language model: GGUF file, or folder with config.json and safetensors files")
     private @Nullable Path model;
 
-    @Option(names = "--embed", description = "embedding model, an encoder: folder or GGUF file")
+    @Option(names = "--embed", description = "embedding model, an encoder or a language model: folder or GGUF file")
     private @Nullable Path embed;
 
-    @Option(names = "--rerank", description = "reranker, an encoder: folder or GGUF file")
+    @Option(names = "--rerank", description = "reranker, an encoder or a language model: folder or GGUF file")
     private @Nullable Path rerank;
 
     @Option(names = "--host", description = "address to bind (default: ${DEFAULT-VALUE})", defaultValue = "127.0.0.1")
@@ -222,8 +220,8 @@ public final class Serve implements Callable<Integer> {
     private record Loaded(
             @Nullable LanguageModel model,
             @Nullable Sessions sessions,
-            @Nullable SentenceEncoder encoder,
-            @Nullable Reranker reranker,
+            VectorModels.@Nullable Embedding embedding,
+            VectorModels.@Nullable Ranking ranking,
             Room room)
             implements AutoCloseable {
         @Override
@@ -234,11 +232,11 @@ public final class Serve implements Callable<Integer> {
             if (model != null) {
                 model.close();
             }
-            if (encoder != null) {
-                encoder.close();
+            if (embedding != null) {
+                embedding.close().run();
             }
-            if (reranker != null) {
-                reranker.close();
+            if (ranking != null) {
+                ranking.close().run();
             }
         }
     }
@@ -252,8 +250,8 @@ public final class Serve implements Callable<Integer> {
         return new Loaded(
                 language,
                 opened,
-                embed == null ? null : SentenceEncoder.load(cpu, embed),
-                rerank == null ? null : Reranker.load(cpu, rerank),
+                embed == null ? null : VectorModels.Embedding.load(cpu, embed),
+                rerank == null ? null : VectorModels.Ranking.load(cpu, rerank, this::sessionOptions),
                 new Room(sessions, queue, Duration.ofSeconds(timeout)));
     }
 
@@ -283,17 +281,17 @@ public final class Serve implements Callable<Integer> {
     }
 
     private void vectors(HttpApi http, Loaded loaded) {
-        SentenceEncoder encoder = loaded.encoder;
-        if (embed != null && encoder != null) {
+        VectorModels.Embedding embedding = loaded.embedding;
+        if (embed != null && embedding != null) {
             String name = name(embed);
             http.model(name);
-            http.post("/v1/embeddings", (fields, exchange) -> VectorApi.embeddings(name, encoder, fields));
+            http.post("/v1/embeddings", (fields, exchange) -> VectorApi.embeddings(name, embedding, fields));
         }
-        Reranker reranker = loaded.reranker;
-        if (rerank != null && reranker != null) {
+        VectorModels.Ranking ranking = loaded.ranking;
+        if (rerank != null && ranking != null) {
             String name = name(rerank);
             http.model(name);
-            http.post("/v1/rerank", (fields, exchange) -> VectorApi.rerank(name, reranker, fields));
+            http.post("/v1/rerank", (fields, exchange) -> VectorApi.rerank(name, ranking, fields));
         }
     }
 

@@ -4,13 +4,12 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.multihead.encoder.RankedPassage;
-import io.multihead.encoder.Reranker;
-import io.multihead.encoder.SentenceEncoder;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Base64;
+import java.util.Comparator;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /** Vectors of texts, as OpenAI has them, and scores of passages, as Cohere and Jina do. Thread-safe. */
 final class VectorApi {
@@ -19,7 +18,7 @@ final class VectorApi {
     private VectorApi() {}
 
     /** Answers {@code /v1/embeddings}. */
-    static JsonNode embeddings(String name, SentenceEncoder encoder, Fields fields) {
+    static JsonNode embeddings(String name, VectorModels.Embedding model, Fields fields) {
         requireModel(fields, name);
         fields.require("input");
         List<String> texts = fields.texts("input", MOST_TEXTS);
@@ -27,9 +26,10 @@ final class VectorApi {
         if (!format.equals("float") && !format.equals("base64")) {
             throw fields.wrong("encoding_format", format + "; expected float or base64");
         }
-        int dimension = (int) fields.integer("dimensions", 1, encoder.dimension(), encoder.dimension());
+        int dimension =
+                (int) fields.integer("dimensions", model.leastDimension(), model.dimension(), model.dimension());
         fields.without("user").end();
-        float[][] vectors = encoder.withDimension(dimension).embed(texts);
+        float[][] vectors = model.ofDimension().apply(dimension).embed(texts);
         ObjectNode root = JsonNodeFactory.instance.objectNode().put("object", "list");
         ArrayNode data = root.putArray("data");
         for (int i = 0; i < vectors.length; i++) {
@@ -46,13 +46,13 @@ final class VectorApi {
                 }
             }
         }
-        int tokens = texts.stream().mapToInt(encoder.tokenizer()::count).sum();
+        int tokens = texts.stream().mapToInt(model.count()).sum();
         root.put("model", name).putObject("usage").put("prompt_tokens", tokens).put("total_tokens", tokens);
         return root;
     }
 
     /** Answers {@code /v1/rerank}. */
-    static JsonNode rerank(String name, Reranker reranker, Fields fields) {
+    static JsonNode rerank(String name, VectorModels.Ranking model, Fields fields) {
         requireModel(fields, name);
         String query = fields.text("query");
         fields.require("documents");
@@ -62,11 +62,16 @@ final class VectorApi {
         fields.end();
         ObjectNode root = JsonNodeFactory.instance.objectNode().put("model", name);
         ArrayNode results = root.putArray("results");
-        for (RankedPassage passage : reranker.rank(query, documents, Math.min(most, Math.max(1, documents.size())))) {
-            ObjectNode result =
-                    results.addObject().put("index", passage.index()).put("relevance_score", passage.score());
+        double[] scores = model.scores().apply(query, documents);
+        Comparator<Integer> byScore = Comparator.comparingDouble(i -> scores[i]);
+        for (int i : IntStream.range(0, scores.length)
+                .boxed()
+                .sorted(byScore.reversed())
+                .limit(most)
+                .toList()) {
+            ObjectNode result = results.addObject().put("index", i).put("relevance_score", scores[i]);
             if (returned) {
-                result.putObject("document").put("text", documents.get(passage.index()));
+                result.putObject("document").put("text", documents.get(i));
             }
         }
         return root;

@@ -76,7 +76,7 @@ public record PeftSettings(
     public static PeftSettings read(JsonObject json) {
         json.text("peft_type");
         json.require("peft_type", "LORA");
-        new TreeMap<>(EXPECTED).forEach(json::require); // sorted: an error names the same setting in every JVM
+        EXPECTED.forEach(json::require); // sorted: an error names the same setting in every JVM
         for (String setting : EMPTY) {
             if (!isEmpty(json.get(setting))) {
                 throw json.fail(setting, "none");

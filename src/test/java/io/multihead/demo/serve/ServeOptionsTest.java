@@ -11,8 +11,11 @@ import io.multihead.decoder.FamilyModel;
 import io.multihead.decoder.LanguageModel;
 import io.multihead.decoder.SessionOptions;
 import io.multihead.decoder.Sessions;
+import io.multihead.decoder.TextReranker;
 import io.multihead.demo.MiniLmFolder;
 import io.multihead.encoder.SentenceEncoder;
+import io.multihead.format.GgufValue;
+import io.multihead.format.GgufWriter;
 import java.io.InputStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -29,7 +32,9 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Base64;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -172,6 +177,74 @@ class ServeOptionsTest {
             assertArrayEquals(expected[0], decoded);
             assertEquals(400, server.post("/v1/embeddings", "{\"input\": 1}").statusCode());
             assertEquals(400, server.post("/v1/embeddings", "{}").statusCode());
+        }
+    }
+
+    @Test
+    void languageModelsEmbedAndRank() throws Exception {
+        Path embed = folder.resolve("embed.gguf");
+        FamilyModel.write(embed);
+        Path rerank = folder.resolve("rerank.gguf");
+        FamilyModel.writeAnswers(rerank, 400);
+        List<String> documents = List.of("a cat", "a dog", "two birds");
+        float[] vector;
+        double[] scores;
+        int tokens;
+        try (Compute cpu = Compute.serial();
+                LanguageModel embedding = LanguageModel.load(cpu, embed);
+                LanguageModel ranking = LanguageModel.load(cpu, rerank);
+                TextReranker reranker = ranking.reranker(SessionOptions.DEFAULT)) {
+            vector = embedding.embedder().embed("a cat");
+            tokens = embedding.embedder().count("a cat");
+            scores = reranker.score("pets", documents);
+        }
+        try (RunningServer server = new RunningServer("--embed", embed.toString(), "--rerank", rerank.toString())) {
+            JsonNode embedded = server.json(server.post("/v1/embeddings", "{\"input\": \"a cat\"}"));
+            float[] actual = new float[vector.length];
+            for (int i = 0; i < actual.length; i++) {
+                actual[i] = (float) embedded.at("/data/0/embedding/" + i).asDouble();
+            }
+            assertArrayEquals(vector, actual);
+            assertEquals(tokens, embedded.at("/usage/prompt_tokens").asInt());
+            HttpResponse<String> shorter = server.post("/v1/embeddings", "{\"input\": \"a\", \"dimensions\": 8}");
+            assertEquals(400, shorter.statusCode());
+            String expected = "dimensions: 8; expected an integer from " + vector.length + " to " + vector.length;
+            assertTrue(shorter.body().contains(expected), shorter.body());
+            JsonNode ranked = server.json(server.post(
+                    "/v1/rerank",
+                    "{\"query\": \"pets\", \"documents\": [\"a cat\", \"a dog\", \"two birds\"],"
+                            + " \"return_documents\": true}"));
+            double last = Double.POSITIVE_INFINITY;
+            Set<Integer> seen = new HashSet<>();
+            for (JsonNode result : ranked.get("results")) {
+                int index = result.get("index").asInt();
+                double score = result.get("relevance_score").asDouble();
+                assertEquals(scores[index], score);
+                assertTrue(score <= last, score + " after " + last);
+                assertEquals(documents.get(index), result.at("/document/text").asText());
+                last = score;
+                seen.add(index);
+            }
+            assertEquals(Set.of(0, 1, 2), seen);
+            JsonNode two = server.json(server.post(
+                    "/v1/rerank", "{\"query\": \"pets\", \"documents\": [\"a\", \"b\", \"c\"], \"top_n\": 2}"));
+            assertEquals(2, two.get("results").size());
+        }
+    }
+
+    @Test
+    void aFileOfNeitherKindIsRefusedByBoth() throws Exception {
+        Path file = folder.resolve("other.gguf");
+        new GgufWriter()
+                .put("general.architecture", GgufValue.ofString("whisper"))
+                .write(file);
+        for (String option : new String[] {"--embed", "--rerank"}) {
+            err.getBuffer().setLength(0);
+            assertEquals(1, new Serve().run(new PrintWriter(err, true), option, file.toString(), "--port", "0"));
+            String printed = err.toString();
+            assertTrue(
+                    printed.contains("no encoder: " + file + ": general.architecture: STRING \"whisper\"; "), printed);
+            assertTrue(printed.contains("; and no language model: " + file + ": "), printed);
         }
     }
 
