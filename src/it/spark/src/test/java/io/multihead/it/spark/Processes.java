@@ -53,6 +53,7 @@ final class Processes implements AutoCloseable {
         List<String> command = new ArrayList<>(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-Xmx512m",
+                SparkHome.TEMPORARY,
                 "-Dspark.worker.timeout=" + SparkHome.WORKER_TIMEOUT,
                 "-cp",
                 System.getenv("SPARK_HOME") + "/jars/*",

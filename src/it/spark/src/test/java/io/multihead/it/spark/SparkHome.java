@@ -23,6 +23,9 @@ final class SparkHome {
     private static final String MULTIHEAD = "multihead-";
     private static final String TARGET = new File("target").getAbsolutePath();
 
+    /** Spark leaves archives and native libraries in the folder of temporary files. */
+    static final String TEMPORARY = "-Djava.io.tmpdir=" + TARGET;
+
     private SparkHome() {}
 
     /** Returns a driver's session without a master, with this JVM's Java on executors. */
@@ -32,6 +35,7 @@ final class SparkHome {
                 .appName("multihead")
                 .config("spark.jars", String.join(",", jars))
                 .config("spark.executorEnv.JAVA_HOME", System.getProperty("java.home"))
+                .config("spark.executor.extraJavaOptions", TEMPORARY)
                 .config("spark.driver.host", "127.0.0.1")
                 .config("spark.driver.bindAddress", "127.0.0.1")
                 .config("spark.ui.enabled", "false")

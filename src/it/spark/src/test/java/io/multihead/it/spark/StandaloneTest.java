@@ -22,7 +22,9 @@ class StandaloneTest extends ClusterContract {
         return session.master(processes.master())
                 .config("spark.executor.cores", "1")
                 .config("spark.executor.memory", "768m")
-                .config("spark.executor.extraJavaOptions", WIDE ? "-XX:UseAVX=2" : "-XX:MaxVectorSize=16")
+                .config(
+                        "spark.executor.extraJavaOptions",
+                        SparkHome.TEMPORARY + (WIDE ? " -XX:UseAVX=2" : " -XX:MaxVectorSize=16"))
                 .getOrCreate();
     }
 
