@@ -4,19 +4,17 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import com.sun.management.ThreadMXBean;
 import io.multihead.compute.Compute;
 import io.multihead.decoder.FamilyFile.Kind;
 import io.multihead.format.GgufType;
 import io.multihead.format.GgufValue;
 import io.multihead.format.GgufWriter;
 import io.multihead.support.ChildJvm;
-import io.multihead.support.Patience;
+import io.multihead.support.WarmCalls;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
@@ -331,16 +329,11 @@ class GgufLoaderTest {
                     Session session = sessions.open().append(5, 6, 7)) {
                 GenerationOptions drawn =
                         GenerationOptions.DEFAULT.withMaxTokens(TOKENS).withSampling(Sampling.of(1, 1));
-                ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-                long least = Long.MAX_VALUE;
-                // C2 takes its time until vectors are no objects any more
-                for (Patience patience = new Patience(); least > MOST_BYTES * TOKENS && patience.isLeft(); ) {
+                long bytes = WarmCalls.allocatedBytes(MOST_BYTES * TOKENS, () -> {
                     session.truncate(3);
-                    long before = threads.getCurrentThreadAllocatedBytes();
                     session.generate(drawn);
-                    least = Math.min(least, threads.getCurrentThreadAllocatedBytes() - before);
-                }
-                System.out.println("bytes " + (double) least / TOKENS);
+                });
+                System.out.println("bytes " + (double) bytes / TOKENS);
             }
         }
     }

@@ -3,10 +3,11 @@ package io.multihead.decoder;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import com.sun.management.ThreadMXBean;
 import io.multihead.compute.Compute;
-import java.lang.management.ManagementFactory;
+import io.multihead.support.Patience;
+import io.multihead.support.WarmCalls;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Set;
@@ -92,7 +93,7 @@ class ParallelChoiceTest {
                         threads.add(Thread.currentThread());
                         samplers.add(sampler);
                         try {
-                            pair.await(5, TimeUnit.MINUTES);
+                            pair.await(Patience.HANG_SECONDS, TimeUnit.SECONDS);
                         } catch (Exception late) {
                             throw new AssertionError(late);
                         }
@@ -108,7 +109,6 @@ class ParallelChoiceTest {
 
     @Test
     void aWarmCallAllocatesNothing() {
-        ThreadMXBean beans = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         try (Sessions sessions = model.sessions(SessionOptions.DEFAULT)) {
             SessionState state = sessions.openState();
             int[] calls = new int[6];
@@ -122,15 +122,13 @@ class ParallelChoiceTest {
                     }
                 });
             }
-            long least = Long.MAX_VALUE;
-            int rounds = 0;
-            for (; rounds < 2000 && least > 0; rounds++) {
-                long before = beans.getCurrentThreadAllocatedBytes();
+            int[] rounds = new int[1];
+            assertEquals(0, WarmCalls.allocatedBytes(0, () -> {
                 ParallelChoice.run(cpu, state.cache.samplers, tasks);
-                least = Math.min(least, beans.getCurrentThreadAllocatedBytes() - before);
-            }
-            assertEquals(0, least);
-            int[] all = {rounds, rounds, rounds, rounds, rounds, rounds};
+                rounds[0]++;
+            }));
+            int[] all = new int[calls.length];
+            Arrays.fill(all, rounds[0]);
             assertArrayEquals(all, calls);
         }
     }

@@ -5,16 +5,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import com.sun.management.ThreadMXBean;
 import io.multihead.compute.Compute;
 import io.multihead.decoder.FamilyFile.Kind;
 import io.multihead.format.GgufWriter;
 import io.multihead.model.Pooling;
 import io.multihead.reference.ReferenceTransformer;
-import io.multihead.support.Patience;
+import io.multihead.support.WarmCalls;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
-import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -385,18 +383,12 @@ class TextEmbedderTest {
     void warmCallsKeepTheirScratchMemory() throws IOException {
         Path path = folder.resolve("model.gguf");
         new FamilyFile(Kind.QWEN_3, 9).write(path);
-        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         try (Compute cpu = Compute.serial();
                 LanguageModel model = LanguageModel.load(cpu, path)) {
-            long least = Long.MAX_VALUE;
-            // scratch memory for 512 tokens of this model has 700 KB; vectors are objects until C2 has compiled their
-            // kernels, however long that takes on a busy machine
-            for (Patience patience = new Patience(); least >= 200_000 && patience.isLeft(); ) {
-                long before = threads.getCurrentThreadAllocatedBytes();
-                model.embedder().embed("a bird");
-                least = Math.min(least, threads.getCurrentThreadAllocatedBytes() - before);
-            }
-            assertTrue(least < 200_000, least + " bytes");
+            // scratch memory for 512 tokens of this model has 700 KB
+            long bytes =
+                    WarmCalls.allocatedBytes(200_000, () -> model.embedder().embed("a bird"));
+            assertTrue(bytes <= 200_000, bytes + " bytes");
         }
     }
 }

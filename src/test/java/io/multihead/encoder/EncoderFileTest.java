@@ -11,6 +11,7 @@ import io.multihead.internal.gemm.PackedMatrix;
 import io.multihead.model.Pooling;
 import io.multihead.model.TokenBatch;
 import io.multihead.model.Transformer;
+import io.multihead.support.Patience;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.io.File;
@@ -168,9 +169,9 @@ class EncoderFileTest {
                     started.countDown();
                 }
             });
-            assertTrue(started.await(60, TimeUnit.SECONDS));
+            assertTrue(started.await(Patience.HANG_SECONDS, TimeUnit.SECONDS));
             mapped.close();
-            calls.get(60, TimeUnit.SECONDS);
+            calls.get(Patience.HANG_SECONDS, TimeUnit.SECONDS);
         }
     }
 
@@ -185,7 +186,7 @@ class EncoderFileTest {
             Thread.onSpinWait();
         }
         mapped.close();
-        call.get(60, TimeUnit.SECONDS);
+        call.get(Patience.HANG_SECONDS, TimeUnit.SECONDS);
         assertTrue(Files.notExists(copy));
         assertEquals(0, temporaryBytes());
     }

@@ -2,7 +2,6 @@ package io.multihead.encoder;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import com.sun.management.ThreadMXBean;
 import io.multihead.compute.Compute;
 import io.multihead.internal.gemm.MacroKernel;
 import io.multihead.internal.kernel.BlockScales;
@@ -10,6 +9,7 @@ import io.multihead.internal.kernel.ColumnMajorB;
 import io.multihead.internal.kernel.F32Panels;
 import io.multihead.support.ChildJvm;
 import io.multihead.support.NativeMemory;
+import io.multihead.support.WarmCalls;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
@@ -99,17 +99,12 @@ class EncoderMemoryTest {
 
     /** Embeds until a call has allocated its vectors, and less than an object for each token. */
     private static void requireResultsAlone(SentenceEncoder encoder, List<String> texts) {
-        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         long tokens = texts.stream().mapToLong(encoder.tokenizer()::count).sum();
         long results = texts.size() * (16 + 4L * encoder.dimension());
-        long allocated = Long.MAX_VALUE;
-        // the first ones come before C2 has compiled everything
-        for (int call = 0; call < 20 && allocated > results + 16 * tokens; call++) {
-            long before = threads.getCurrentThreadAllocatedBytes();
+        long allocated = WarmCalls.allocatedBytes(results + 16 * tokens, () -> {
             float[][] vectors = encoder.embed(texts);
-            allocated = threads.getCurrentThreadAllocatedBytes() - before;
             require(vectors.length == texts.size(), "vectors: " + vectors.length + "; expected " + texts.size());
-        }
+        });
         require(
                 allocated <= results + 16 * tokens,
                 "a call: " + allocated + " bytes allocated; expected " + results + " of results");

@@ -13,6 +13,7 @@ import io.multihead.internal.encoder.load.EncoderModel;
 import io.multihead.internal.encoder.load.ModelLoader;
 import io.multihead.internal.encoder.load.SmallModel;
 import io.multihead.internal.load.Loading;
+import io.multihead.support.Patience;
 import io.multihead.text.EncoderTokenizer;
 import io.multihead.text.Tokenizers;
 import java.io.FileNotFoundException;
@@ -68,7 +69,7 @@ class ModelLoaderTest {
                         return model();
                     },
                     () -> {
-                        assertTrue(read.await(60, TimeUnit.SECONDS));
+                        assertTrue(read.await(Patience.HANG_SECONDS, TimeUnit.SECONDS));
                         return Tokenizers.loadEncoder(folder);
                     });
             assertEquals(TinyModel.VOCABULARY.size(), core.tokenizer.vocabularySize());
@@ -77,7 +78,7 @@ class ModelLoaderTest {
 
     private static <T> T meet(CountDownLatch started, T result) throws InterruptedException {
         started.countDown();
-        assertTrue(started.await(60, TimeUnit.SECONDS));
+        assertTrue(started.await(Patience.HANG_SECONDS, TimeUnit.SECONDS));
         return result;
     }
 

@@ -8,8 +8,8 @@ import com.sun.management.ThreadMXBean;
 import io.multihead.compute.Compute;
 import io.multihead.model.Pooling;
 import io.multihead.support.Golden;
-import io.multihead.support.Patience;
 import io.multihead.support.Promises;
+import io.multihead.support.WarmCalls;
 import io.multihead.tensor.Tensor;
 import io.multihead.text.GoldenTexts;
 import io.multihead.text.Models;
@@ -23,6 +23,8 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Locale;
 import java.util.Random;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Test;
@@ -121,16 +123,19 @@ class SentenceEncoderGoldenTest {
         return Neighbor.nearest(query, vectors, 5).stream().map(Neighbor::index).toList();
     }
 
-    /** The output of the README's program. */
+    /** The texts, the query and the output in the README's program. */
     @Test
     void theReadmeHasTheOutputOfItsProgram() throws IOException {
-        List<String> texts = List.of("A cat sleeps.", "Stocks fell.", "The market lost ground.");
-        float[] query = ENCODER.embed("What happened at the exchange?");
-        String readme = Files.readString(Path.of("README.md"));
-        for (Neighbor found : Neighbor.nearest(query, ENCODER.embed(texts), 2)) {
-            String line = String.format(Locale.ROOT, "%.4f %s", found.similarity(), texts.get(found.index()));
-            assertTrue(readme.contains("    // " + line + "\n"), line);
-        }
+        Matcher program = Pattern.compile(
+                        "(?s)texts = List\\.of\\(\"(.*?)\"\\);.*?encoder\\.embed\\(\"(.*?)\"\\).*?((?: *// [^\n]*\n)+)")
+                .matcher(Files.readString(Path.of("README.md")));
+        assertTrue(program.find(), "the program is there");
+        List<String> texts = List.of(program.group(1).split("\", \""));
+        float[] query = ENCODER.embed(program.group(2));
+        List<String> output = Neighbor.nearest(query, ENCODER.embed(texts), 2).stream()
+                .map(found -> String.format(Locale.ROOT, "// %.4f %s", found.similarity(), texts.get(found.index())))
+                .toList();
+        assertEquals(output, program.group(3).lines().map(String::strip).toList());
     }
 
     /** 22.6 million weights in f32, and no second copy in addition to the packed one. */
@@ -149,12 +154,7 @@ class SentenceEncoderGoldenTest {
         long empty = threads.getCurrentThreadAllocatedBytes();
         results = new float[texts.size()][384];
         long expected = threads.getCurrentThreadAllocatedBytes() - empty;
-        long bytes = Long.MAX_VALUE;
-        for (Patience patience = new Patience(); bytes > expected && patience.isLeft(); ) {
-            long before = threads.getCurrentThreadAllocatedBytes();
-            results = ENCODER.embed(texts);
-            bytes = threads.getCurrentThreadAllocatedBytes() - before;
-        }
+        long bytes = WarmCalls.allocatedBytes(expected, () -> results = ENCODER.embed(texts));
         assertEquals(expected, bytes, "bytes of a warm call");
     }
 }

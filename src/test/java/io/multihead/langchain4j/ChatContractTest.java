@@ -30,6 +30,7 @@ import io.multihead.decoder.FamilyModel;
 import io.multihead.decoder.GenerationOptions;
 import io.multihead.decoder.Sampling;
 import io.multihead.decoder.SessionOptions;
+import io.multihead.support.Patience;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -48,7 +49,6 @@ import org.junit.jupiter.api.io.TempDir;
 /** langchain4j's contract: handlers as in its own {@code AbstractStreamingChatModelIT}, exceptions, listeners, seeds, memories. */
 class ChatContractTest {
     private static final List<ChatMessage> CHAT = List.of(UserMessage.from("Hi"));
-    private static final long PATIENCE_SECONDS = 60;
 
     @TempDir
     private Path folder;
@@ -200,7 +200,7 @@ class ChatContractTest {
         ExecutorService executor = Executors.newVirtualThreadPerTaskExecutor();
         MultiheadStreamingChatModel streaming = MultiheadStreamingChatModel.of(model, executor);
         streaming.chat(request, handler);
-        ChatResponse response = handler.response.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+        ChatResponse response = handler.response.get(Patience.HANG_SECONDS, TimeUnit.SECONDS);
         assertEquals(response.aiMessage().text(), handler.text.toString());
         assertTrue(thread[0].isVirtual());
         executor.close();

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.ScoreOptions;
 import io.multihead.compute.Compute;
+import io.multihead.support.Patience;
 import io.multihead.tensor.Tensor;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -38,7 +39,7 @@ class SharedBuffersTest {
         TokenBatch batch = batch(1);
         try (ExecutorService other = Executors.newSingleThreadExecutor()) {
             Future<float[]> first = other.submit(() -> states(waiting, buffers, batch));
-            assertTrue(begun.await(60, TimeUnit.SECONDS));
+            assertTrue(begun.await(Patience.HANG_SECONDS, TimeUnit.SECONDS));
             Tensor outputs = Tensor.of(new float[32], 1, 32);
             assertInUse("buffers", () -> model.forward(SERIAL, batch(2), buffers));
             assertInUse("buffers", () -> model.outputs(SERIAL, new int[1], outputs, buffers));
@@ -51,7 +52,7 @@ class SharedBuffersTest {
             assertInUse("batch", () -> batch.add(1));
             assertInUse("batch", batch::endKeys);
             goesOn.countDown();
-            assertArrayEquals(expected, first.get(60, TimeUnit.SECONDS));
+            assertArrayEquals(expected, first.get(Patience.HANG_SECONDS, TimeUnit.SECONDS));
             assertForeign(buffers::states);
             assertForeign(() -> model.outputs(SERIAL, new int[1], outputs, buffers));
         }
@@ -68,7 +69,8 @@ class SharedBuffersTest {
             List<Future<Integer>> right = List.of(
                     threads.submit(() -> right(model, buffers, calls, 1)),
                     threads.submit(() -> right(model, buffers, calls, 2)));
-            int all = right.get(0).get(60, TimeUnit.SECONDS) + right.get(1).get(60, TimeUnit.SECONDS);
+            int all = right.get(0).get(Patience.HANG_SECONDS, TimeUnit.SECONDS)
+                    + right.get(1).get(Patience.HANG_SECONDS, TimeUnit.SECONDS);
             assertTrue(all > 0, "no call was let through");
         }
     }
@@ -118,7 +120,7 @@ class SharedBuffersTest {
     private float wait(long batch, long head, long query, long key, float score) {
         begun.countDown();
         try {
-            assertTrue(goesOn.await(60, TimeUnit.SECONDS));
+            assertTrue(goesOn.await(Patience.HANG_SECONDS, TimeUnit.SECONDS));
         } catch (InterruptedException e) {
             throw new AssertionError(e);
         }

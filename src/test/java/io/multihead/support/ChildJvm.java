@@ -17,11 +17,6 @@ public final class ChildJvm {
     /** The options that the documentation requires from users of the library. */
     private static final List<String> VECTOR_MODULE = List.of("--add-modules", "jdk.incubator.vector");
 
-    /**
-     * After this time a JVM is considered to hang; the longest scenario needs 40 s on two cores, and far longer if ten processes use them.
-     */
-    private static final long LIMIT_SECONDS = 1200;
-
     private ChildJvm() {}
 
     /**
@@ -90,9 +85,9 @@ public final class ChildJvm {
                 .redirectOutput(output.toFile())
                 .start();
         try {
-            if (!process.waitFor(LIMIT_SECONDS, TimeUnit.SECONDS)) {
+            if (!process.waitFor(Patience.HANG_SECONDS, TimeUnit.SECONDS)) {
                 throw new IOException(
-                        command + " does not end within " + LIMIT_SECONDS + " s: " + Files.readString(output));
+                        command + " does not end within " + Patience.HANG_SECONDS + " s: " + Files.readString(output));
             }
             return process.exitValue();
         } finally {

@@ -17,7 +17,7 @@ public final class NativeMemory {
 
     private static final Pattern OTHER = Pattern.compile("Other \\(reserved=\\d+, committed=(\\d+)\\)");
     /** The time that threads may take to end, and the garbage collector to find unreachable objects. */
-    private static final long PATIENCE_NANOS = 60_000_000_000L;
+    private static final long PATIENCE_NANOS = 300_000_000_000L;
 
     private static final long LONGEST_PAUSE = 100;
 

@@ -8,6 +8,12 @@ import java.lang.management.ManagementFactory;
  * it in the same minutes.
  */
 public final class Patience {
+    /**
+     * Seconds after which another thread or process is considered to hang: the longest scenario needs 40 s on two cores, and far longer if ten
+     * processes use them.
+     */
+    public static final long HANG_SECONDS = 1200;
+
     private static final OperatingSystemMXBean SYSTEM =
             (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
 

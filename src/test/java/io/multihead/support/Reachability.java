@@ -10,7 +10,7 @@ public final class Reachability {
 
     /** Fails if the object is still there after many collections. */
     public static void assertCollected(WeakReference<?> reference) throws InterruptedException {
-        for (int i = 0; i < 100 && reference.get() != null; i++) {
+        for (Patience patience = new Patience(); reference.get() != null && patience.isLeft(); ) {
             System.gc();
             Thread.sleep(10);
         }

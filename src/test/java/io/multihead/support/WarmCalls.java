@@ -10,11 +10,15 @@ public final class WarmCalls {
 
     private WarmCalls() {}
 
-    /** Returns the bytes that a call allocates on the calling thread. */
-    public static long allocatedOnce(Runnable call) {
-        long before = THREADS.getCurrentThreadAllocatedBytes();
-        call.run();
-        return THREADS.getCurrentThreadAllocatedBytes() - before;
+    /** Repeats a call until it allocates no more than it may on the calling thread, and returns the bytes of the last call. */
+    public static long allocatedBytes(long most, Runnable call) {
+        long bytes = Long.MAX_VALUE;
+        for (Patience patience = new Patience(); bytes > most && patience.isLeft(); ) {
+            long before = THREADS.getCurrentThreadAllocatedBytes();
+            call.run();
+            bytes = THREADS.getCurrentThreadAllocatedBytes() - before;
+        }
+        return bytes;
     }
 
     /** Repeats a call until 50 in a row allocate nothing on the calling thread, and returns the bytes of the last 50: 0 if they settle. */

@@ -4,16 +4,15 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.multihead.support.CpuTime;
 import io.multihead.text.SentencePieceTokenizer.SpacePrefix;
 import io.multihead.text.SpecialIds.AddedSpecialTokens;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -127,11 +126,11 @@ class SentencePieceTokenizerTest {
     }
 
     @Test
-    void timeGrowsHardlyMoreThanTheLength() {
+    void timeGrowsHardlyMoreThanTheLength() throws Exception {
         Tokenizer tokenizer = small(SpacePrefix.ALWAYS);
         for (String part : List.of("a", " ", "\ud83d\ude42", "ab")) {
             String text = part.repeat(1_000_000 / part.length());
-            int[] ids = assertTimeoutPreemptively(Duration.ofSeconds(20), () -> tokenizer.encode(text));
+            int[] ids = CpuTime.within(60, () -> tokenizer.encode(text));
             assertTrue(ids.length > 0);
         }
     }

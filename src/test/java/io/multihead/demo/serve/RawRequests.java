@@ -1,10 +1,12 @@
 package io.multihead.demo.serve;
 
+import io.multihead.support.Patience;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.util.concurrent.TimeUnit;
 
 /** Requests as bytes, which need not be right. */
 final class RawRequests {
@@ -35,7 +37,7 @@ final class RawRequests {
      */
     static String send(int port, byte[] bytes, int pauseAt, int pauseMillis) throws IOException, InterruptedException {
         try (Socket socket = new Socket("127.0.0.1", port)) {
-            socket.setSoTimeout(60_000);
+            socket.setSoTimeout((int) TimeUnit.SECONDS.toMillis(Patience.HANG_SECONDS));
             try {
                 socket.getOutputStream().write(bytes, 0, pauseAt);
                 socket.getOutputStream().flush();

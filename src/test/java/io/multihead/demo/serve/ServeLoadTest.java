@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.multihead.decoder.FamilyModel;
+import io.multihead.support.Patience;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -74,7 +75,7 @@ class ServeLoadTest {
                 all.add(server.send("/v1/completions", body(seed)));
             }
             for (int i = 0; i < CLIENTS; i++) {
-                texts.set(order.get(i), text(all.get(i).get(5, TimeUnit.MINUTES)));
+                texts.set(order.get(i), text(all.get(i).get(Patience.HANG_SECONDS, TimeUnit.SECONDS)));
             }
         }
         return texts;
@@ -130,7 +131,7 @@ class ServeLoadTest {
                 assertEquals(
                         200,
                         server.send("/v1/completions", body(1))
-                                .get(2, TimeUnit.MINUTES)
+                                .get(Patience.HANG_SECONDS, TimeUnit.SECONDS)
                                 .statusCode());
                 assertTrue(in.lines().anyMatch(line -> line.equals("data: [DONE]")), "the whole answer");
             }
@@ -162,7 +163,7 @@ class ServeLoadTest {
                 streamed.append(JSON.readTree(event).at("/choices/0/text").asText());
             }
             assertEquals(whole, streamed.toString());
-            stop.get(1, TimeUnit.MINUTES);
+            stop.get(Patience.HANG_SECONDS, TimeUnit.SECONDS);
         }
     }
 }

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.multihead.decoder.FamilyModel;
+import io.multihead.support.ChildJvm;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.net.InetSocketAddress;
@@ -18,7 +19,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Locale;
 import java.util.Set;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -184,18 +184,29 @@ class ServeProtocolTest {
         }
     }
 
-    @Test
-    void countsHaveTheDigitsOfPrometheusInAnyLanguage() {
-        Locale before = Locale.getDefault();
-        Locale.setDefault(Locale.forLanguageTag("ar-EG"));
-        try {
+    /** Prints counts, behind a number in the digits of the JVM's language. */
+    static final class Counts {
+        private Counts() {}
+
+        public static void main(String[] none) {
             Metrics metrics = new Metrics();
             metrics.request("/", 200);
-            String text = metrics.text(3, 4, null);
-            assertTrue(text.codePoints().allMatch(c -> c < 128), text);
-        } finally {
-            Locale.setDefault(before);
+            System.out.println("own: " + String.format("%d", 3).codePointAt(0));
+            metrics.text(3, 4, null).codePoints().forEach(c -> System.out.println("codePoint: " + c));
         }
+    }
+
+    /** In a JVM of its own: its language is that of all its threads. */
+    @Test
+    void countsHaveTheDigitsOfPrometheusInAnyLanguage() throws Exception {
+        List<String> lines = ChildJvm.run(Counts.class, List.of("-Duser.language=ar", "-Duser.country=EG"));
+        assertTrue(lines.contains("own: " + (int) '\u0663'), lines.toString());
+        int[] text = lines.stream()
+                .filter(line -> line.startsWith("codePoint: "))
+                .mapToInt(line -> Integer.parseInt(line.substring("codePoint: ".length())))
+                .toArray();
+        assertTrue(text.length > 100, lines.toString());
+        assertTrue(Arrays.stream(text).allMatch(c -> c < 128), lines.toString());
     }
 
     @ParameterizedTest

@@ -3,6 +3,7 @@ package io.multihead.internal.exec;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 
+import io.multihead.support.Patience;
 import java.util.Set;
 import java.util.concurrent.BrokenBarrierException;
 import java.util.concurrent.ConcurrentHashMap;
@@ -14,12 +15,10 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 /** Worker threads of an execution that becomes unreachable without a close end: idle ones check every five seconds. */
 @org.junit.jupiter.api.parallel.Execution(ExecutionMode.CONCURRENT)
 class AbandonedExecutionTest {
-    private static final long LIMIT_SECONDS = 60;
-
     @Test
     void workersOfAnExecutionThatIsGarbageEnd() throws Exception {
         for (Thread worker : workersOfOneThatNobodyCloses()) {
-            long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(LIMIT_SECONDS);
+            long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(Patience.HANG_SECONDS);
             while (worker.isAlive() && System.nanoTime() < end) {
                 System.gc();
                 worker.join(1000);

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.multihead.support.Patience;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -30,8 +31,6 @@ import org.junit.jupiter.api.Test;
 /** Every task runs once before the call returns, whatever threads and executors do. */
 class ExecutionTest {
     private static final FloatsKey FLOATS = new FloatsKey();
-    /** After this time, an event that a test waits for is considered missing. */
-    private static final long LIMIT_SECONDS = 60;
 
     @Test
     void everyTaskRunsOnce() {
@@ -397,7 +396,7 @@ class ExecutionTest {
 
     private static void await(CountDownLatch latch) {
         try {
-            assertTrue(latch.await(LIMIT_SECONDS, TimeUnit.SECONDS), "others do not arrive");
+            assertTrue(latch.await(Patience.HANG_SECONDS, TimeUnit.SECONDS), "others do not arrive");
         } catch (InterruptedException exception) {
             throw new AssertionError(exception);
         }
@@ -405,7 +404,7 @@ class ExecutionTest {
 
     private static void meet(CyclicBarrier barrier) {
         try {
-            barrier.await(LIMIT_SECONDS, TimeUnit.SECONDS);
+            barrier.await(Patience.HANG_SECONDS, TimeUnit.SECONDS);
         } catch (InterruptedException | BrokenBarrierException | TimeoutException exception) {
             throw new AssertionError("others do not arrive", exception);
         }
@@ -415,7 +414,8 @@ class ExecutionTest {
     private static void spinUntil(BooleanSupplier condition) {
         long start = System.nanoTime();
         while (!condition.getAsBoolean()) {
-            assertTrue(System.nanoTime() - start < TimeUnit.SECONDS.toNanos(LIMIT_SECONDS), "does not come about");
+            assertTrue(
+                    System.nanoTime() - start < TimeUnit.SECONDS.toNanos(Patience.HANG_SECONDS), "does not come about");
             Thread.onSpinWait();
         }
     }

@@ -1,0 +1,38 @@
+package io.multihead.support;
+
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/** Limits of processor time, for calls whose time grows too fast if they are wrong. A busy machine gives less of it in the same seconds. */
+public final class CpuTime {
+    private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
+
+    private CpuTime() {}
+
+    /** Makes a call in a thread of its own, which is left alone where it needs more processor time than it may. */
+    public static <T> T within(long seconds, Callable<T> call) throws Exception {
+        FutureTask<T> task = new FutureTask<>(call);
+        Thread thread = Thread.ofPlatform().daemon().start(task);
+        while (true) {
+            try {
+                return task.get(100, TimeUnit.MILLISECONDS);
+            } catch (TimeoutException running) {
+                if (THREADS.getThreadCpuTime(thread.threadId()) > TimeUnit.SECONDS.toNanos(seconds)) {
+                    AssertionError late = new AssertionError("needs more than " + seconds + " s of a processor");
+                    late.setStackTrace(thread.getStackTrace());
+                    throw late;
+                }
+            } catch (ExecutionException failed) {
+                if (failed.getCause() instanceof Error error) {
+                    throw error;
+                }
+                throw failed.getCause() instanceof Exception exception ? exception : failed;
+            }
+        }
+    }
+}
