@@ -15,6 +15,7 @@ import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.Callable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -119,9 +120,8 @@ public final class Finetune implements Callable<Integer> {
         require(layers >= 1, "--layers", layers, "at least 1");
         require(rate > 0 && rate < 1, "--rate", rate, "above 0 and below 1");
         require(dropout >= 0 && dropout < 1, "--dropout", dropout, "0 to below 1");
-        Files.createDirectories(out);
-        OutputFolder.requireWritable(out);
         PairData data = pairs == null ? PairData.fables(kind == Kind.EMBEDDING) : PairData.read(pairs);
+        requirePaths();
         Path from = model == null ? MiniLmFolder.write(Files.createDirectories(out.resolve("base"))) : model;
         PrintWriter to = spec.commandLine().getOut();
         try (TrainingRun run = new TrainingRun();
@@ -143,6 +143,20 @@ public final class Finetune implements Callable<Integer> {
             to.flush();
         }
         return 0;
+    }
+
+    /** Checks before minutes of training that its result can be written. */
+    private void requirePaths() throws IOException {
+        Path folder = out.resolve("model");
+        boolean same = model != null && Files.exists(model) && Files.exists(folder) && Files.isSameFile(model, folder);
+        require(!same, "--out", out, "another folder than that of --model, " + model);
+        Files.createDirectories(out);
+        OutputFolder.requireWritable(out);
+        if (checkpoint != null) {
+            require(!Files.isDirectory(checkpoint), "--checkpoint", checkpoint, "a file, not a folder");
+            OutputFolder.requireWritable(
+                    Objects.requireNonNull(checkpoint.toAbsolutePath().getParent()));
+        }
     }
 
     /** The model that is trained. */

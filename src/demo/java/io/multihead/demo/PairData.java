@@ -25,6 +25,8 @@ import java.util.stream.Stream;
 record PairData(List<Pair> trained, List<Pair> heldOut) {
     /** Every third group is held out. */
     private static final int PART = 3;
+    /** Texts that are embedded together, which bounds the memory for files of many pairs. */
+    private static final int TOGETHER = 32;
 
     /**
      * The sentences of fables, each with the rest of its fable; every third fable is held out.
@@ -77,6 +79,10 @@ record PairData(List<Pair> trained, List<Pair> heldOut) {
             if (columns.length < 2) {
                 throw new IllegalArgumentException(file + ": line " + (i + 1)
                         + ": no tab; expected an anchor and its positive, with a tab between them");
+            }
+            if (columns[0].isBlank() || columns[1].isBlank()) {
+                throw new IllegalArgumentException(file + ": line " + (i + 1) + ": "
+                        + (columns[0].isBlank() ? "anchor" : "positive") + " without words; expected a text");
             }
             pairs.add(new Pair(
                     columns[1], columns[0], columns[1], List.of(columns).subList(2, columns.length)));
@@ -135,11 +141,10 @@ record PairData(List<Pair> trained, List<Pair> heldOut) {
         heldOut.forEach(pair -> positives.putIfAbsent(pair.group(), pair.positive()));
         trained.forEach(pair -> positives.putIfAbsent(pair.group(), pair.positive()));
         List<String> groups = List.copyOf(positives.keySet());
-        float[][] of = units(encoder.embed(cpu, List.copyOf(positives.values())));
+        float[][] of = units(cpu, encoder, List.copyOf(positives.values()));
         float[][] anchors =
-                units(encoder.embed(cpu, heldOut.stream().map(Pair::anchor).toList()));
-        float[][] own =
-                units(encoder.embed(cpu, heldOut.stream().map(Pair::positive).toList()));
+                units(cpu, encoder, heldOut.stream().map(Pair::anchor).toList());
+        float[][] own = units(cpu, encoder, heldOut.stream().map(Pair::positive).toList());
         List<List<String>> all = new ArrayList<>();
         for (int i = 0; i < anchors.length; i++) {
             List<Candidate> found = new ArrayList<>();
@@ -162,10 +167,17 @@ record PairData(List<Pair> trained, List<Pair> heldOut) {
     /** A text, and how near it is. */
     private record Candidate(String text, double cosine) {}
 
-    private static float[][] units(Tensor vectors) {
-        float[][] units = new float[(int) vectors.dim(0)][];
+    /** Returns the vectors of texts, divided by their lengths. */
+    static float[][] units(Compute cpu, BertLayers encoder, List<String> texts) {
+        float[][] units = new float[texts.size()][];
+        for (int at = 0; at < units.length; at += TOGETHER) {
+            List<String> part = texts.subList(at, Math.min(units.length, at + TOGETHER));
+            Tensor vectors = encoder.embed(cpu, part);
+            for (int i = 0; i < part.size(); i++) {
+                units[at + i] = vectors.select(0, i).toArray();
+            }
+        }
         for (int i = 0; i < units.length; i++) {
-            units[i] = vectors.select(0, i).toArray();
             double length = Math.sqrt(dot(units[i], units[i]));
             for (int d = 0; d < units[i].length; d++) {
                 units[i][d] /= (float) length;

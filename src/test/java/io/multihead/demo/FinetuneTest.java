@@ -23,8 +23,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 import java.util.SplittableRandom;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -188,8 +190,35 @@ class FinetuneTest {
         assertEquals(2, run("--layers", "0"));
         Files.writeString(pairs, "no tab\n");
         assertEquals(1, run("--out", folder.resolve("out").toString()));
+        Files.writeString(pairs, "one\ttwo\nthree\t \n");
+        assertEquals(1, run("--out", folder.resolve("out").toString()));
         Files.writeString(pairs, "one\ttwo\n");
         assertEquals(1, run("--out", folder.resolve("out").toString()));
+    }
+
+    /** Files of any length are embedded in parts, with the bits of one text at a time. */
+    @Test
+    void manyTextsHaveTheVectorsOfEachAlone() throws IOException {
+        BertLayers encoder = BertLayers.load(Arena.ofAuto(), model);
+        List<String> texts = IntStream.range(0, 70)
+                .mapToObj(i -> "a b " + (char) ('a' + i % 26))
+                .toList();
+        float[][] together = PairData.units(Compute.serial(), encoder, texts);
+        for (int i = 0; i < texts.size(); i++) {
+            assertArrayEquals(PairData.units(Compute.serial(), encoder, List.of(texts.get(i)))[0], together[i]);
+        }
+    }
+
+    /** A result that cannot be written is refused before training. */
+    @Test
+    void pathsThatCannotBeWrittenAreRefusedBeforeTraining() throws IOException {
+        String out = folder.resolve("out").toString();
+        Path own =
+                TinyModel.write(Files.createDirectories(folder.resolve("out")).resolve("model"));
+        assertEquals(2, run("--out", out, "--model", own.toString(), "--steps", "1"));
+        assertEquals(2, run("--out", out, "--checkpoint", out, "--steps", "1"));
+        String nowhere = folder.resolve("none").resolve("checkpoint").toString();
+        assertEquals(1, run("--out", out, "--checkpoint", nowhere, "--steps", "1"));
     }
 
     private int run(String... more) {
