@@ -7,6 +7,7 @@ import io.multihead.gemm.WeightFormat;
 import io.multihead.it.llamacpp.GgmlBackend;
 import io.multihead.it.llamacpp.GgmlProduct;
 import io.multihead.jmh.data.Data;
+import io.multihead.jmh.peer.Jlama;
 import io.multihead.jmh.peer.LlamaProduct;
 import io.multihead.jmh.peer.Onnx;
 import io.multihead.jmh.peer.OnnxBlocks;
@@ -39,7 +40,17 @@ public class WeightFormatBench extends ThreadedComparison {
     /** Rows from which a product is limited by multiply-adds, not by the bandwidth of memory. */
     private static final int MANY_ROWS = 16;
 
-    @Param({"multihead", "multihead-8bit", "multihead-f32", "onnxruntime", "onnxruntime-8bit", "llamacpp", "loops"})
+    @Param({
+        "multihead",
+        "multihead-8bit",
+        "multihead-f32",
+        "onnxruntime",
+        "onnxruntime-8bit",
+        "llamacpp",
+        "jlama",
+        "jlama-8bit",
+        "loops"
+    })
     public String impl;
 
     @Param({"BF16", "F16", "Q8_0", "Q4_0", "Q5_0", "Q4_K", "Q5_K", "Q6_K", "Q3_K", "Q2_K", "MXFP4", "IQ4_NL", "IQ4_XS"})
@@ -101,6 +112,10 @@ public class WeightFormatBench extends ThreadedComparison {
                 yield onnxRuntime(x, blocks(matrix), y);
             }
             case "llamacpp" -> llamaCpp(x, matrix, y);
+            case "jlama", "jlama-8bit" -> {
+                requireFormat(BlockType.Q4_0); // it multiplies f32 by no int8 weights
+                yield jlama(x, blocks(matrix), y);
+            }
             case "loops" -> {
                 requireFormat(BlockType.Q8_0, BlockType.Q4_0);
                 yield loops(x, blocks(matrix), y);
@@ -147,6 +162,11 @@ public class WeightFormatBench extends ThreadedComparison {
         GgmlBackend backend = new GgmlBackend(LlamaProduct.libraries(), threads);
         return inTurns(
                 weights.bytes().byteSize(), () -> new GgmlProduct(backend, weights, x), copy -> copy.multiply(y));
+    }
+
+    private Runnable jlama(FloatBuffer x, BlockTensor blocks, FloatBuffer y) throws Exception {
+        return inTurns(
+                blocks.bytes(), () -> Jlama.multiply(threads, x, blocks, impl.endsWith(ROUNDED), y), Runnable::run);
     }
 
     private Runnable loops(FloatBuffer x, BlockTensor blocks, FloatBuffer y) throws Exception {

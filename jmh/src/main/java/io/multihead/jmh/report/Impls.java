@@ -12,7 +12,7 @@ final class Impls {
     /** Ours, then native peers, then those in Java. */
     private static final List<String> KNOWN =
             List.of(("multihead packed materializing paged bf16 f16 i8 mixed alone plain "
-                            + "onnxruntime onnxruntime-8bit onnxgqa onnxpadded onnxsingle langchain4j onnxint8 crate djlbert onednn openblas pytorch jlama vectorops reducelanes loops scalar")
+                            + "onnxruntime onnxruntime-8bit onnxgqa onnxpadded onnxsingle langchain4j onnxint8 crate djlbert onednn openblas pytorch jlama jlama-8bit vectorops reducelanes loops scalar")
                     .split(" "));
 
     /** This library put together otherwise, or after other calls, which is compared with the same call alone. */
@@ -20,7 +20,7 @@ final class Impls {
             Set.of("packed", "materializing", "paged", "bf16", "f16", "i8", "i8blocks", "mixed");
 
     /** Work that is not that of the others: int8 weights, inputs rounded to 8 bits, and a call without a tokenizer. */
-    private static final Set<String> OTHER_WORK = Set.of("onnxint8", "multiheadids", "onnxruntime-8bit");
+    private static final Set<String> OTHER_WORK = Set.of("onnxint8", "multiheadids", "onnxruntime-8bit", "jlama-8bit");
 
     private Impls() {}
 

@@ -14,8 +14,9 @@ import jdk.incubator.vector.VectorShape;
 import jdk.incubator.vector.VectorSpecies;
 
 /**
- * Rows by quantized blocks as Java engines multiply them: a dot product of each output's row of blocks as a file has it, whose bytes are
- * widened to floats, block by block times its scale, outputs over threads. For blocks of Q8_0 or Q4_0.
+ * Rows by quantized blocks as Java engines multiply them, outputs over threads: one row by a dot product with each output's row of blocks as a
+ * file has it, whose bytes are widened to floats, block by block times its scale (Llama3.java, and jinfer for one token); several rows by tiles
+ * of two rows and three outputs, whose blocks are widened and scaled once for both rows (jinfer for prompts). For blocks of Q8_0 or Q4_0.
  */
 public record JavaBlocks(BlockType type, int inputs, int outputs) {
     private static final VectorSpecies<Float> FLOATS = FloatVector.SPECIES_PREFERRED;
@@ -25,18 +26,78 @@ public record JavaBlocks(BlockType type, int inputs, int outputs) {
 
     private static final int BLOCK = 32;
 
+    /** Outputs of a tile of two rows. */
+    private static final int TILE = 3;
+
     /** {@code y = x W} for rows of x; W has the blocks of one output after those of another. */
     public void multiply(int threads, float[] x, BlockTensor weights, FloatBuffer y) {
-        MemorySegment memory = weights.memory();
-        long rowBytes = weights.rowBytes();
         int rows = x.length / inputs;
-        IntStream each = IntStream.range(0, outputs);
-        (threads > 1 ? each.parallel() : each).forEach(output -> {
-            long at = weights.offset() + output * rowBytes;
-            for (int row = 0; row < rows; row++) {
-                y.put(row * outputs + output, dot(memory, at, x, row * inputs));
+        IntStream each = IntStream.range(0, Math.ceilDiv(outputs, TILE));
+        (threads > 1 ? each.parallel() : each).forEach(tile -> {
+            int first = tile * TILE;
+            int count = Math.min(TILE, outputs - first);
+            int row = 0;
+            for (; row + 1 < rows && count == TILE; row += 2) {
+                tile(weights, first, x, row, y);
+            }
+            for (; row < rows; row++) {
+                for (int output = first; output < first + count; output++) {
+                    long at = weights.offset() + output * weights.rowBytes();
+                    y.put(row * outputs + output, dot(weights.memory(), at, x, row * inputs));
+                }
             }
         });
+    }
+
+    private void tile(BlockTensor weights, int output, float[] x, int row, FloatBuffer y) {
+        MemorySegment memory = weights.memory();
+        long next = weights.rowBytes();
+        long at = weights.offset() + output * next;
+        FloatVector zero = FloatVector.zero(FLOATS);
+        FloatVector c00 = zero, c01 = zero, c02 = zero;
+        FloatVector c10 = zero, c11 = zero, c12 = zero;
+        for (int k = 0; k < inputs; k += BLOCK) {
+            FloatVector d0 = FloatVector.broadcast(FLOATS, scale(memory, at));
+            FloatVector d1 = FloatVector.broadcast(FLOATS, scale(memory, at + next));
+            FloatVector d2 = FloatVector.broadcast(FLOATS, scale(memory, at + 2 * next));
+            for (int i = 0; i < BLOCK; i += FLOATS.length()) {
+                FloatVector w0 = widened(memory, at, i).mul(d0);
+                FloatVector w1 = widened(memory, at + next, i).mul(d1);
+                FloatVector w2 = widened(memory, at + 2 * next, i).mul(d2);
+                FloatVector x0 = FloatVector.fromArray(FLOATS, x, row * inputs + k + i);
+                c00 = x0.fma(w0, c00);
+                c01 = x0.fma(w1, c01);
+                c02 = x0.fma(w2, c02);
+                FloatVector x1 = FloatVector.fromArray(FLOATS, x, (row + 1) * inputs + k + i);
+                c10 = x1.fma(w0, c10);
+                c11 = x1.fma(w1, c11);
+                c12 = x1.fma(w2, c12);
+            }
+            at += type.bytes();
+        }
+        int to = row * outputs + output;
+        y.put(to, c00.reduceLanes(VectorOperators.ADD));
+        y.put(to + 1, c01.reduceLanes(VectorOperators.ADD));
+        y.put(to + 2, c02.reduceLanes(VectorOperators.ADD));
+        y.put(to + outputs, c10.reduceLanes(VectorOperators.ADD));
+        y.put(to + outputs + 1, c11.reduceLanes(VectorOperators.ADD));
+        y.put(to + outputs + 2, c12.reduceLanes(VectorOperators.ADD));
+    }
+
+    private static float scale(MemorySegment memory, long at) {
+        return Float.float16ToFloat(memory.get(ValueLayout.JAVA_SHORT_UNALIGNED, at));
+    }
+
+    /** Returns a vector of a block's elements, from element {@code i} on. */
+    private FloatVector widened(MemorySegment memory, long at, int i) {
+        if (type == BlockType.Q8_0) {
+            return (FloatVector)
+                    ByteVector.fromMemorySegment(BYTES, memory, at + Short.BYTES + i, ByteOrder.LITTLE_ENDIAN)
+                            .castShape(FLOATS, 0);
+        }
+        ByteVector bytes = ByteVector.fromMemorySegment(NIBBLES, memory, at + Short.BYTES, ByteOrder.LITTLE_ENDIAN);
+        ByteVector elements = i < BLOCK / 2 ? bytes.and((byte) 15) : bytes.lanewise(VectorOperators.LSHR, 4);
+        return (FloatVector) elements.sub((byte) 8).castShape(FLOATS, i % (BLOCK / 2) / FLOATS.length());
     }
 
     private float dot(MemorySegment memory, long at, float[] x, int x0) {
@@ -47,7 +108,6 @@ public record JavaBlocks(BlockType type, int inputs, int outputs) {
         FloatVector sum = FloatVector.zero(FLOATS);
         long at = start;
         for (int k = 0; k < inputs; k += BLOCK) {
-            float scale = Float.float16ToFloat(memory.get(ValueLayout.JAVA_SHORT_UNALIGNED, at));
             FloatVector block = FloatVector.zero(FLOATS);
             for (int i = 0; i < BLOCK; i += FLOATS.length()) {
                 ByteVector bytes =
@@ -55,7 +115,7 @@ public record JavaBlocks(BlockType type, int inputs, int outputs) {
                 FloatVector wide = (FloatVector) bytes.castShape(FLOATS, 0);
                 block = FloatVector.fromArray(FLOATS, x, x0 + k + i).fma(wide, block);
             }
-            sum = block.fma(FloatVector.broadcast(FLOATS, scale), sum);
+            sum = block.fma(FloatVector.broadcast(FLOATS, scale(memory, at)), sum);
             at += type.bytes();
         }
         return sum.reduceLanes(VectorOperators.ADD);
@@ -65,7 +125,6 @@ public record JavaBlocks(BlockType type, int inputs, int outputs) {
         FloatVector sum = FloatVector.zero(FLOATS);
         long at = start;
         for (int k = 0; k < inputs; k += BLOCK) {
-            float scale = Float.float16ToFloat(memory.get(ValueLayout.JAVA_SHORT_UNALIGNED, at));
             ByteVector bytes = ByteVector.fromMemorySegment(NIBBLES, memory, at + Short.BYTES, ByteOrder.LITTLE_ENDIAN);
             ByteVector low = bytes.and((byte) 15).sub((byte) 8);
             ByteVector high = bytes.lanewise(VectorOperators.LSHR, 4).sub((byte) 8);
@@ -77,7 +136,7 @@ public record JavaBlocks(BlockType type, int inputs, int outputs) {
                 block = FloatVector.fromArray(FLOATS, x, from).fma(first, block);
                 block = FloatVector.fromArray(FLOATS, x, from + BLOCK / 2).fma(second, block);
             }
-            sum = block.fma(FloatVector.broadcast(FLOATS, scale), sum);
+            sum = block.fma(FloatVector.broadcast(FLOATS, scale(memory, at)), sum);
             at += type.bytes();
         }
         return sum.reduceLanes(VectorOperators.ADD);
