@@ -33,6 +33,9 @@ import org.jspecify.annotations.Nullable;
 
 /** Requests and answers of HTTP: routes, keys, limits of sizes, and errors. */
 final class HttpApi implements AutoCloseable {
+    /** Answered as GET, without the body: load balancers ask so. */
+    private static final String HEAD = "HEAD";
+
     private static final int MOST_BYTES = 8 << 20;
     private static final int STOP_SECONDS = 30;
     /** Connections that the system accepts while this does not come to it. */
@@ -146,7 +149,7 @@ final class HttpApi implements AutoCloseable {
                     throw ApiException.wrong(
                             404, asked + ": nothing is here; expected one of " + new TreeSet<>(routes.keySet()));
                 }
-                Answer answer = methods.get(method);
+                Answer answer = methods.get(method.equals(HEAD) ? "GET" : method);
                 if (answer == null) {
                     throw ApiException.wrong(405, method + ": expected " + String.join(" or ", methods.keySet()));
                 }
@@ -245,6 +248,11 @@ final class HttpApi implements AutoCloseable {
         metrics.request(path, status);
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         exchange.getResponseHeaders().set("Content-Type", type);
+        if (exchange.getRequestMethod().equals(HEAD)) {
+            exchange.getResponseHeaders().set("Content-Length", String.valueOf(bytes.length));
+            exchange.sendResponseHeaders(status, -1);
+            return;
+        }
         exchange.sendResponseHeaders(status, bytes.length);
         try (OutputStream out = exchange.getResponseBody()) {
             out.write(bytes);

@@ -19,6 +19,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Set;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -99,6 +100,32 @@ class ServeProtocolTest {
         JsonNode error = error(chat(members));
         assertEquals(parameter, error.path("param").asText(), error.toString());
         assertTrue(error.path("message").asText().startsWith(parameter), error.toString());
+    }
+
+    /** Load balancers ask without a body. */
+    @Test
+    void headHasTheHeadersOfGet() throws Exception {
+        for (String path : List.of("/health", "/metrics", "/", "/v1/models", "/v1/completions")) {
+            String get = exchange("GET", path);
+            String head = exchange("HEAD", path);
+            assertTrue(head.endsWith("\r\n\r\n"), head);
+            assertEquals(get.substring(0, get.indexOf("\r\n")), head.substring(0, head.indexOf("\r\n")), path);
+            int length = get.length() - get.indexOf("\r\n\r\n") - 4;
+            assertTrue(
+                    path.equals("/metrics")
+                            || path.equals("/v1/completions")
+                            || head.toLowerCase(Locale.ROOT).contains("content-length: " + length + "\r\n"),
+                    head);
+        }
+    }
+
+    private static String exchange(String method, String path) throws Exception {
+        try (Socket socket = new Socket("127.0.0.1", server.port())) {
+            String request = method + " " + path + " HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+                    + "Authorization: Bearer " + KEY + "\r\n\r\n";
+            socket.getOutputStream().write(request.getBytes(StandardCharsets.ISO_8859_1));
+            return new String(socket.getInputStream().readAllBytes(), StandardCharsets.ISO_8859_1);
+        }
     }
 
     @Test
