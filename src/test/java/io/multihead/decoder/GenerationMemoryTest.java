@@ -26,12 +26,6 @@ class GenerationMemoryTest {
     private static final int FEW = 40;
     private static final int MANY = 140;
 
-    /**
-     * Methods are compiled in the foreground, after a number of calls that does not depend on the load of the machine: C2's inlining depends on the
-     * profile at that time, and results of calls that are not inlined stay objects as long as the JVM lives.
-     */
-    private static final List<String> FOREGROUND = List.of("-Xbatch");
-
     /** The remaining differences between JVMs, such as the time of trials, have the same effect in two of them only if there is a fault. */
     private static final int JVMS = 2;
 
@@ -56,7 +50,8 @@ class GenerationMemoryTest {
     void aTokenTakesNothingBeyondItsText(String how) throws Exception {
         String extra = "";
         for (int i = 0; i < JVMS && !extra.equals("0"); i++) {
-            extra = ChildJvm.run(Scenario.class, FOREGROUND, how).getLast();
+            extra = ChildJvm.run(Scenario.class, List.of(ChildJvm.FOREGROUND), how)
+                    .getLast();
         }
         assertEquals("0", extra, "bytes of " + (MANY - FEW) + " tokens");
     }
@@ -162,6 +157,7 @@ class GenerationMemoryTest {
 
     @Test
     void aSamplerAllocatesNothing() throws Exception {
-        assertEquals("0", ChildJvm.run(Choices.class, FOREGROUND).getLast());
+        assertEquals(
+                "0", ChildJvm.run(Choices.class, List.of(ChildJvm.FOREGROUND)).getLast());
     }
 }

@@ -307,7 +307,7 @@ class GgufLoaderTest {
     @Test
     void aTokenLeavesItsTextAndNothingElse() throws IOException, InterruptedException {
         Path file = write(name -> true, writer -> {});
-        List<String> lines = ChildJvm.run(Garbage.class, List.of(), file.toString());
+        List<String> lines = ChildJvm.run(Garbage.class, List.of(ChildJvm.FOREGROUND), file.toString());
         double bytes = lines.stream()
                 .filter(line -> line.startsWith("bytes "))
                 .mapToDouble(line -> Double.parseDouble(line.substring(6)))

@@ -110,7 +110,7 @@ class WeightFormatGarbageTest {
     }
 
     private static List<String> allocating() throws IOException, InterruptedException {
-        List<String> formats = ChildJvm.run(WeightFormatGarbageTest.class, List.of()).stream()
+        List<String> formats = ChildJvm.run(WeightFormatGarbageTest.class, List.of(ChildJvm.FOREGROUND)).stream()
                 .filter(line -> line.matches("[A-Z0-9_]+ \\d+ \\d+"))
                 .toList();
         long rounding = Arrays.stream(WeightFormat.values())

@@ -17,6 +17,12 @@ public final class ChildJvm {
     /** The options that the documentation requires from users of the library. */
     private static final List<String> VECTOR_MODULE = List.of("--add-modules", "jdk.incubator.vector");
 
+    /**
+     * Methods are compiled in the foreground, after a number of calls that does not depend on the load of the machine: C2's inlining depends on the
+     * profile at that time, and results of calls that are not inlined stay objects as long as the JVM lives. For tests of allocated bytes.
+     */
+    public static final String FOREGROUND = "-Xbatch";
+
     private ChildJvm() {}
 
     /**
