@@ -160,6 +160,47 @@ class PagesTest {
         assertTrue(tasks > 15, "found only " + tasks + " pages with tasks");
     }
 
+    /** A row with another number of cells loses some when it is shown, also because of a bar in code. */
+    @Test
+    void rowsOfATableHaveTheSameCells() throws Exception {
+        List<String> problems = new ArrayList<>();
+        int rows = 0;
+        for (Path page : pages()) {
+            rows += unevenRows(page, Files.readString(page), problems);
+        }
+        assertEquals(List.of(), problems);
+        assertTrue(rows > 500, "found only " + rows + " rows");
+    }
+
+    @Test
+    void unevenRowsAreSeen() {
+        List<String> problems = new ArrayList<>();
+        String text = "| a | b |\n|---|---|\n| `x \\| y` | z |\n| `x | y` | z |\n```\n| a |\n```\n| c |\n|---|\n";
+        assertEquals(6, unevenRows(Path.of("x.md"), text, problems));
+        assertEquals(List.of("x.md has a row with 3 cells instead of 2: | `x | y` | z |"), problems);
+    }
+
+    /** Returns how many rows there are. */
+    private static int unevenRows(Path page, String text, List<String> problems) {
+        int rows = 0;
+        int cells = -1;
+        boolean code = false;
+        for (String line : text.lines().toList()) {
+            code ^= line.strip().startsWith("```");
+            if (code || !line.startsWith("|")) {
+                cells = -1;
+                continue;
+            }
+            int own = line.split("(?<!\\\\)\\|", -1).length - 2;
+            if (cells >= 0 && own != cells) {
+                problems.add(page + " has a row with " + own + " cells instead of " + cells + ": " + line);
+            }
+            cells = cells < 0 ? own : cells;
+            rows++;
+        }
+        return rows;
+    }
+
     @Test
     void experimentsBeginWithAShortSummary() throws Exception {
         int pages = 0;
