@@ -110,7 +110,11 @@ public final class Finetune implements Callable<Integer> {
 
     /** Trains; returns the exit code. */
     static int run(String... arguments) {
-        return Commands.of(new Finetune()).execute(arguments);
+        return command().execute(arguments);
+    }
+
+    static CommandLine command() {
+        return Commands.of(new Finetune());
     }
 
     @Override
@@ -135,8 +139,8 @@ public final class Finetune implements Callable<Integer> {
             if (kind == Kind.RERANKER) {
                 rerank(new Setting(cpu, data, run), encoder, BertCrossEncoder.load(arena, from, seed));
             } else {
-                train(new PairModel(encoder, cpu, data.trained(), batch, layers), run);
-                to.printf("recall at 1: %s after%n", percent(data.recall(cpu, encoder)));
+                String done = train(new PairModel(encoder, cpu, data.trained(), batch, layers), run);
+                to.printf("recall at 1: %s after %s%n", percent(data.recall(cpu, encoder)), done);
                 encoder.save(out.resolve("model"));
             }
             to.printf("%s%n", out.resolve("model"));
@@ -174,8 +178,8 @@ public final class Finetune implements Callable<Integer> {
         PrintWriter to = spec.commandLine().getOut();
         to.printf("reranked: %s before%n", percent(data.recall(setting.cpu, candidates, reranker)));
         to.flush();
-        train(new RerankModel(reranker, setting.cpu, data.trained(), batch), setting.run);
-        to.printf("reranked: %s after%n", percent(data.recall(setting.cpu, candidates, reranker)));
+        String done = train(new RerankModel(reranker, setting.cpu, data.trained(), batch), setting.run);
+        to.printf("reranked: %s after %s%n", percent(data.recall(setting.cpu, candidates, reranker)), done);
         reranker.save(out.resolve("model"));
     }
 
@@ -183,7 +187,8 @@ public final class Finetune implements Callable<Integer> {
         return HeadExhibits.format("%.1f %%", 100 * part);
     }
 
-    private void train(Trainable learner, TrainingRun run) throws IOException {
+    /** Trains, and returns how many steps have been done: not all of them if training was interrupted. */
+    private String train(Trainable learner, TrainingRun run) throws IOException {
         AdamW.Options options =
                 AdamW.Options.DEFAULT.withDecay(0.01, name -> !name.endsWith("bias") && !name.contains("norm"));
         Trainer trainer = new Trainer(
@@ -195,6 +200,7 @@ public final class Finetune implements Callable<Integer> {
             trainer.savingTo(checkpoint, 20);
         }
         run.train("finetune", trainer, steps, spec.commandLine().getErr());
+        return trainer.done() + " of " + steps + " steps";
     }
 
     private void require(boolean holds, String option, Object value, String wanted) {

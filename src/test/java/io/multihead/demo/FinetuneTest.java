@@ -18,6 +18,8 @@ import io.multihead.train.BertCrossEncoder;
 import io.multihead.train.BertLayers;
 import io.multihead.train.Schedule;
 import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -30,6 +32,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import picocli.CommandLine;
 
 /** Fine-tuning from the command line, of a small model on pairs of a file. */
 class FinetuneTest {
@@ -206,6 +209,30 @@ class FinetuneTest {
         float[][] together = PairData.units(Compute.serial(), encoder, texts);
         for (int i = 0; i < texts.size(); i++) {
             assertArrayEquals(PairData.units(Compute.serial(), encoder, List.of(texts.get(i)))[0], together[i]);
+        }
+    }
+
+    /** The result names the steps that the model has had. Others were asked for if training was interrupted, or if the checkpoint has more of them. */
+    @Test
+    void theStepsThatWereDoneAreNamed() {
+        Path checkpoint = folder.resolve("checkpoint");
+        for (int steps = 3; steps >= 2; steps--) {
+            StringWriter lines = new StringWriter();
+            CommandLine command = Finetune.command().setOut(new PrintWriter(lines));
+            assertEquals(
+                    0,
+                    command.execute(
+                            "--model",
+                            model.toString(),
+                            "--pairs",
+                            pairs.toString(),
+                            "--out",
+                            folder.resolve("out").toString(),
+                            "--checkpoint",
+                            checkpoint.toString(),
+                            "--steps",
+                            String.valueOf(steps)));
+            assertTrue(lines.toString().contains("% after 3 of " + steps + " steps"), lines.toString());
         }
     }
 
