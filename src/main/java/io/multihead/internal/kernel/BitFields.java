@@ -250,15 +250,7 @@ public abstract class BitFields {
      * scale, plus the minimum. {@link io.multihead.tensor.BlockType} has the same bits.
      */
     public final void unpack(float[] wide, float[] scales, int depth, boolean hasMins) {
-        for (int k = 0; k < depth; k++) {
-            int scale = k / chain * PANEL;
-            int minimum = BlockScales.FIRST_MIN + k / chain * PANEL;
-            for (int column = 0; column < PANEL; column++) {
-                int at = k * PANEL + column;
-                float product = (wide[at] * factors[k % ROWS] + negated[k % ROWS]) * scales[scale + column];
-                wide[at] = hasMins ? product + scales[minimum + column] : product;
-            }
-        }
+        BlockElements.of(wide, factors, negated, scales, chain, depth, hasMins);
     }
 
     /**

@@ -34,6 +34,24 @@ class ScalarKernelsProperties {
         assertArrayEquals(bits(partial), bits(scalarSums));
     }
 
+    @Property(tries = 200)
+    void elementsOfBlocks(
+            @ForAll @IntRange(max = 8) int blocks, @ForAll boolean half, @ForAll boolean hasMins, @ForAll long seed) {
+        int depth = blocks * BitFields.ROWS;
+        int chain = half ? BitFields.ROWS / 2 : BitFields.ROWS;
+        float[] factors = numbers(~seed, BitFields.ROWS);
+        float[] addends = numbers(seed + 1, BitFields.ROWS);
+        float[] scales = numbers(seed + 2, BlockScales.FLOATS_OF_PANEL);
+        float[] vectors = numbers(seed, depth * PANEL + AT);
+        float[] scalars = vectors.clone();
+        BlockElements.scaleVectors(vectors, factors, addends, scales, chain, depth);
+        if (hasMins) {
+            BlockElements.addVectors(vectors, scales, chain, depth);
+        }
+        BlockElements.scalars(scalars, factors, addends, scales, chain, depth, hasMins);
+        assertArrayEquals(bits(scalars), bits(vectors));
+    }
+
     @Property(tries = 300)
     void gelu(@ForAll @IntRange(max = 12) int panels, @ForAll long seed) {
         int length = panels * PANEL;
