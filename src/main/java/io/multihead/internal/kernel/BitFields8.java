@@ -93,15 +93,14 @@ public final class BitFields8 extends BitFields {
             for (int field = 0; field < FIELDS; field++) {
                 FloatVector x = FloatVector.broadcast(FLOATS, a[k + field]);
                 v0 = x.fma(
-                        (FloatVector) left.and(MASK << BITS * field).convertShape(VectorOperators.I2F, FLOATS, 0),
-                        v0);
+                        (FloatVector) left.and(MASK << BITS * field).convertShape(VectorOperators.I2F, FLOATS, 0), v0);
                 v1 = x.fma(
-                        (FloatVector) right.and(MASK << BITS * field).convertShape(VectorOperators.I2F, FLOATS, 0),
-                        v1);
+                        (FloatVector) right.and(MASK << BITS * field).convertShape(VectorOperators.I2F, FLOATS, 0), v1);
             }
             if (group % GROUPS == GROUPS - 1) {
                 int block = group / GROUPS;
-                c00 = FloatVector.fromArray(FLOATS, scales, column + block * PANEL).fma(v0, c00);
+                c00 = FloatVector.fromArray(FLOATS, scales, column + block * PANEL)
+                        .fma(v0, c00);
                 c01 = FloatVector.fromArray(FLOATS, scales, column + HALF + block * PANEL)
                         .fma(v1, c01);
                 v0 = FloatVector.broadcast(FLOATS, sums[s0 + block + 1]);

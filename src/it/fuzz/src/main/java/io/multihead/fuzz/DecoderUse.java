@@ -22,21 +22,21 @@ final class DecoderUse {
 
     private DecoderUse() {}
 
-    static void run(Path path, boolean finiteWeights) throws IOException {
+    static void run(Path path, boolean finite) throws IOException {
         try (LanguageModel model = LanguageModel.load(CPU, path)) {
-            Oracle.uncounted(() -> use(model, finiteWeights));
+            Oracle.uncounted(() -> use(model, finite));
         }
     }
 
-    private static void use(LanguageModel model, boolean finiteWeights) {
+    private static void use(LanguageModel model, boolean finite) {
         int context = Math.min(24, model.contextTokens());
         SessionOptions options = SessionOptions.DEFAULT
                 .withContextTokens(context)
                 .withCacheFormat(CacheFormat.F32)
                 .withKeptPrefixes(false);
         try (Sessions sessions = model.sessions(options)) {
-            generate(sessions, session -> session.append("ab a"), finiteWeights);
-            generate(sessions, session -> session.appendChat(List.of(ChatMessage.user("ab"))), finiteWeights);
+            generate(sessions, session -> session.append("ab a"), finite);
+            generate(sessions, session -> session.appendChat(List.of(ChatMessage.user("ab"))), finite);
         }
     }
 
@@ -46,21 +46,21 @@ final class DecoderUse {
     }
 
     /** A text without tokens, one that the context has no room for and a template that fails are refused; weights may be no numbers. */
-    private static void generate(Sessions sessions, Prompt prompt, boolean finiteWeights) {
+    private static void generate(Sessions sessions, Prompt prompt, boolean finite) {
         try (Session session = sessions.open()) {
-            if (!Oracle.accepts("", () -> append(session, prompt))) {
-                return;
-            }
-            if (session.length() == 0) {
-                refusesNoTokens(session);
-                return;
-            }
-            Oracle.accepts("", () -> {
-                GeneratedText text = session.generate(FEW);
-                Oracle.require(text.tokens().size() <= TOKENS, text.tokens().size() + " tokens");
-            });
-        } catch (ArithmeticException notFinite) {
-            Oracle.require(!finiteWeights, String.valueOf(notFinite.getMessage()));
+            Oracle.accepts(
+                    "",
+                    () -> Oracle.computes(finite, () -> {
+                        append(session, prompt);
+                        if (session.length() == 0) {
+                            refusesNoTokens(session);
+                        } else {
+                            GeneratedText text = session.generate(FEW);
+                            Oracle.require(
+                                    text.tokens().size() <= TOKENS,
+                                    text.tokens().size() + " tokens");
+                        }
+                    }));
         }
     }
 

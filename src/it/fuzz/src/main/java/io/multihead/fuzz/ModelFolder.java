@@ -11,6 +11,9 @@ import java.util.Set;
 final class ModelFolder {
     private static final String WEIGHTS = ".safetensors";
 
+    /** Has factors of states, scores and logits, for which they may be infinite. */
+    private static final String SCALES = "config.json";
+
     private final Path folder;
     private final Map<String, byte[]> files;
     /** In the order of the numbers. */
@@ -24,8 +27,8 @@ final class ModelFolder {
 
     /** Loads the model of a folder and uses it. */
     interface Use {
-        /** Does so; numbers that are not finite are no finding where the weights may have them. */
-        void run(Path folder, boolean finiteWeights) throws IOException;
+        /** Does so; {@code finite} is whether every result has to be finite. */
+        void run(Path folder, boolean finite) throws IOException;
     }
 
     ModelFolder(String name, Map<String, byte[]> files, List<String> names, Set<String> shared, Use use) {
@@ -53,15 +56,6 @@ final class ModelFolder {
         }
     }
 
-    /** Weights that are not finite may end a computation, with an error that reports them. */
-    private void use(boolean finiteWeights) throws IOException {
-        try {
-            use.run(folder, finiteWeights);
-        } catch (ArithmeticException notFinite) {
-            Oracle.require(!finiteWeights, String.valueOf(notFinite.getMessage()));
-        }
-    }
-
     private void changed(byte[] input) {
         String changed = names.get(Math.floorMod(input[0] - '0', names.size()));
         byte[] content = Arrays.copyOfRange(input, 1, input.length);
@@ -70,7 +64,8 @@ final class ModelFolder {
         Scratch.write(file, bytes);
         try {
             Path named = shared.contains(changed) ? folder : file;
-            Oracle.accepts(named.toString(), () -> use(!changed.endsWith(WEIGHTS)));
+            boolean finite = !changed.endsWith(WEIGHTS) && !changed.equals(SCALES);
+            Oracle.accepts(named.toString(), () -> Oracle.computes(finite, () -> use.run(folder, finite)));
         } finally {
             Scratch.write(file, files.get(changed));
         }

@@ -41,6 +41,10 @@ final class Oracle {
         void run() throws IOException;
     }
 
+    interface Computation<E extends Exception> {
+        void run() throws E;
+    }
+
     /** Checks an input of {@code bytes} bytes, in all calls together, and its allocations; repeats it if they exceed the limit. */
     static void check(long bytes, Runnable input) {
         check(bytes, 0, input);
@@ -60,7 +64,7 @@ final class Oracle {
     }
 
     /** Runs code that does not read the input: kernels, whose vectors are objects until they are compiled. */
-    static void uncounted(Runnable calls) {
+    static <E extends Exception> void uncounted(Computation<E> calls) throws E {
         long before = THREADS.getCurrentThreadAllocatedBytes();
         try {
             calls.run();
@@ -83,6 +87,22 @@ final class Oracle {
                 throw new AssertionError("message: " + message, rejected);
             }
             return false;
+        }
+    }
+
+    /**
+     * Makes a call that computes, outside of which loading is refused or not.
+     *
+     * @param finite whether its results have to be finite; else the error that names those that are not is an answer
+     */
+    static <E extends Exception> void computes(boolean finite, Computation<E> call) throws E {
+        try {
+            call.run();
+        } catch (ArithmeticException notFinite) {
+            String message = String.valueOf(notFinite.getMessage());
+            if (finite || !NAMED.matcher(message).matches()) {
+                throw new AssertionError("message: " + message, notFinite);
+            }
         }
     }
 
