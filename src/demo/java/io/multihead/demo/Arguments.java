@@ -20,7 +20,7 @@ final class Arguments {
 
     private Arguments() {}
 
-    /** Returns the arguments in UTF-8, or says to {@code warnings} that they were read otherwise. */
+    /** Returns the arguments in UTF-8, or reports to {@code warnings} that they were read in another encoding. */
     static String[] asGiven(String[] arguments, PrintWriter warnings) {
         String encoding = System.getProperty("sun.jnu.encoding", "");
         if (encoding.equals("UTF-8") || arguments.length == 0) {
@@ -39,9 +39,9 @@ final class Arguments {
     /**
      * Returns the last arguments of a command line, whose arguments end with a byte of 0.
      *
-     * @param read what the JVM has read, which is the same where it has ASCII characters alone
+     * @param read the arguments as the JVM has read them, which is the same if all characters are ASCII
      * @throws CharacterCodingException if they are not in UTF-8
-     * @throws IllegalArgumentException if they are others than those that the JVM has read
+     * @throws IllegalArgumentException if they differ from the arguments that the JVM has read
      */
     static String[] ofCommandLine(byte[] commandLine, String... read) throws CharacterCodingException {
         List<String> all = new ArrayList<>();

@@ -1,13 +1,13 @@
 package io.multihead.demo;
 
-/** A kind of token before a token that a head may attend to. The first token, which sees nothing but itself, does not count. */
+/** A kind of token before a token that a head may attend to. The first token, which sees only itself, does not count. */
 enum CausalPattern {
     PREVIOUS("the previous piece"),
     ITSELF("the piece itself"),
     FIRST("the first piece"),
     WORD("the piece that begins its word"),
     SAME_BEFORE("the same piece before"),
-    /** What an induction head looks for (Olsson et al. 2022). */
+    /** The token that an induction head attends to (Olsson et al. 2022). */
     AFTER_SAME("what followed the same piece before");
 
     /** How a title names it. */
@@ -38,7 +38,7 @@ enum CausalPattern {
         }
     }
 
-    /** Returns whether the key is such a token for the query; none that is later is. */
+    /** Returns whether the key is such a token for the query; a later key is not. */
     boolean matches(Text text, int query, int key) {
         int[] tokens = text.ids;
         return switch (this) {
@@ -51,12 +51,12 @@ enum CausalPattern {
         };
     }
 
-    /** Returns the weight on such tokens, a mean over the queries that have one; 0 if none has. */
+    /** Returns the weight on such tokens, a mean over the queries that have one; 0 if no query has one. */
     double share(Text text, double[][] weights) {
         return Pattern.share(weights, 1, text.length(), (query, key) -> matches(text, query, key));
     }
 
-    /** Returns the share of a head that attends to all alike. */
+    /** Returns the share of a head that attends to all tokens equally. */
     double chance(Text text) {
         double[][] even = new double[text.length()][text.length()];
         for (int query = 0; query < text.length(); query++) {

@@ -55,8 +55,8 @@ final class Charts {
     }
 
     /**
-     * Labels logarithmic axes between the powers of ten too, where curves span no more than two of them. The labels are small, so that
-     * those of 900 and 1,000 do not touch. (A function for labels would make XChart place ticks as on a linear axis.)
+     * Labels logarithmic axes between the powers of ten too, where curves span no more than two of them. The labels are small, so that 900
+     * and 1,000 do not touch. (A function for labels would make XChart place ticks as on a linear axis.)
      */
     static void labelWithinDecades(XYChart chart) {
         chart.getStyler().setXAxisLogarithmicDecadeOnly(false).setYAxisLogarithmicDecadeOnly(false);

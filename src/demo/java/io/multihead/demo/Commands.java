@@ -38,7 +38,7 @@ public final class Commands {
         return line.getCommandSpec().exitCodeOnInvalidInput();
     }
 
-    /** Returns what a failure says, where an argument of the library has the name of the option that gives it. */
+    /** Returns the message of a failure, in which an argument of the library has the name of its option. */
     static String message(CommandLine line, Throwable failure) {
         String message = String.valueOf(failure.getMessage());
         if (!(failure instanceof IllegalArgumentException)) {

@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/** A chat that goes on when its context is full: the oldest questions and answers are dropped, and it says so. */
+/** A chat that continues when its context is full: the oldest questions and answers are dropped, and a note reports it. */
 final class Conversation {
     private final List<ChatMessage> messages = new ArrayList<>();
     private final Sessions sessions;
@@ -21,9 +21,9 @@ final class Conversation {
     /**
      * Begins a chat.
      *
-     * @param system the message of the system; null for none
+     * @param system the system message; null for none
      * @param answerTokens most tokens of an answer
-     * @param notes is told what was dropped
+     * @param notes receives a note about dropped messages
      */
     Conversation(Sessions sessions, @Nullable String system, int answerTokens, PrintWriter notes) {
         this.sessions = sessions;

@@ -21,7 +21,7 @@ import java.util.stream.LongStream;
 import org.knowm.xchart.XYChart;
 import org.knowm.xchart.XYSeries;
 
-/** Exhibits about what attention costs. */
+/** Exhibits about the cost of attention. */
 final class CostExhibits {
     private static final int HEAD_DIM = 64;
     private static final long SHORTEST = 256;

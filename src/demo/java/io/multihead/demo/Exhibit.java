@@ -6,10 +6,10 @@ import java.util.List;
  * One exhibit of the page.
  *
  * @param title its heading
- * @param caption what is shown and how it was computed
+ * @param caption the content and how it was computed
  * @param charts the pictures, in order
- * @param table rows of cells, the first row being the head; empty for none
- * @param panel HTML of a part that readers use, which is trusted; empty for none
+ * @param table rows of cells, the first row is the head; empty for none
+ * @param panel HTML of an interactive part, which is trusted; empty for none
  * @param finding one sentence, computed from the data
  */
 record Exhibit(

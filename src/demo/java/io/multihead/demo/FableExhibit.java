@@ -18,7 +18,9 @@ import java.util.Map;
 import org.knowm.xchart.XYChart;
 import org.knowm.xchart.style.markers.SeriesMarkers;
 
-/** The exhibit of the Llama that the study trains on fables: its loss, what its heads attend to, and its text from several files. */
+/**
+ * The exhibit of the Llama that the study trains on fables: its loss, the tokens that its heads attend to, and its text from several files.
+ */
 final class FableExhibit {
     private static final int PIECES = 30;
 
@@ -104,7 +106,7 @@ final class FableExhibit {
         return chart;
     }
 
-    /** Returns the best head of each pattern, and what was measured of it, in the order of the layers. */
+    /** Returns the best head of each pattern, and its measurements, in the order of the layers. */
     private Map<Integer, String> chosen() {
         Map<Integer, String> measured = new java.util.TreeMap<>();
         for (CausalPattern pattern : CausalPattern.values()) {

@@ -25,7 +25,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 
-/** The small Llama that the study trains on the fables, and its text by its own layers and from files. */
+/** The small Llama that the study trains on the fables, and its text from its own layers and from files. */
 final class FableModel {
     /** The file that stays in the study's folder. */
     static final String FILE = "fables.gguf";
@@ -43,7 +43,7 @@ final class FableModel {
     /** Greedy text of a file. */
     record Written(long bytes, int[] tokens, String text, float[] logits) {}
 
-    /** Greedy text by the layers that were trained: all tokens are computed anew for each. */
+    /** Greedy text from the trained layers: all tokens are computed again for each. */
     record Computed(int[] tokens, float[] logits, double margin) {}
 
     private FableModel(Compute cpu, LlamaTraining.Trained trained, String unseen) {
@@ -133,7 +133,7 @@ final class FableModel {
         }
     }
 
-    /** Returns the texts of all kinds of files; that of bf16 stays in the folder. */
+    /** Returns the texts of all kinds of files; the file in bf16 stays in the folder. */
     Map<Weights, Written> written(Path folder) throws IOException {
         Map<Weights, Written> all = new LinkedHashMap<>();
         for (Weights weights : Weights.values()) {

@@ -6,7 +6,7 @@ import java.util.List;
 
 /** The corpus to search: sentences, and the fable that each is from. */
 record Fables(List<String> sentences, List<String> titles) {
-    /** Where the text is from, as the page says it. */
+    /** The source of the text, as on the page. */
     static final String SOURCE = "fables of Aesop, translated by George Fyler Townsend (London, 1867; public domain)";
 
     Fables first(int most) {

@@ -23,7 +23,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** Fine-tunes an embedding model on pairs of texts, and goes on where it was stopped. */
+/** Fine-tunes an embedding model on pairs of texts, and continues where it was stopped. */
 @Command(
         name = "finetune",
         sortOptions = false,

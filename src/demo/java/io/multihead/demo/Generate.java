@@ -254,7 +254,7 @@ public final class Generate implements Callable<Integer> {
         }
     }
 
-    /** Returns what options say, or fails by the name of the option that is wrong. */
+    /** Returns the values of options, or fails with an error that names the wrong option. */
     private <T> T option(Supplier<T> value) {
         try {
             return value.get();

@@ -11,9 +11,9 @@ import java.util.Map;
 import java.util.function.IntToDoubleFunction;
 
 /**
- * The most telling heads of a survey, by measurement alone: first the one of the lowest and the one of the highest entropy and, of
- * those left, the one most unlike all others; then, pattern by pattern, the head with the largest share of its weight on it, patterns
- * of the largest ratio to chance first; then the second head of each pattern, and so on. A head is chosen once. A share below
+ * The most distinctive heads of a survey, chosen only by measurements: first the one of the lowest and the one of the highest entropy and,
+ * of the remaining heads, the one most unlike all others; then, pattern by pattern, the head with the largest share of its weight on it,
+ * patterns of the largest ratio to chance first; then the second head of each pattern, and so on. A head is chosen once. A share below
  * {@link #LEAST} is too small to count.
  */
 final class HeadChoice {
@@ -27,7 +27,7 @@ final class HeadChoice {
         this.survey = survey;
     }
 
-    /** Returns what was measured of each chosen head, in the order of the layers. */
+    /** Returns the measurements of each chosen head, in the order of the layers. */
     static Map<Integer, String> of(HeadSurvey survey, int most) {
         HeadChoice choice = new HeadChoice(survey);
         choice.extremes();

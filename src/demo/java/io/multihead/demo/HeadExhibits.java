@@ -10,7 +10,7 @@ import java.util.Locale;
 import java.util.stream.IntStream;
 import org.knowm.xchart.XYChart;
 
-/** Exhibits about what heads look at. */
+/** Exhibits about the tokens that heads attend to. */
 final class HeadExhibits {
     private final Subject sentence;
     private final Tensor weights;

@@ -65,7 +65,7 @@ final class HeadSurvey {
         return shares[head][pattern.ordinal()];
     }
 
-    /** The share that a head would have which attends to all tokens alike. */
+    /** The share of a head that attends to all tokens equally. */
     double chance(Pattern pattern) {
         double[][] even = new double[tokens.size()][tokens.size()];
         for (double[] row : even) {
@@ -74,7 +74,7 @@ final class HeadSurvey {
         return pattern.share(tokens, even);
     }
 
-    /** Mean cosine between the weights of this head and those of some others. */
+    /** Mean cosine between the weights of this head and of some others. */
     double likeness(int head, int from, int end) {
         double sum = 0;
         for (int other = from; other < end; other++) {

@@ -23,7 +23,7 @@ import java.util.SplittableRandom;
 import java.util.function.Consumer;
 import org.knowm.xchart.XYChart;
 
-/** Exhibits about a layer's parameters, and about what it costs with 1, 8 and 16 heads and on a long context. */
+/** Exhibits about a layer's parameters, and about its cost with 1, 8 and 16 heads and on a long context. */
 final class LayerExhibits {
     private static final int WIDE = 512;
     private static final int HEADS = 8;
@@ -182,7 +182,7 @@ final class LayerExhibits {
         return medians;
     }
 
-    /** A layer of self-attention with random input, and memory for what it computes. */
+    /** A layer of self-attention with random input, and memory for its results. */
     private static final class TimedLayer {
         private final MultiHeadAttention layer;
         private final Tensor x;

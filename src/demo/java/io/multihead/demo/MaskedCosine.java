@@ -13,7 +13,7 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * The cost of silencing heads: how far the vectors of some texts move from those of the whole model. States that go into each block are
+ * The cost of silencing heads: how far the vectors of some texts move from the whole model's vectors. States that go into each block are
  * kept for one set of heads, so that a set which differs from it in a late layer is computed from there. Several threads may ask for
  * costs at a time, unless one moves to other heads.
  */
@@ -26,7 +26,7 @@ final class MaskedCosine {
     private final int[] nearest;
 
     private boolean[][] base;
-    /** By batch and layer; the last one is what comes out. */
+    /** By batch and layer; the last one is the output. */
     private Tensor[][] states;
 
     /**
@@ -58,12 +58,12 @@ final class MaskedCosine {
     /**
      * The similarity that remains to the vectors of the whole model.
      *
-     * @param cosine mean cosine between the texts' vectors and those of the whole model
-     * @param sameNeighbor the share of texts whose nearest other text is that of the whole model
+     * @param cosine mean cosine between the texts' vectors and the whole model's
+     * @param sameNeighbor the share of texts whose nearest other text is the same as with the whole model
      */
     record Left(double cosine, double sameNeighbor) {}
 
-    /** Mean cosine between the texts' vectors and those of the whole model. */
+    /** Mean cosine between the texts' vectors and the whole model's. */
     double cosine(boolean[][] kept) {
         return cosine(vectors(from(kept)));
     }

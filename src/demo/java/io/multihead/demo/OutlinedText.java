@@ -30,10 +30,10 @@ final class OutlinedText {
     /** A closed curve: the kinds of its segments, and their coordinates. */
     private record Curve(String kinds, double[] points) {}
 
-    /** A character, its curves about its origin, and how far the next one stands. */
+    /** A character, its curves about its origin, and the distance to the next one. */
     private record Glyph(int character, List<Curve> curves, double advance) {}
 
-    /** What a glyph would be at a point. */
+    /** The shape of a glyph at a point. */
     private record Place(Glyph glyph, double x, double y) {}
 
     private final Map<Font, Map<String, List<Glyph>>> fonts = new HashMap<>();
@@ -55,7 +55,7 @@ final class OutlinedText {
         }
     }
 
-    /** Returns the text, or null if the shape is none that is known. */
+    /** Returns the text, or null if the shape is unknown. */
     @Nullable
     Found find(Shape shape) {
         for (boolean upright : new boolean[] {false, true}) {

@@ -9,9 +9,9 @@ final class OutputFolder {
     private OutputFolder() {}
 
     /**
-     * Makes a file in a folder and deletes it again, since permissions alone do not say whether that is possible.
+     * Creates a file in a folder and deletes it again, since permissions alone do not show whether that is possible.
      *
-     * @throws IOException if there is no such folder, or it takes no file
+     * @throws IOException if there is no such folder, or files cannot be created in it
      */
     static void requireWritable(Path folder) throws IOException {
         try {

@@ -10,7 +10,7 @@ import java.nio.file.StandardCopyOption;
 import java.util.List;
 import java.util.UUID;
 
-/** The study's page: one self-contained file, and every chart as an image beside it. */
+/** The study's page: one self-contained file, and every chart also as an image file. */
 final class Page {
     private static final String STYLE = """
             :root{color-scheme:light}

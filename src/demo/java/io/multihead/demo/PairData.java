@@ -19,7 +19,7 @@ import java.util.stream.Stream;
 /**
  * Pairs of texts to learn from, and pairs of other groups that are held out.
  *
- * @param trained what is learned from
+ * @param trained the training pairs
  * @param heldOut of groups that are not learned from
  */
 record PairData(List<Pair> trained, List<Pair> heldOut) {
@@ -31,7 +31,7 @@ record PairData(List<Pair> trained, List<Pair> heldOut) {
     /**
      * The sentences of fables, each with the rest of its fable; every third fable is held out.
      *
-     * @param manyAnchors whether what is learned from has two sentences and titles as further anchors, because 34 fables have few sentences
+     * @param manyAnchors whether the training pairs have two sentences and titles as further anchors, because 34 fables have few sentences
      */
     static PairData fables(boolean manyAnchors) throws IOException {
         Fables fables = Fables.read();
@@ -70,7 +70,7 @@ record PairData(List<Pair> trained, List<Pair> heldOut) {
         return String.join(" ", rest);
     }
 
-    /** Lines of an anchor, its positive and perhaps hard negatives, with tabs between them; those of one positive are one group. */
+    /** Lines of an anchor, its positive and optionally hard negatives, separated by tabs; lines with the same positive are one group. */
     static PairData read(Path file) throws IOException {
         List<Pair> pairs = new ArrayList<>();
         List<String> lines = Files.readAllLines(file);
@@ -106,8 +106,8 @@ record PairData(List<Pair> trained, List<Pair> heldOut) {
     }
 
     /**
-     * Returns the share of anchors that were held out whose own positive is nearer than a positive of every other group, those that are
-     * learned from among them.
+     * Returns the share of held-out anchors whose own positive is nearer than a positive of every other group, including the training
+     * groups.
      */
     double recall(Compute cpu, BertLayers encoder) {
         List<List<String>> nearest = candidates(cpu, encoder, 1);
@@ -153,8 +153,8 @@ record PairData(List<Pair> trained, List<Pair> heldOut) {
                     found.add(new Candidate(positives.get(groups.get(group)), dot(anchors[i], of[group])));
                 }
             }
-            found.add(
-                    new Candidate(heldOut.get(i).positive(), dot(anchors[i], own[i]))); // after those that are as near
+            found.add(new Candidate(
+                    heldOut.get(i).positive(), dot(anchors[i], own[i]))); // after texts that are equally near
             all.add(found.stream()
                     .sorted(Comparator.comparingDouble(Candidate::cosine).reversed())
                     .limit(most)

@@ -12,8 +12,8 @@ import java.util.function.IntFunction;
 import java.util.function.Supplier;
 
 /**
- * Threads for computations that do not depend on each other, each on one thread: calls as small as those of the study gain little
- * from a second one. Results do not depend on the number of threads.
+ * Threads for independent computations, each on one thread: calls as small as the study's gain little from a second one. Results do not
+ * depend on the number of threads.
  */
 final class Parallel implements AutoCloseable {
     private final ForkJoinPool pool;
@@ -27,7 +27,7 @@ final class Parallel implements AutoCloseable {
         pool = new ForkJoinPool(threads, ForkJoinPool.defaultForkJoinWorkerThreadFactory, null, true);
     }
 
-    /** Returns what the computations use, from any number of threads: each computes on its own thread alone. */
+    /** Returns the Compute of the computations, on any number of threads: each computes only on its own thread. */
     Compute serial() {
         return serial;
     }

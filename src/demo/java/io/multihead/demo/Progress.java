@@ -59,7 +59,7 @@ final class Progress implements AutoCloseable {
         }
     }
 
-    /** Returns the time that the remaining steps will take, once enough of them are done to say. */
+    /** Returns the time that the remaining steps will take, after enough of them are done for an estimate. */
     static Optional<Duration> estimate(long done, long all, Duration elapsed) {
         return done == 0 || done < all / STEPS_PER_ESTIMATE
                 ? Optional.empty()

@@ -157,7 +157,7 @@ final class PruningExhibits {
                         names.get(worst), ablation[worst], names.get(most), rankCorrelation(ablation, gradient)));
     }
 
-    /** Greedy pruning, its survivors, and what removing weights gains. */
+    /** Greedy pruning, its survivors, and the gain from removing weights. */
     Exhibit pruningExhibit() {
         double[] x = new double[pruned.steps().size() + 1];
         double[] y = new double[x.length];

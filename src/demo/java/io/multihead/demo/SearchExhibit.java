@@ -143,7 +143,7 @@ final class SearchExhibit {
                 i -> format("[%d,%d]", words.get(i).from(), words.get(i).end()));
     }
 
-    /** The sentences that a query finds, their similarities, and what in them answers it. */
+    /** The sentences that a query finds, their similarities, and the words in them that answer it. */
     private String nearest(int query, List<Neighbor> found) {
         return array(found.size(), i -> {
             Neighbor one = found.get(i);

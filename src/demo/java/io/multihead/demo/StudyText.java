@@ -20,7 +20,7 @@ import java.util.Locale;
 record StudyText(String paragraph, String sentence) {
     /** More are cut off: a model of sentences reads 512 pieces of words, and the study keeps all weights of all heads. */
     static final int MOST_TOKENS = 240;
-    /** So many labels can be read on an axis. */
+    /** This number of labels can be read on an axis. */
     static final int MOST_IN_SENTENCE = 40;
 
     private static final int MOST_CHARACTERS = 1 << 20;

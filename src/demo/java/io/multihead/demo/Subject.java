@@ -28,7 +28,7 @@ final class Subject {
     static final int HEADS = 8;
 
     private final List<String> tokens;
-    /** How many of them the first sentence has. */
+    /** The number of heads in the first sentence. */
     private final int inSentence;
 
     private final Tensor embedded;

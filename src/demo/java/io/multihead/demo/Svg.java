@@ -46,7 +46,7 @@ final class Svg {
             new Font(Font.SANS_SERIF, Font.PLAIN, 12),
             new Font(Font.SANS_SERIF, Font.BOLD, 14));
 
-    /** Fewer stay as they are. */
+    /** Fewer stay unchanged. */
     private static final int MANY = 60;
 
     private static final Pattern CELL =
@@ -68,7 +68,7 @@ final class Svg {
 
     private Svg() {}
 
-    /** Returns what is painted as an svg element, its ids beginning with the name. */
+    /** Returns the painted content as an svg element, with ids that begin with the name. */
     static String draw(String name, double width, double height, Consumer<Graphics2D> paint) {
         TextGraphics graphics = new TextGraphics(new OutlinedText(CHARACTERS, FONTS));
         paint.accept(graphics);
@@ -134,7 +134,7 @@ final class Svg {
         });
     }
 
-    /** Returns what a closed curve encloses, or null if it is no upright rectangle. */
+    /** Returns the rectangle that a closed curve encloses, or null if it is not an upright rectangle. */
     private static @Nullable Rectangle2D rectangle(String curve) {
         List<Point2D> points = new ArrayList<>();
         for (String corner : curve.substring(1).split("L")) {
@@ -197,7 +197,7 @@ final class Svg {
                 step - first[1]);
     }
 
-    /** Replaces rectangles of one size that fill a grid by an image, which stands where the first of them stood. */
+    /** Replaces rectangles of one size that fill a grid with an image, in place of the first of them. */
     static String cells(String svg) {
         List<MatchResult> all = CELL.matcher(svg).results().toList();
         Map<String, List<MatchResult>> bySize =
@@ -255,7 +255,7 @@ final class Svg {
         }
     }
 
-    /** Returns the length of cells beside each other, of which each overlaps the next a little. */
+    /** Returns the length of adjacent cells, each of which overlaps the next a little. */
     private static double size(double[] from, String one) {
         int count = from.length;
         double step = count == 1 ? Double.parseDouble(one) : (from[count - 1] - from[0]) / (count - 1);
@@ -294,7 +294,7 @@ final class Svg {
         return smaller.append(svg, copied, svg.length()).toString();
     }
 
-    /** Appends what stands before a run of circles, and the run; returns where it ends. */
+    /** Appends the text before a run of circles, and the run; returns where it ends. */
     private static int appendRun(StringBuilder to, String svg, List<MatchResult> run, int from) {
         if (run.size() < MANY || !isCircle(run.getFirst())) {
             return from;

@@ -15,7 +15,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** Trains one model, and goes on where it was stopped. */
+/** Trains one model, and continues where it was stopped. */
 @Command(
         name = "train",
         sortOptions = false,

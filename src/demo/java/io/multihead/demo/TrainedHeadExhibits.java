@@ -10,7 +10,7 @@ import java.util.function.IntToDoubleFunction;
 import java.util.stream.IntStream;
 import org.knowm.xchart.XYChart;
 
-/** Exhibits about what the heads of the trained model attend to. */
+/** Exhibits about the tokens that the heads of the trained model attend to. */
 final class TrainedHeadExhibits {
     private static final int DRAWN = 12;
 

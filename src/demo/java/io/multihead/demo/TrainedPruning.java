@@ -86,7 +86,7 @@ final class TrainedPruning {
         List<HeadPruning.Step> steps = HeadPruning.greedy(
                         TrainedModel.LAYERS,
                         TrainedModel.HEADS,
-                        kept -> 1, // removal goes on whatever it costs
+                        kept -> 1, // removal continues for any cost
                         kept -> {
                             int removed = TrainedModel.LAYERS * TrainedModel.HEADS - count(kept);
                             if (removed % round == 0) {
@@ -172,7 +172,7 @@ final class TrainedPruning {
         return model.withBlocks(smaller);
     }
 
-    /** Returns how many weights all blocks have without some heads. */
+    /** Returns the number of weights of all blocks without some heads. */
     long parameters(int removed) {
         long dim = model.dim();
         Block block = model.blocks().getFirst();

@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.stream.IntStream;
 import org.knowm.xchart.XYChart;
 
-/** The exhibit about which heads of the trained model can go, at what cost and for what gain. */
+/** The exhibit about the heads of the trained model that can be removed, with cost and gain. */
 final class TrainedPruningExhibit {
     /** Removals after which vectors are judged. */
     private static final int[] POINTS = {0, 6, 12, 18, 24, 36, 48, 60, 66};

@@ -13,7 +13,7 @@ final class TrainingRun implements AutoCloseable {
 
     private final CountDownLatch ended = new CountDownLatch(1);
 
-    /** Trains until a number of steps have been done in all; returns the losses of those done now. */
+    /** Trains until a number of steps have been done in total; returns the losses of the steps done now. */
     List<Double> train(String task, Trainer trainer, long steps, PrintWriter lines) throws IOException {
         Runtime.getRuntime().addShutdownHook(new Thread(() -> stop(trainer), task + "-stop"));
         long part = Math.max(1, steps / LINES);

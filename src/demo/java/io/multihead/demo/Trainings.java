@@ -55,7 +55,10 @@ final class Trainings {
         return steps;
     }
 
-    /** Returns how many of the batches that a whole study measures this one does: all, or fewer after fewer steps than it trains. */
+    /**
+     * Returns the number of batches that this one measures, of the batches of a whole study: all, or fewer after fewer steps than it
+     * trains.
+     */
     int batches(int all) {
         return Math.clamp((long) all * steps / Study.STEPS, 1, all);
     }

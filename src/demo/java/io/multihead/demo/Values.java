@@ -19,7 +19,7 @@ final class Values {
         return matrix;
     }
 
-    /** Returns the mean of numbers, 0 of none. */
+    /** Returns the mean of numbers, 0 for none. */
     static double mean(List<Double> values) {
         return values.stream().mapToDouble(value -> value).average().orElse(0);
     }

@@ -28,7 +28,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** Prints what encoders lose by weights in each format: cosines and errors of vectors beside those of f32, and scores of a reranker. */
+/** Prints the errors of encoders with weights in each format: cosines and errors of vectors compared with f32, and scores of a reranker. */
 @Command(
         name = "WeightErrors",
         mixinStandardHelpOptions = true,
@@ -52,7 +52,7 @@ public final class WeightErrors implements Callable<Integer> {
     @Parameters(description = "jars of langchain4j-embeddings; pooling is that of the model")
     private List<Path> jars = List.of();
 
-    /** What a format loses: a vector's cosine to that of f32, and its elements. */
+    /** The error of a format: a vector's cosine to the f32 vector, and its elements. */
     private record Loss(double least, double mean, double largest, double nearest) {}
 
     private final Consumer<String> out;

@@ -15,8 +15,8 @@ import java.util.List;
 import javax.imageio.ImageIO;
 
 /**
- * A matrix as colors between 0 and a number, mostly its largest element, with a label for each row and column and the scale of colors below. Small
- * enough that two fit beside each other with all labels legible.
+ * A matrix as colors between 0 and a number, mostly its largest element, with a label for each row and column and the scale of colors
+ * below. Small enough that two fit next to each other with all labels legible.
  */
 final class WeightMap {
     private static final int WIDTH = 480;
@@ -57,13 +57,13 @@ final class WeightMap {
         height = Math.min(width, TALLEST_CELL);
     }
 
-    /** Draws what a head attends to: a row for each token that attends, a column for each that is attended to. */
+    /** Draws the attention of a head: a row for each query token, a column for each key token. */
     static Exhibit.Picture attention(
             String file, String name, String measured, List<String> tokens, double[][] weights) {
         return attention(file, name, measured, tokens, weights, most(weights));
     }
 
-    /** Draws the same with the colors of another largest weight, for maps beside each other. */
+    /** Draws the same with the colors for another largest weight, for maps next to each other. */
     static Exhibit.Picture attention(
             String file, String name, String measured, List<String> tokens, double[][] weights, double most) {
         return new WeightMap(name, measured, tokens, tokens, weights, most, "").draw(file);

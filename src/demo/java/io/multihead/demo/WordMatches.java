@@ -18,7 +18,7 @@ import java.util.Set;
  * product of the vectors of their tokens, here the trained model's states.
  */
 final class WordMatches {
-    /** Words that more sentences than this have say nothing of what is searched. */
+    /** Words in more sentences than this are not specific to a search. */
     private static final double MOST_SENTENCES = 0.04;
 
     private static final int LEAST_LETTERS = 3;

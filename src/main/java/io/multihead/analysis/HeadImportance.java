@@ -42,7 +42,7 @@ public final class HeadImportance {
         for (double value : Checks.notNull(importance, "importance")) {
             largest = Math.max(largest, Math.abs(value));
         }
-        // by a power of two, which rounds nothing, so that squares neither overflow nor all underflow
+        // by a power of two, which is exact, so that squares neither overflow nor all underflow
         int exponent = largest == 0 ? 0 : -Math.getExponent(largest);
         double squares = 0;
         double[] result = new double[importance.length];

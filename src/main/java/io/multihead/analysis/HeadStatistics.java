@@ -100,7 +100,7 @@ public final class HeadStatistics {
 
     private static double cosine(double[] a, double[] b) {
         double lengths = Math.sqrt(dot(a, a)) * Math.sqrt(dot(b, b));
-        // the quotient of parallel vectors is rounded, and may exceed 1, where a cosine ends
+        // the quotient of parallel vectors is rounded, and may exceed 1, the largest cosine
         return lengths == 0 ? 0 : Math.clamp(dot(a, b) / lengths, -1, 1);
     }
 

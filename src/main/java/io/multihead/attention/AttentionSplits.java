@@ -16,9 +16,9 @@ import java.util.List;
  *
  * <p>A call of {@link Attention#forward} computes a separate softmax over each split of {@value #SPLIT_KEYS} keys, counted from the
  * first key of the sequence, and merges the states of the splits in order (Dao et al. 2022, algorithm 1; Milakov and Gimelshein 2018).
- * Here {@link #forward} stops before the merge and writes the states of a shard; {@link #merge} merges the states of all shards in the same order and
- * by the same code. Therefore output and log-sum-exp have the same bits as the call over all keys without weights or scores, for any shards
- * that begin at a split.
+ * Here {@link #forward} stops before the merge and writes the states of a shard; {@link #merge} merges the states of all shards in the same
+ * order and with the same code. Therefore output and log-sum-exp have the same bits as the call over all keys without weights or scores,
+ * for any shards that begin at a split.
  *
  * <pre>{@code
  * KeyValueView shard = KeyValueView.of(key, value).shard(firstKey);                       // on each machine

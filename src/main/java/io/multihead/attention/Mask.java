@@ -41,7 +41,7 @@ public final class Mask {
 
     /**
      * Causal: a query at position p sees the keys {@code j <= p}. Queries are aligned bottom-right (see above), as a cache needs: the last query sees
-     * every key. A query before position 0 sees nothing.
+     * every key. A query before position 0 sees no key.
      */
     public static final Mask CAUSAL = of(new MaskPart.Causal());
 
@@ -87,7 +87,8 @@ public final class Mask {
      */
     public static Mask bias(Tensor tensor) {
         if (!Checks.notNull(tensor, "bias").dtype().isFloating()) {
-            throw Checks.fail("bias", tensor.toString(), "expected a floating element type; keep or drop take I8");
+            throw Checks.fail(
+                    "bias", tensor.toString(), "expected a floating-point element type; keep or drop take I8");
         }
         return of(new MaskPart.Bias(requireRank(tensor, "bias")));
     }

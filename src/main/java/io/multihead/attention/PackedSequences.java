@@ -112,7 +112,7 @@ public final class PackedSequences {
         return offsets.clone();
     }
 
-    /** Returns the boundaries themselves, for calls that must not allocate; not to be changed. */
+    /** Returns the boundaries themselves, for calls that must not allocate; must not be changed. */
     long[] sharedOffsets() {
         return offsets;
     }

@@ -107,7 +107,7 @@ public final class Softmax {
         return rank;
     }
 
-    /** Fails if options would change the scores, or the output, in a way that only attention knows. */
+    /** Fails if options would change the scores, or the output, in a way that only attention supports. */
     private static void requirePlain(AttentionOptions options) {
         Checks.notNull(options, "options");
         ScoreOptions scores = options.scores();

@@ -7,7 +7,7 @@ import io.multihead.tensor.DType;
 
 /** How a cache stores the elements of keys and values. */
 public enum CacheFormat {
-    /** f32, as they are. */
+    /** f32, unchanged. */
     F32(DType.F32),
     /** bf16, rounded to nearest even. */
     BF16(DType.BF16),

@@ -189,7 +189,7 @@ public final class HybridCache implements SequenceCache {
     public void slide(int sequence, long firstKey) {
         for (SequenceCache part : parts) {
             if (!part.slides()) {
-                part.slide(sequence, firstKey); // fails by name, before keys are dropped
+                part.slide(sequence, firstKey); // fails with the sequence's number, before keys are dropped
             }
         }
         for (int i = 0; i < parts.size(); i++) {

@@ -158,7 +158,7 @@ public final class KeyValueCache implements SequenceCache {
 
     /**
      * Creates a contiguous cache, as {@link #contiguous(Config, int, long)} does, in memory of an arena. The JVM's flags do not
-     * limit its size. The cache must not be used once the arena is closed.
+     * limit its size. The cache must not be used after the arena is closed.
      *
      * @param arena allocates native memory, all of it immediately; a shared arena if several threads use the cache
      * @param config sizes and element type
@@ -203,7 +203,7 @@ public final class KeyValueCache implements SequenceCache {
 
     /**
      * Creates a cache of pages, as {@link #paged(Config, long)} does, in memory of an arena. The JVM's flags do not limit its
-     * size. The cache must not be used once the arena is closed.
+     * size. The cache must not be used after the arena is closed.
      *
      * @param arena allocates native memory, as sequences grow; a shared one if several threads are to use the cache
      * @param config sizes and element type

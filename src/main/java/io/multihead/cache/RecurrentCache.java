@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class RecurrentCache implements SequenceCache {
     private static final long MOST_TOKENS = 1L << 62;
-    /** The start of drafts, the end of a prompt, and that of the prompt before. */
+    /** The start of drafts, the end of a prompt, and the end of the previous prompt. */
     static final int MOST_SNAPSHOTS = 3;
 
     /**
@@ -53,7 +53,7 @@ public final class RecurrentCache implements SequenceCache {
         }
     }
 
-    /** A sequence as it was; without rows, all states are zero. */
+    /** An earlier state of a sequence; without rows, all states are zero. */
     private record Snapshot(long length, @Nullable Rows rows) {}
 
     /** A sequence. */
@@ -73,7 +73,7 @@ public final class RecurrentCache implements SequenceCache {
             return Arrays.stream(lengths).min().orElseThrow();
         }
 
-        /** Returns whether all layers have one length; else there is a step that failed, or that runs. */
+        /** Returns whether all layers have the same length; otherwise a step has failed, or is running. */
         boolean isEven() {
             return Arrays.stream(lengths).allMatch(length -> length == lengths[0]);
         }
@@ -139,7 +139,7 @@ public final class RecurrentCache implements SequenceCache {
     public int fork(int sequence) {
         States from = get(sequence);
         States fork = new States(floats.length);
-        int number = put(fork); // first, as there may be no memory for it
+        int number = put(fork); // first, because there may be no memory for it
         System.arraycopy(from.lengths, 0, fork.lengths, 0, floats.length);
         fork.rows = share(from.rows);
         for (Snapshot snapshot : from.snapshots) {
@@ -327,7 +327,7 @@ public final class RecurrentCache implements SequenceCache {
                 "sequence " + sequence + ": layers of lengths " + Arrays.toString(lengths) + "; " + EVEN);
     }
 
-    /** Returns the snapshot, of all but the newest, that is the cheapest to compute again from the one before. */
+    /** Returns the cheapest snapshot to compute again from the one before it; not the newest. */
     static int nearest(int count, IntToLongFunction length) {
         int nearest = 0;
         long least = Long.MAX_VALUE;
@@ -431,7 +431,7 @@ public final class RecurrentCache implements SequenceCache {
         return freed * TOKENS_OF_STATE;
     }
 
-    /** Gives a sequence a state that was saved. */
+    /** Sets the state of a sequence to a saved one. */
     void restore(int sequence, long length, float[][] layers) {
         States of = get(sequence);
         Rows rows = take();

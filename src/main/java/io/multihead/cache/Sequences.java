@@ -258,7 +258,8 @@ final class Sequences {
                         "length",
                         String.valueOf(length),
                         "expected at most " + most + " or at least " + window.leastCut(shorter)
-                                + ", as what others need was dropped before the window of " + window.tokens
+                                + ", since tokens that other lengths need were dropped, with a window of "
+                                + window.tokens
                                 + " tokens");
             }
             window.restore(shorter, length);

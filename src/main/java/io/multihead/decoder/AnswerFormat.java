@@ -45,14 +45,14 @@ public final class AnswerFormat {
         this.promptTokens = promptTokens;
     }
 
-    /** Returns the format of answers behind a prompt that ends so. */
+    /** Returns the format of answers to a prompt with this end. */
     static AnswerFormat of(CallGrammars grammars, List<ToolDefinition> tools, String promptEnd, int promptTokens) {
         List<ToolDefinition> all = Checks.noNulls(tools, "tools");
         Optional<ToolCallFormat> calls = grammars.format();
         if (!all.isEmpty() && calls.isEmpty()) {
             throw Checks.fail(
                     "chat_template",
-                    "no calls of tools that are known",
+                    "no known format of tool calls",
                     "expected no tools, or a template that writes calls as one of " + List.of(ToolCallFormat.values()));
         }
         return new AnswerFormat(grammars, calls, all, Thoughts.end(promptEnd), promptTokens);
@@ -114,7 +114,7 @@ public final class AnswerFormat {
 
     private void requireTools() {
         if (tools.isEmpty()) {
-            throw Checks.fail("tools", "none", "expected at least one, of which there are calls");
+            throw Checks.fail("tools", "none", "expected at least one tool to call");
         }
     }
 
@@ -154,7 +154,7 @@ public final class AnswerFormat {
                 : new MarkedAnswer(null, List.of(), thoughtEnd, sink);
     }
 
-    /** Returns an id that no other call of a chat has, as its prompts grow: nine letters and digits, as Mistral's templates want them. */
+    /** Returns an id that no other call of a chat has, as its prompts grow: nine letters and digits, as Mistral's templates require. */
     private String id(int index) {
         long number = ((long) promptTokens * CALLS_OF_AN_ANSWER + index) % IDS;
         String digits = Long.toString(number, Character.MAX_RADIX);

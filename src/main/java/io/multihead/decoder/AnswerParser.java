@@ -27,14 +27,14 @@ public final class AnswerParser {
     private Optional<String> problem = Optional.empty();
     private boolean ended;
 
-    /** Begins an answer; {@code ids}: of calls by their number, empty for those of the answer. */
+    /** Begins an answer; {@code ids} returns the id of a call from its number, empty for the id in the answer. */
     AnswerParser(AnswerListener listener, IntFunction<String> ids, Function<AnswerSink, AnswerReader> reader) {
         this.listener = listener;
         this.ids = ids;
         this.reader = reader.apply(new Parts());
     }
 
-    /** Tells the listener, and keeps the parts. */
+    /** Calls the listener, and keeps the parts. */
     private final class Parts implements AnswerSink {
         @Override
         public void text(String part) {
@@ -94,7 +94,7 @@ public final class AnswerParser {
         return new ModelAnswer(reasoning.toString(), content.toString(), calls);
     }
 
-    /** Returns why a part of the answer that began like a call is none. */
+    /** Returns why a part of the answer that began like a call is not a call. */
     Optional<String> problem() {
         return problem;
     }

@@ -151,7 +151,10 @@ public final class ChatTemplate {
         return new ChatTemplate(name, writer, controlTokens, all);
     }
 
-    /** Returns this template where a chat has no tools, and another one where it has some, as transformers chooses of those of a file. */
+    /**
+     * Returns a template that is this one for a chat without tools, and another one for a chat with tools, like transformers' choice among
+     * the templates of a file.
+     */
     ChatTemplate withToolUse(Supplier<ChatTemplate> other) {
         return new ChatTemplate(
                 name,
@@ -160,7 +163,7 @@ public final class ChatTemplate {
                 variables);
     }
 
-    /** Returns this template with the names of a model's own tokens, where it has none. */
+    /** Returns this template with the names of a model's own tokens, if it has no names. */
     ChatTemplate withTokensOf(Tokenizer tokenizer) {
         Map<String, Object> all = new LinkedHashMap<>(TemplateVariables.tokens(tokenizer));
         all.putAll(variables);
@@ -202,7 +205,7 @@ public final class ChatTemplate {
                 }
             }
         }
-        // the left-out text says more than the reason why another form cannot be written
+        // the omitted text is more informative than the reason why another form cannot be written
         IllegalArgumentException cause = failures.stream()
                 .filter(failure -> String.valueOf(failure.getMessage()).endsWith(LEFT_OUT))
                 .findFirst()
@@ -218,7 +221,7 @@ public final class ChatTemplate {
         }
     }
 
-    /** Fails if a template writes the same whatever the tools, the calls or the results of a chat are. */
+    /** Fails if the text of a template does not depend on the tools, the calls or the results of a chat. */
     private static void requireAll(
             PromptText text, ChatPrompt prompt, Function<ChatPrompt, Optional<PromptText>> renderer) {
         List<ChatMessage> messages = prompt.messages();

@@ -52,7 +52,7 @@ public final class ChatTurns {
             try {
                 return session.appendChat(prompt.withMessages(form));
             } catch (IllegalArgumentException refused) {
-                // the next form may be taken
+                // the template may accept the next form
             }
         }
         return session.appendChat(prompt.withMessages(last));
@@ -84,7 +84,7 @@ public final class ChatTurns {
         return message.content().isEmpty() && message.toolCalls().isEmpty();
     }
 
-    /** Whether a message is text alone, which more text can follow. */
+    /** Whether a message is only text, which more text can follow. */
     private static boolean isText(ChatMessage message) {
         return message.equals(new ChatMessage(message.role(), message.content()));
     }
@@ -104,7 +104,7 @@ public final class ChatTurns {
         }
     }
 
-    /** Returns a chat in turns whose message of the system is a part of the first question. */
+    /** Returns a chat in turns whose system message is a part of the first question. */
     private static List<ChatMessage> withoutSystem(List<ChatMessage> turns) {
         if (turns.size() < 2 || turns.getFirst().role() != Role.SYSTEM) {
             return turns;

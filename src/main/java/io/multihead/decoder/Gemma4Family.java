@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * Gemma 4, text (Google 2026): like Gemma 3, with larger heads in layers without a window, of which a quarter is rotated; normalized
  * values, which in the larger models are the keys before their norm; and a factor of each layer's result. In the small models, E2B and E4B,
  * the last layers read the keys of the last earlier layer of their kind, and each layer has separate embeddings. 26B-A4B has experts in
- * addition to the feed-forward layer. Weights of norms are stored as they are.
+ * addition to the feed-forward layer. Weights of norms are stored unchanged.
  */
 final class Gemma4Family implements Family {
     private static final String KEY_HEADS = "num_key_value_heads";

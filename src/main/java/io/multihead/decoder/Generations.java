@@ -79,7 +79,7 @@ final class Generations {
     /** Fails if this thread is interrupted, and leaves the interrupt status set. */
     static void requireNotInterrupted() {
         if (Thread.currentThread().isInterrupted()) {
-            throw new CancellationException("session: its thread was interrupted; expected to go on");
+            throw new CancellationException("session: its thread was interrupted; expected no interrupt");
         }
     }
 

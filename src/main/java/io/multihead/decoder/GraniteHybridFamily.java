@@ -15,7 +15,7 @@ import java.util.stream.IntStream;
  * Folders of models without Mamba-2 are of this family, too.
  */
 final class GraniteHybridFamily implements Family {
-    /** Defaults of settings that {@code config.json} leaves out. */
+    /** Defaults of settings that {@code config.json} omits. */
     private static final int EXPERTS = 8;
 
     private static final int USED_EXPERTS = 2;

@@ -148,7 +148,7 @@ final class JsonSettings implements Settings {
         }
         int rotated = (int) (request.headDim() * partial);
         if (rotated < 2 || rotated % 2 != 0) {
-            throw fail("head_dim", "so many elements that an even number of them is rotated, not " + rotated);
+            throw fail("head_dim", "a size of which an even number of elements is rotated, not " + rotated);
         }
         RopeConfigReader reader =
                 RopeConfigReader.of(request.headDim(), theta, request.context()).withPartialRotaryFactor(partial);

@@ -80,7 +80,7 @@ final class ModelIdentity {
         WeightSource file = tensors.file();
         if (file == null) {
             throw new IllegalStateException(
-                    "model: made of parts; expected one of a file, whose tensors a saved session is bound to");
+                    "model: made of parts; expected a model from a file, since a saved session belongs to the file's tensors");
         }
         MessageDigest digest = sha256();
         add(digest, settings);

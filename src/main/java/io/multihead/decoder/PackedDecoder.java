@@ -37,7 +37,7 @@ final class PackedDecoder {
     static void write(Path path, LoadedDecoder model, LoadListener listener) throws IOException {
         LoadedDecoder.Packing packing = model.packing();
         if (packing == null) {
-            throw new IllegalStateException("model: made of parts; expected one of a file");
+            throw new IllegalStateException("model: made of parts; expected a model from a file");
         }
         Map<String, Object> described = Map.of(
                 NAME,

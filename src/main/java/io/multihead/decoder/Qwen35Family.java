@@ -21,7 +21,7 @@ import java.util.stream.IntStream;
  * gates that rotates a quarter of a head. Models with experts have them in all layers, with a shared expert that computes all tokens.
  */
 final class Qwen35Family implements Family {
-    /** Defaults of settings that {@code config.json} leaves out. */
+    /** Defaults of settings that {@code config.json} omits. */
     private static final int HEAD_DIM = 256;
 
     private static final double ROTATED = 0.25;

@@ -17,7 +17,7 @@ import java.util.stream.IntStream;
  * (2025).
  */
 final class QwenFamily implements Family {
-    /** Defaults of settings that {@code config.json} leaves out. */
+    /** Defaults of settings that {@code config.json} omits. */
     private static final int HEAD_DIM = 128;
 
     private static final List<String> WITH_EXPERTS = List.of("qwen3_moe", "qwen3moe");

@@ -79,7 +79,7 @@ public final class Session implements AutoCloseable {
         if (ids.length == 0) {
             throw Checks.fail(
                     "messages",
-                    prompt.messages().size() + " of them, of which the model's chat template writes nothing",
+                    prompt.messages().size() + " messages, for which the model's chat template writes nothing",
                     "expected a chat of at least one token");
         }
         return append("messages", ids);

@@ -70,7 +70,7 @@ public final class Sessions implements AutoCloseable {
         return state(cache.open());
     }
 
-    /** Runs tasks of sessions of this, all steps together. */
+    /** Runs tasks of these sessions, all steps together. */
     void run(List<? extends SessionTask> tasks) {
         Generations.run(cache, tasks, chunkTokens);
     }

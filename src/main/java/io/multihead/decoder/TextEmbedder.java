@@ -226,7 +226,7 @@ public final class TextEmbedder implements Embedder {
         return name.replace("%", String.valueOf(index));
     }
 
-    /** Returns a vector, of length 1 if it is to be so; without elements if it is not finite. */
+    /** Returns a vector, normalized if the options require it; without elements if it is not finite. */
     private float[] vector(double[] mean) {
         double squares = 0;
         for (double element : mean) {

@@ -183,7 +183,7 @@ public final class TextReranker implements AutoCloseable {
                 first = last;
             }
         } finally {
-            base.close(); // which leaves its tokens to later calls
+            base.close(); // it leaves its tokens to later calls
         }
         return scores;
     }
@@ -201,7 +201,9 @@ public final class TextReranker implements AutoCloseable {
         return last;
     }
 
-    /** Returns the tokens of a prompt: of the texts between the control tokens as one text, as the tokenizer of the example has them. */
+    /**
+     * Returns the tokens of a prompt: the texts between the control tokens are encoded as one text, as in the example of the model card.
+     */
     private int[] prompt(String query, String passage) {
         int[] texts =
                 tokenizer.encode("<Instruct>: " + instruction + "\n<Query>: " + query + "\n<Document>: " + passage);
@@ -210,7 +212,7 @@ public final class TextReranker implements AutoCloseable {
                 .toArray();
     }
 
-    /** Returns with how many tokens all prompts begin; behind them each has one more at least, whose logits are asked for. */
+    /** Returns the number of tokens with which all prompts begin; each prompt has at least one more token, whose logits are needed. */
     private static int sharedTokens(int[] one, List<int[]> prompts) {
         int shared = one.length - 1;
         for (int[] other : prompts) {

@@ -116,7 +116,9 @@ public enum ToolCallFormat {
         Checks.notNull(template, "template");
         if (syntax.write(List.of()).isEmpty()) {
             throw Checks.fail(
-                    "format", name(), "expected one of objects or of Python, which are written alike in all places");
+                    "format",
+                    name(),
+                    "expected a format of JSON objects or Python calls, whose calls do not depend on their place");
         }
         return ChatTemplate.of(prompt -> withCalls(template, prompt), List.of());
     }

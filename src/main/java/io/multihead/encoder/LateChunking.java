@@ -29,9 +29,7 @@ public final class LateChunking {
         EncoderOptions options = encoder.options;
         if (options.pooling().modes().size() != 1) {
             throw Checks.fail(
-                    "encoder",
-                    options.pooling().modes().toString(),
-                    "expected one pooling, whose place the mean takes");
+                    "encoder", options.pooling().modes().toString(), "expected one pooling, which the mean replaces");
         }
         return parts.isEmpty()
                 ? new float[0][]

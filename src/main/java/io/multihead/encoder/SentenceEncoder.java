@@ -41,7 +41,7 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
     private static final String QUERY = "query";
     private static final List<String> DOCUMENT = List.of("document", "passage", "corpus");
 
-    /** Model, dense layers and prompts, which all views of an encoder share; {@code options} are those of this view. */
+    /** Model, dense layers and prompts, which all views of an encoder share; {@code options} belong to this view. */
     final LoadedEncoder loaded;
 
     private final EncoderCore core;
@@ -316,7 +316,7 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
         return Math.min(options.dimension(), elements());
     }
 
-    /** Returns the elements of a vector that is not cut. */
+    /** Returns the elements of a vector before truncation. */
     private int elements() {
         DenseLayers dense = loaded.dense();
         return dense.isEmpty() ? options.pooling().modes().size() * core.model.config.dim() : dense.outputs();
@@ -444,7 +444,7 @@ public final class SentenceEncoder implements Embedder, AutoCloseable {
      */
     public Iterator<TextEmbedding> embed(Iterator<String> texts) {
         Checks.notNull(texts, "texts");
-        // not a pooled run: there is no sign of when an iterator is no longer used
+        // not a pooled run: the end of an iterator's use cannot be detected
         EmbeddingRun run = runs.newRun();
         run.begin(options, texts);
         return new EmbeddingIterator(run);

@@ -37,7 +37,7 @@ import java.util.Set;
  * @see <a href="https://github.com/ggml-org/ggml/blob/master/docs/gguf.md">the format</a>
  */
 public final class Gguf {
-    /** How many names of a file an error lists. */
+    /** The largest number of a file's names that an error lists. */
     private static final int MOST_NAMES = 10;
 
     /** Begins the message of every error: the file and a colon, or nothing. */

@@ -17,7 +17,7 @@ public final class GgufValue {
     /** An array's type of elements and their number. */
     private static final int ARRAY_HEAD = 12;
 
-    /** How errors name a value that is not from a file. */
+    /** The name in errors of a value that is not from a file. */
     private static final String VALUE = "value";
 
     /** Bytes of a text in {@link #toString}. */
@@ -34,7 +34,7 @@ public final class GgufValue {
         this.bytes = bytes;
     }
 
-    /** How errors name a value of a file: by its key. */
+    /** The name in errors of a value from a file: its key. */
     static String what(String key) {
         return key.isEmpty() ? "key \"\"" : key;
     }

@@ -41,7 +41,7 @@ public final class GgufWriter {
     /** Begins a file without metadata and tensors. */
     public GgufWriter() {}
 
-    /** A tensor to come: its bytes are made when its turn has come. */
+    /** A tensor that is not written yet: its bytes are made when it is written. */
     private record Source(GgmlType type, Shape shape, Function<Arena, MemorySegment> contents) {
         long bytes() {
             return shape.elements() / type.elements() * type.bytes();

@@ -34,7 +34,7 @@ import org.jspecify.annotations.Nullable;
  * @see <a href="https://huggingface.co/docs/safetensors">the format</a>
  */
 public final class Safetensors {
-    /** Files that are taken for safetensors, by how they begin. */
+    /** Files that are mistaken for safetensors, by their first bytes. */
     private static final Map<String, String> OTHERS =
             Map.of("GGUF", "a GGUF file", "PK\u0003\u0004", "a zip archive, as PyTorch writes");
 

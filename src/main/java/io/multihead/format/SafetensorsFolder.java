@@ -96,7 +96,7 @@ public final class SafetensorsFolder {
         }
     }
 
-    /** Returns a file beside the index: a file must not choose which others are read. */
+    /** Returns a file in the folder of the index: the index must not make the library read other files. */
     private static Path within(Path folder, String name) {
         try {
             Path path = folder.getFileSystem().getPath(name);

@@ -117,7 +117,7 @@ final class GemmChecks {
                 GemmOptions own = options.get(i);
                 requirePackedOptions(own);
                 if (own.transposeA()) {
-                    throw Checks.fail("options", "transposeA with groups of rows", "expected rows as they are");
+                    throw Checks.fail("options", "transposeA with groups of rows", "expected false");
                 }
                 Tensor result = c.get(i % results);
                 requireOperands(cpu, a, null, Checks.notNull(b.get(i), "b"), result, own);

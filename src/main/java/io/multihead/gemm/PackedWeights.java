@@ -91,7 +91,7 @@ public final class PackedWeights {
     /**
      * Packs a matrix whose rows are inputs, in a format, into memory of an arena, which the JVM's flags do not limit. Each element is
      * rounded to the nearest value of the format, ties to even; an f64 element is rounded to f32 first. Nothing is lost if the matrix has
-     * the format's type. The weights must not be used once the arena is closed.
+     * the format's type. The weights must not be used after the arena is closed.
      *
      * @param arena allocates native memory; a shared arena if several threads multiply with the weights
      * @param matrix {@code [inputs, outputs]}, any element type and strides
@@ -181,7 +181,7 @@ public final class PackedWeights {
 
     /**
      * Packs quantized blocks without loss: rows of blocks are outputs, as in GGUF. The blocks may be in mapped memory, and are
-     * not used after the call. The weights must not be used once the arena is closed.
+     * not used after the call. The weights must not be used after the arena is closed.
      *
      * @param arena allocates native memory; a shared arena if several threads multiply with the weights
      * @param blocks {@code [outputs, inputs]}
@@ -370,10 +370,10 @@ public final class PackedWeights {
     }
 
     /**
-     * Returns weights whose panels exist already, as {@link #panels()} gave them, without a copy. What is not finite in F16 panels
-     * gives other numbers in a product of a few rows than in one of many.
+     * Returns weights with existing panels of {@link #panels()}, without a copy. Elements of F16 panels that are not finite give other
+     * results in a product of a few rows than in a product of many.
      *
-     * @param panels in native memory that begins on a multiple of 64 bytes, as all panels do that are the first tensors of a mapped file by
+     * @param panels in native memory that begins on a multiple of 64 bytes, like panels that are the first tensors of a mapped file of
      *     {@link io.multihead.format.Safetensors#write}; not changed while the weights are used
      */
     static PackedWeights ofPanels(Tensor panels, WeightFormat format, long inputs, long outputs) {

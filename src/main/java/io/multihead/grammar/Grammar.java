@@ -14,7 +14,7 @@ import java.util.Map;
  * share computed masks of tokens, within a few megabytes.
  */
 public final class Grammar implements TokenConstraint {
-    /** Larger grammars take more memory than a text is worth. */
+    /** Larger grammars would take too much memory for a text. */
     private static final int MOST_MOVES = 500_000;
 
     /** Vocabularies whose masks are kept. */

@@ -114,7 +114,7 @@ final class PatternParser {
                 most = text.startsWith("}", at) ? -1 : number();
             }
             if (!take("}") || most >= 0 && most < least) {
-                throw fail("a repetition that is none");
+                throw fail("a malformed repetition");
             }
         } else {
             return end;
@@ -320,7 +320,7 @@ final class PatternParser {
         CharacterSet set = hexadecimal(close - at);
         at++;
         if (single(set) > Dfa.LARGEST) {
-            throw fail("an escape of no character");
+            throw fail("an escape that is not a character");
         }
         return set;
     }

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Resolves keywords that combine schemas: references, {@code allOf}, {@code anyOf}. All schemas that apply at one place become
- * alternatives; the schemas of an alternative apply together, and no longer contain such keywords.
+ * alternatives; the schemas of an alternative apply together, without such keywords.
  */
 final class SchemaExpander {
     private static final int MOST_ALTERNATIVES = 1000;
@@ -81,7 +81,7 @@ final class SchemaExpander {
                 anchors.put("#" + name, SchemaNode.of(path, value));
             }
             if (!top && map.get("$id") instanceof String && !path.endsWith("/properties")) {
-                throw Checks.fail(path + "/$id", String.valueOf(map.get("$id")), "expected one at the root alone");
+                throw Checks.fail(path + "/$id", String.valueOf(map.get("$id")), "expected it only at the root");
             }
             for (Map.Entry<?, ?> entry : map.entrySet()) {
                 String key = String.valueOf(entry.getKey());
@@ -151,8 +151,8 @@ final class SchemaExpander {
                     if (keyword.equals("oneOf") && !Exclusion.excludes(before, one)) {
                         throw Checks.fail(
                                 node.path(keyword),
-                                "alternatives that one value may have both",
-                                "expected ones that differ by type, const or enum, or those of a required property; or anyOf");
+                                "alternatives that one value may match both",
+                                "expected alternatives with different types, const or enum, also of a required property; or anyOf");
                     }
                 }
             }

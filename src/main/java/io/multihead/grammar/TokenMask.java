@@ -131,7 +131,7 @@ public final class TokenMask {
         }
     }
 
-    /** Allows every token that another mask of the same size allows, too. */
+    /** Also allows every token that another mask of the same size allows. */
     void add(TokenMask other) {
         for (int i = 0; i < words.length; i++) {
             words[i] |= other.words[i];

@@ -12,7 +12,7 @@ import java.util.stream.IntStream;
  * second and about 12 MB. Immutable and thread-safe.
  */
 public final class TokenVocabulary {
-    /** Characters of tokens that have a mask for each number of them. */
+    /** The largest number of characters with a separate mask of tokens. */
     static final int MOST_COUNTED = 16;
 
     private static final int FIRST_PLAIN = ' ';
@@ -22,7 +22,7 @@ public final class TokenVocabulary {
     private final TokenTrie all;
     /** The tokens that are not plain text of at most {@link #MOST_COUNTED} characters. */
     private final TokenTrie others;
-    /** Plain tokens with at most so many characters; the last mask has those of any length. */
+    /** By number of characters: the plain tokens with at most this number; the last mask has plain tokens of any length. */
     private final TokenMask[] plain = new TokenMask[MOST_COUNTED + 2];
 
     /**
@@ -69,7 +69,7 @@ public final class TokenVocabulary {
         }
     }
 
-    /** Returns whether decoding takes the space away that a token behind a user-defined one begins with. */
+    /** Returns whether decoding removes the space at the beginning of a token after a user-defined one. */
     private static boolean takesSpaces(Tokenizer tokenizer) {
         int user = -1;
         int spaced = -1;
@@ -113,7 +113,7 @@ public final class TokenVocabulary {
         return bytes.length;
     }
 
-    /** Returns the bytes that a token adds to a text; none for one that is no text. Not to be changed. */
+    /** Returns the bytes that a token adds to a text; empty for a token that is not text. Not to be changed. */
     byte[] bytes(int id) {
         return bytes[id];
     }
@@ -132,7 +132,7 @@ public final class TokenVocabulary {
         return others;
     }
 
-    /** Returns the plain tokens of at most so many characters; with {@link Machine#ANY_LENGTH} all plain ones. */
+    /** Returns the plain tokens of at most {@code most} characters; with {@link Machine#ANY_LENGTH} all plain tokens. */
     TokenMask plain(int most) {
         return plain[most == Machine.ANY_LENGTH ? MOST_COUNTED + 1 : Math.min(most, MOST_COUNTED)];
     }

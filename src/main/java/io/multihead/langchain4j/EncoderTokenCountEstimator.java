@@ -25,7 +25,7 @@ public final class EncoderTokenCountEstimator implements TokenCountEstimator {
         this.tokenizer = Checks.notNull(tokenizer, "tokenizer");
     }
 
-    /** Returns an estimator of the interface's type, which a caller beside an older core can name without loading it. */
+    /** Returns an estimator of the interface's type, which a caller with an older core can name without loading it. */
     static TokenCountEstimator of(EncoderTokenizer tokenizer) {
         return new EncoderTokenCountEstimator(tokenizer);
     }

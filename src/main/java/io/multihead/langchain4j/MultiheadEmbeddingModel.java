@@ -49,7 +49,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
     /** sentence-transformers' {@code max_seq_length} of all-MiniLM-L6-v2. */
     private static final int MINILM_TOKENS = 256;
 
-    /** Whether core has requests, and embeds segments by them; before 1.18 it calls {@link #embedAll} alone. */
+    /** Whether core has requests, and embeds segments with them; before 1.18 it calls only {@link #embedAll}. */
     static final boolean HAS_REQUESTS = Arrays.stream(EmbeddingModel.class.getMethods())
             .anyMatch(method -> method.getName().equals("doEmbed"));
 
@@ -141,7 +141,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
         return Response.from(embedded.vectors, embedded.usage);
     }
 
-    /** Vectors of texts, and how many tokens they have. */
+    /** Vectors of texts, and the texts' number of tokens. */
     private record Embedded(List<Embedding> vectors, TokenUsage usage) {
         static Embedded of(SentenceEncoder encoder, List<String> texts) {
             Iterator<TextEmbedding> results = encoder.embed(texts.iterator());
@@ -215,7 +215,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
         private @Nullable String documentPrefix;
         private @Nullable String name;
 
-        /** Names of resources, how tokens become one vector, and how many count; 0 for as many as the model has positions. */
+        /** Names of resources, the pooling, and the largest number of tokens; 0 for the model's number of positions. */
         private record Resources(String onnx, String tokenizerJson, Pooling pooling, int tokens) {
             Resources {
                 Checks.notNull(onnx, "onnx");

@@ -287,7 +287,7 @@ public final class Block {
         buffers.norm.read(Norm.row(first.before())).run(cpu, tokens);
         Tensor x = buffers.updates(tokens);
         Tensor other = x;
-        if (second.before() != null) { // of the states before anything is added to them
+        if (second.before() != null) { // of the states before the additions
             buffers.secondNorm.read(Norm.row(second.before())).run(cpu, tokens);
             other = buffers.results(tokens);
         }

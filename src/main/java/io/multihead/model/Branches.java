@@ -16,7 +16,7 @@ public final class Branches implements Part {
     private final List<StateSizes> states;
     private final BranchesLayout layout;
 
-    /** Behind the scratch of the parts, a row that a part reads and one that it makes. */
+    /** After the scratch of the parts, a row that a part reads and a row that it writes. */
     private record BranchesLayout(int inner, int dim) implements PartLayout<List<Tensor>> {
         @Override
         public int floats() {

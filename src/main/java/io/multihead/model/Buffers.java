@@ -56,12 +56,12 @@ public final class Buffers {
     final ExpertRows experts = new ExpertRows();
     final RowNormPass rowNorm = new RowNormPass();
     final SoftCapPass softCap = new SoftCapPass();
-    /** Tokens of the last call, whose states are there. */
+    /** Tokens of the last call, whose states are stored. */
     private int tokens;
 
     private @Nullable TokenBatch batch;
     private @Nullable Tensor weights;
-    /** Where the weights of the block that computes go. */
+    /** The destination of the weights of the running block. */
     private @Nullable Tensor blockWeights;
     /** Layers of the cache that parts of the running call have used. */
     private int layers;
@@ -221,7 +221,7 @@ public final class Buffers {
         return layer;
     }
 
-    /** Returns the next layer of the cache, which the part that asks has from now on. */
+    /** Returns the next layer of the cache, which then belongs to the calling part. */
     int takeLayer() {
         return layers++;
     }
@@ -237,7 +237,7 @@ public final class Buffers {
         return layers;
     }
 
-    /** Returns where the weights of the next attention go; null for nowhere. */
+    /** Returns the destination of the weights of the next attention; null for none. */
     @Nullable
     Tensor takeWeights() {
         int attention = attentions++;
@@ -321,7 +321,7 @@ public final class Buffers {
         weights = newWeights;
     }
 
-    /** Begins the computation of states, which are copied unless they are those of these buffers. */
+    /** Begins the computation of states, which are copied unless they are in these buffers. */
     void begin(Tensor newStates, BufferSizes needed) {
         int newTokens = (int) newStates.dim(0);
         requireRoom(newTokens, needed);

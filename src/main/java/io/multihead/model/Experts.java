@@ -27,7 +27,7 @@ public final class Experts implements Part {
     private final Products up;
     private final Products down;
 
-    /** The layers of all experts, each one's side by side. */
+    /** The layers of all experts, the layers of each expert next to each other. */
     private record Products(List<PackedWeights> weights, List<GemmOptions> options) {
         static Products of(List<PackedLinear> layers) {
             return new Products(

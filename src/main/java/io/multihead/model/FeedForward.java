@@ -126,7 +126,7 @@ public final class FeedForward implements Part {
         return tokenGate != null;
     }
 
-    /** Returns whether both differ in weights alone: in sizes, products and the function of the gate they do not. */
+    /** Returns whether both differ only in weights, not in sizes, products and the function of the gate. */
     boolean isLike(FeedForward other) {
         return dim() == other.dim()
                 && layout.equals(other.layout)

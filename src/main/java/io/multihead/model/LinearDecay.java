@@ -45,7 +45,7 @@ public final class LinearDecay {
         return slopes.length;
     }
 
-    /** Returns the softplus of a head's projection: in double, as all here, whose rounding at 1 is far below that of a result. */
+    /** Returns the softplus of a head's projection: in double, as all here, whose rounding at 1 is far below the rounding of a result. */
     double step(int head, float projected) {
         double x = (double) projected + biases[head];
         return Math.max(x, 0) + StrictMath.log(1 + StrictMath.exp(-Math.abs(x)));

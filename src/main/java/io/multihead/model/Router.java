@@ -159,8 +159,8 @@ public final class Router {
      * Chooses the experts of a token.
      *
      * @param row has its logits from {@code at} on
-     * @param ids where the experts go, ascending, from {@code to} on
-     * @param factors where their factors go
+     * @param ids receives the experts, ascending, from {@code to} on
+     * @param factors receives their factors
      * @param buffer holds a number for each expert
      */
     void choose(float[] row, int at, int[] ids, float[] factors, int to, double[] buffer) {
@@ -206,7 +206,7 @@ public final class Router {
         return sigmoid ? 1 : sum;
     }
 
-    /** Keeps the experts with the largest keys so far in descending order; a later one of the same key stands behind. */
+    /** Keeps the experts with the largest keys so far in descending order; an expert with an equal key is placed after earlier ones. */
     private void select(float[] row, int at, int[] ids, int to, double sum, double[] buffer) {
         int count = 0;
         for (int i = 0; i < experts(); i++) {
@@ -224,7 +224,7 @@ public final class Router {
         }
     }
 
-    /** Returns the key of the choice: logits, whose order is that of scores without their rounding, where nothing is added. */
+    /** Returns the key of the choice: logits if no bias is added, because they have the order of scores without their rounding. */
     private double key(float[] row, int at, int expert, double sum, double[] buffer) {
         float[] addends = additions.bias;
         return addends == null ? row[at + expert] : buffer[expert] / sum + addends[expert];

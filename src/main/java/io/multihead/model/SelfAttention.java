@@ -379,7 +379,7 @@ public final class SelfAttention implements Part {
         }
         AttentionLayout.Views views = buffers.wide(layout, batch.tokens());
         projections.forward(cpu, x, views.projections(), views.parts());
-        if (!layout.shared()) { // else the positions are those that its own attention found
+        if (!layout.shared()) { // else the positions are the ones that its own attention found
             batch.locate(layer);
         }
         buffers.heads.bind(norms, rope).run(cpu, buffers.wide(), layout, batch);
@@ -389,7 +389,7 @@ public final class SelfAttention implements Part {
                 keys == null || values == null ? batch.keyValues(layer) : batch.keyValues(cpu, layer, keys, values);
         Tensor blockWeights = buffers.takeBlockWeights();
         if (blockWeights != null) {
-            // a call of its own, since one with weights may round the context in another way
+            // a separate call, since a call with weights may round the context in another way
             Tensor batched = blockWeights.reshape(1, blockWeights.dim(0), blockWeights.dim(1), blockWeights.dim(2));
             AttentionOutputs first = views.attended().withWeights(batched);
             Attention.forward(cpu, views.queries(), batch.packed(), keyValueView, first, options);

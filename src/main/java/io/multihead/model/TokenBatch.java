@@ -32,7 +32,7 @@ public final class TokenBatch {
 
     final CallGuard calls = new CallGuard("batch");
     private final @Nullable SequenceCache cache;
-    /** The caches of one kind of which the cache is made. */
+    /** The caches of one kind that the cache consists of. */
     private final List<? extends SequenceCache> parts;
 
     private final int capacity;
@@ -295,7 +295,7 @@ public final class TokenBatch {
         return positions[(int) Checks.index(token, tokens, "token")];
     }
 
-    /** Fails if a token has no position among so many. */
+    /** Fails if a token has no position below this number. */
     void requirePositions(long most) {
         for (int token = 0; token < tokens; token++) {
             if (positions[token] >= most) {
@@ -345,7 +345,7 @@ public final class TokenBatch {
         return keyValues(layer);
     }
 
-    /** Returns the keys of a layer that has appended the new ones; a cache alone has them. */
+    /** Returns the keys of a layer that has appended the new ones; only a cache has them. */
     KeyValueView keyValues(int layer) {
         SequenceCache of = cache;
         if (of == null) {
@@ -363,7 +363,7 @@ public final class TokenBatch {
     /**
      * Returns the recurrent states of the sequences, after their new tokens were counted: from a layer of the cache, or zeros.
      *
-     * @param index of the state among those of a part, which has all of them at a time
+     * @param index of the state among the states of a part, which gets all of them at the same time
      */
     float[][] states(int layer, int index, int floats) {
         Boundaries exact = boundaries();
@@ -387,8 +387,8 @@ public final class TokenBatch {
     }
 
     /**
-     * Fails if a sequence is there twice, or a cache has no room; keys and values alone find that before they change, and more exactly. The
-     * sequences are located already: they are open, which bounds their numbers.
+     * Fails if a sequence is repeated, or a cache has no room; a cache of only keys and values checks its room itself before it changes, and
+     * more exactly. The sequences are located already: they are open, which bounds their numbers.
      */
     void requireRoom() {
         seen.clear();

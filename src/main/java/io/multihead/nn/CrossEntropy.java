@@ -67,7 +67,7 @@ public final class CrossEntropy {
      * @throws IllegalArgumentException if a shape or target does not fit or memory overlaps otherwise; nothing is written
      */
     public double lossAndGradient(Compute cpu, Tensor logits, int[] targets, Tensor gradient) {
-        int[] rows = Checks.notNull(targets, "targets").clone(); // or a caller could change them after the check
+        int[] rows = Checks.notNull(targets, "targets").clone(); // otherwise a caller could change them after the check
         TensorChecks tensors = check(cpu, logits, rows);
         Shape shape = logits.shape();
         if (gradient == logits) {

@@ -55,7 +55,7 @@ public final class Embedding implements Layer {
         return new Embedding(weight);
     }
 
-    /** Fails unless a table has floating elements and rows of a length that a buffer holds. */
+    /** Fails unless a table has floating-point elements and rows of a length that a buffer holds. */
     static void requireTable(Tensor weight, String rows) {
         TensorChecks.requireFloating(weight, WEIGHT);
         if (weight.rank() != 2) {
@@ -77,7 +77,7 @@ public final class Embedding implements Layer {
         return of(freshTable(arena, seed, 1, "vocabulary", vocabulary, dim));
     }
 
-    /** Returns a table of normal numbers, or fails by the name of its rows. */
+    /** Returns a table of normal numbers, or fails with an error that names its rows. */
     static Tensor freshTable(Arena arena, long seed, double deviation, String name, long rows, long dim) {
         Checks.atLeast(rows, 1, name);
         Checks.atLeast(dim, 1, "dim");

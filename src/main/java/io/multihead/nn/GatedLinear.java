@@ -27,7 +27,7 @@ public final class GatedLinear extends ComposedLayer {
     private final Sequence gate;
     private final Layer up;
 
-    /** The layer that this one is made of is both, for their names. */
+    /** This layer's inner layer is stored as both, for the names. */
     private GatedLinear(Layer gate, Layer function, Layer up) {
         super(Sequence.of(new Part(GATE, gate), new Part(UP, up)));
         this.gate = Sequence.of(new Part("", gate), new Part("", function));
@@ -43,7 +43,7 @@ public final class GatedLinear extends ComposedLayer {
      * @throws IllegalArgumentException if the layers differ in inputs or outputs, or the function has parameters
      */
     public static GatedLinear of(Linear gate, Layer function, Linear up) {
-        // not by parameters: a layer of packed weights has none, or a bias alone
+        // not from parameters: a layer of packed weights has none, or only a bias
         if (Checks.notNull(up, "up").inputs() != Checks.notNull(gate, "gate").inputs()
                 || up.outputs() != gate.outputs()) {
             throw Checks.fail("up", "weight " + sizes(up), "expected " + sizes(gate) + ", as in gate");

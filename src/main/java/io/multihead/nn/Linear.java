@@ -33,7 +33,7 @@ public final class Linear implements Layer {
 
     private final long inputs;
     private final long outputs;
-    /** Null where the layer has packed weights alone. */
+    /** Null if the layer has only packed weights. */
     private final @Nullable Tensor weight;
 
     private final @Nullable Tensor bias;
@@ -185,7 +185,7 @@ public final class Linear implements Layer {
         return new Recorded(cpu, x, y);
     }
 
-    /** Multiplies with the weights as they are: with their rows as columns, or as rows. */
+    /** Multiplies with the stored weights: with their rows as columns, or as rows. */
     private void multiply(Compute cpu, Tensor from, Tensor to, GemmOptions options, boolean forward) {
         boolean flat = Views.flattens(from) && Views.flattens(to);
         Tensor left = matrices(from, flat);
@@ -230,7 +230,7 @@ public final class Linear implements Layer {
             }
         }
 
-        /** One product over all rows, so that the sums are the same whatever the strides. */
+        /** One product over all rows, so that the sums are the same for all strides. */
         private void addGradients(
                 TensorArena arena, Tensor dy, @Nullable Tensor weightGradient, @Nullable Tensor biasGradient) {
             Tensor rows = asRows(arena, dy);

@@ -32,7 +32,7 @@ public final class LoraLinear extends ComposedLayer {
     private final Linear up;
     private final double scale;
 
-    /** The layer that this one is made of is all three, for their names. */
+    /** This layer's inner layer is stored as all three, for the names. */
     private LoraLinear(Linear base, Linear down, Linear up, double scale) {
         super(Sequence.of(new Part(BASE, base), new Part(A, down), new Part(B, up)));
         this.base = base;

@@ -118,7 +118,7 @@ public final class RopeConfigReader {
         String type = entries.type();
         RopeScaling scaling = scaling(type, entries, fraction);
         entries.requireAllRead(type);
-        // proportional pairs over the whole head, and leaves the last pairs as they are
+        // proportional pairs over the whole head, and does not rotate the last pairs
         int rotaryDims = type.equals("proportional") ? headDim : (int) (headDim * fraction);
         Rope rope = Rope.of(new Rope.Config(rotaryDims, base, pairing, scaling));
         return sections == null ? rope : rope.withSections(sections);
@@ -142,7 +142,7 @@ public final class RopeConfigReader {
                         "rope_type",
                         type,
                         "its frequencies depend on the current length and do not fit rotated keys of a cache; expected"
-                                + " RopeScaling.NtkAware for the longest context in its place");
+                                + " RopeScaling.NtkAware for the longest context instead");
             default ->
                 throw Checks.fail(
                         "rope_type", type, "expected default, linear, yarn, longrope, llama3 or proportional");
@@ -154,7 +154,7 @@ public final class RopeConfigReader {
         double factor = entries.number("factor", (double) maxPositions / original);
         double mscale = entries.number("mscale", 0);
         double mscaleAllDim = entries.number("mscale_all_dim", 0);
-        // as in transformers, one alone has no effect on cosine and sine
+        // as in transformers, one of them without the other has no effect on cosine and sine
         double inferred = mscale != 0 && mscaleAllDim != 0
                 ? RopeScaling.Yarn.magnitude(factor, mscale) / RopeScaling.Yarn.magnitude(factor, mscaleAllDim)
                 : RopeScaling.Yarn.magnitude(factor, 1);

@@ -96,7 +96,7 @@ public final class RopeSections {
         return count;
     }
 
-    /** Returns the pairs of each stream; not to be written. */
+    /** Returns the pairs of each stream; must not be changed. */
     int[][] pairs() {
         return pairs;
     }

@@ -42,7 +42,7 @@ public final class BlockTensor {
         Checks.notNull(type, "type");
         long rowBytes = rowBytes("shape", type, Checks.notNull(shape, "shape"));
         long available = memory.byteSize() - Checks.atLeast(offset, 0, "offset");
-        // divided first: the number of bytes may overflow where that of elements does not
+        // divided first: the number of bytes may overflow even if the number of elements does not
         if (available < 0 || shape.elements() / type.elements() > available / type.bytes()) {
             throw Checks.fail(
                     "memory",

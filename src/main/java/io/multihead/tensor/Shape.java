@@ -10,7 +10,7 @@ import java.util.Arrays;
  * elements are {@code long}, so a tensor may exceed 2<sup>31</sup> elements.
  */
 public final class Shape {
-    /** Views are walked axis by axis, recursively, and no model has half as many axes. */
+    /** Views are traversed axis by axis, recursively, and models have less than half this number of axes. */
     private static final int MOST_AXES = 64;
 
     private final long[] dims;

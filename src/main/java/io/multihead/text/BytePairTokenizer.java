@@ -44,17 +44,17 @@ public final class BytePairTokenizer extends WordTokenizer {
 
     /** The treatment of bytes that no token has. */
     enum MissingBytes {
-        /** They are left out after the bytes around them have merged, as in llama.cpp: no merge crosses them. */
+        /** They are omitted after the bytes around them have merged, as in llama.cpp: no merge crosses them. */
         AFTER_MERGES,
-        /** They are left out before anything merges, as in the crate where no unknown token is named. */
+        /** They are omitted before the first merge, as in the crate if there is no unknown token. */
         BEFORE_MERGES,
-        /** Each becomes the unknown token before anything merges, as in the crate. */
+        /** Each becomes the unknown token before the first merge, as in the crate. */
         UNKNOWN,
         /** Each run of such bytes becomes one unknown token, as in the crate with {@code fuse_unk}. */
         ONE_UNKNOWN
     }
 
-    /** The rules of a tokenizer beside its vocabulary and merges. */
+    /** The rules of a tokenizer, in addition to its vocabulary and merges. */
     record Rules(WordPattern words, boolean wholeWords, boolean composes, MissingBytes missing) {}
 
     BytePairTokenizer(
@@ -130,7 +130,7 @@ public final class BytePairTokenizer extends WordTokenizer {
         return bytes;
     }
 
-    /** Returns this tokenizer, or fails if texts lose bytes by it: then the places of its tokens are unknown. */
+    /** Returns this tokenizer, or fails if it drops bytes of texts: the places of its tokens are then unknown. */
     BytePairTokenizer requireAllBytes() {
         if (firstMissing >= 0) {
             throw Checks.fail("vocabulary", "no token for byte " + firstMissing, "expected one for each byte of UTF-8");
@@ -192,7 +192,7 @@ public final class BytePairTokenizer extends WordTokenizer {
         buffer.text = text;
     }
 
-    /** Returns a part of a text composed, or null where it is so already. */
+    /** Returns a part of a text composed, or null if it is composed already. */
     private @Nullable ComposedText composed(char[] text, int from, int end) {
         boolean isComposed = !composes
                 || !mayCompose(text, from, end)

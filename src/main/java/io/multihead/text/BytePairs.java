@@ -79,7 +79,7 @@ public final class BytePairs {
         return pairs;
     }
 
-    /** Returns words as pieces with spaces between and around them, and how often they are there. */
+    /** Returns words as pieces with spaces between and around them, and their numbers of occurrences. */
     private static Map<String, Integer> words(String text) {
         Map<String, Integer> words = new LinkedHashMap<>();
         WORD.matcher(text).results().map(MatchResult::group).forEach(word -> {
@@ -92,7 +92,7 @@ public final class BytePairs {
         return words;
     }
 
-    /** Returns the most frequent pair, of several the one that comes first; an empty text if none is there twice. */
+    /** Returns the most frequent pair, and of several the first one; an empty text if no pair occurs twice. */
     private static String mostFrequent(Map<String, Integer> words) {
         Map<String, Integer> pairs = new LinkedHashMap<>();
         words.forEach((word, count) -> {
@@ -112,7 +112,7 @@ public final class BytePairs {
         return best;
     }
 
-    /** Joins a pair wherever it is, from the left. */
+    /** Joins all occurrences of a pair, from the left. */
     private static String merge(String word, String pair, String piece) {
         String apart = " " + pair + " ";
         StringBuilder merged = new StringBuilder(word);
@@ -123,7 +123,7 @@ public final class BytePairs {
         return merged.toString();
     }
 
-    /** Returns how vocabularies of this kind write a byte: a printable one is itself, others are from U+0100 on, in order. */
+    /** Returns the character for a byte in vocabularies of this kind: a printable one is itself, others are from U+0100 on, in order. */
     static String character(int value) {
         if (isPrintable(value)) {
             return String.valueOf((char) value);

@@ -93,7 +93,7 @@ final class JsonParts {
         }
     }
 
-    /** Returns whether a part divides at spaces, where texts no longer have any: Gemma has it. */
+    /** Returns whether a part divides at spaces, where texts have none any longer: Gemma's files do so. */
     private static boolean isWithoutEffect(JsonObject part) {
         return part.text("type").equals("Split")
                 && part.has("pattern")

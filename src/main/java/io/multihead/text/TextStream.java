@@ -15,7 +15,7 @@ import java.nio.charset.StandardCharsets;
  * ids may continue a text. Not thread-safe.
  */
 public final class TextStream {
-    /** Bytes that most tokens have no more of. */
+    /** Bytes that are enough for most tokens. */
     private static final int FIRST_BYTES = 64;
 
     private final Tokenizer tokenizer;

@@ -16,7 +16,7 @@ public final class TokenBuffer {
     final int[] wordEnds = new int[WordPieceModel.LONGEST_WORD];
 
     private static final int FEW = 64;
-    /** Arrays that have grown beyond this are dropped, since few texts have as many tokens. */
+    /** Arrays that have grown beyond this are dropped, since few texts have this number of tokens. */
     private static final int MOST_KEPT = 1 << 16;
 
     private int[] ids = new int[FEW];

@@ -210,7 +210,7 @@ public final class Tokenizers {
         }
     }
 
-    /** Returns the ends of {@code generation_config.json}, or where it has none, those of {@code config.json}, as transformers does. */
+    /** Returns the end tokens in {@code generation_config.json}, or if it has none, in {@code config.json}, as transformers does. */
     private static Set<Integer> stopTokens(Path folder) throws IOException {
         for (String name : List.of("generation_config", "config")) {
             JsonObject file = object(folder, name);

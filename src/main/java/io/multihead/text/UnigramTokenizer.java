@@ -17,7 +17,7 @@ import io.multihead.internal.text.unigram.UnigramPieces;
  * <p>The time is linear in the length of the text. Immutable and thread-safe. {@link #encode(String)} allocates its result.
  */
 public final class UnigramTokenizer extends PieceTokenizer {
-    /** Where normalized text is divided before pieces are looked for. */
+    /** The places where normalized text is divided before pieces are looked up. */
     enum Division {
         /** At white space, which vanishes, and before U+2581. */
         WORDS,
@@ -27,7 +27,7 @@ public final class UnigramTokenizer extends PieceTokenizer {
         NOWHERE
     }
 
-    /** Where U+2581 is put before text that does not begin with it. */
+    /** The places where U+2581 is put before text that does not begin with it. */
     enum Prefix {
         /** Before each part that the division or an added token leaves. */
         ALWAYS,
@@ -38,7 +38,7 @@ public final class UnigramTokenizer extends PieceTokenizer {
     }
 
     /**
-     * How a file's parts work together.
+     * The combination of a file's parts.
      *
      * @param normalizer of text between added tokens
      * @param normalized added tokens that any normalized text may have
@@ -126,7 +126,7 @@ public final class UnigramTokenizer extends PieceTokenizer {
         }
     }
 
-    /** Encodes a part whose spaces become marks. The byte before it was read already. */
+    /** Encodes a part whose spaces become marks. The byte before it has already been read. */
     private void encodeMarked(EncodeBuffer buffer, int from, int end, boolean first) {
         if (from == end) {
             return;

@@ -125,7 +125,7 @@ public final class Vocabulary {
         return ranks;
     }
 
-    /** Both zeros become the same one, which sorting and searching tell apart. */
+    /** Both zeros become the same one, because sorting and searching distinguish them. */
     private static float descending(float score) {
         return 0f - score;
     }

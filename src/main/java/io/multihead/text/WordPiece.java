@@ -54,7 +54,7 @@ public final class WordPiece extends EndedTokenizer {
         this.specialInText = specialInText;
     }
 
-    /** Returns a tokenizer that may leave unknown tokens out. */
+    /** Returns a tokenizer that may omit unknown tokens. */
     static WordPiece of(WordPieceModel model, boolean leavesUnknownOut) {
         return new WordPiece(model, leavesUnknownOut ? model.unknown() : SpecialIds.NONE);
     }

@@ -106,14 +106,14 @@ public final class BertMaskedModel {
         return new BertMaskedModel(encoder, head);
     }
 
-    /** Fails if the last layer, which files may have beside the table of words, is another matrix. */
+    /** Fails if the last layer, which files may have in addition to the table of words, is another matrix. */
     private static void requireTied(BertLayers encoder, @Nullable Tensor decoder) {
         Tensor words = Checks.notNull(encoder.parameters().get(BertSizes.WORDS), BertSizes.WORDS);
         if (decoder == null) {
             return;
         }
         TensorChecks.requireParameter(decoder, DECODER, words.shape());
-        for (long row = 0; row < words.dim(0); row++) { // which needs no copy of the table
+        for (long row = 0; row < words.dim(0); row++) { // without a copy of the table
             float[] own = decoder.select(0, row).toArray();
             float[] table = words.select(0, row).toArray();
             for (int i = 0; i < own.length; i++) {
@@ -222,7 +222,7 @@ public final class BertMaskedModel {
         return CrossEntropy.of().forward(cpu, logits, chosen.targets);
     }
 
-    /** The windows as sequences, and the tokens of them that are to be found. */
+    /** The windows as sequences, and their target tokens. */
     private final class Chosen {
         private final TextBatch batch;
         private final int[] rows;

@@ -109,7 +109,7 @@ public final class EmbeddingLoss {
         return sides.write(loss, vectors.anchorGradient, vectors.candidateGradient);
     }
 
-    /** Returns the cross-entropy of row i of the right among all of them, and adds its gradient over a number of terms. */
+    /** Returns the cross-entropy of row i of the right vectors among all of them, and adds its gradient, divided by a number of terms. */
     private static double ranked(double scale, UnitRows left, UnitRows right, int i, int terms) {
         double[] scores = new double[right.rows()];
         Arrays.setAll(scores, j -> scale * left.cosine(i, right, j));

@@ -56,7 +56,7 @@ public final class LlamaLayers {
     private static final String WEIGHT = "weight";
     private static final String PROJECTIONS = "self_attn.in_proj_weight";
 
-    /** The names of a block's weights: those of the layers, of Hugging Face and of GGUF. */
+    /** The names of a block's weights: in the layers, in Hugging Face's files and in GGUF. */
     private static final List<List<String>> NAMES = List.of(
             List.of("self_attn.out_proj.weight", "self_attn.o_proj.weight", "attn_output.weight"),
             List.of("gate_proj.weight", "mlp.gate_proj.weight", "ffn_gate.weight"),
@@ -339,7 +339,7 @@ public final class LlamaLayers {
         return sizes.tied() ? to : to.tensor("output.weight", get(HEAD + WEIGHT));
     }
 
-    /** Returns the rows with each head's halves by turns. */
+    /** Returns the rows with each head's halves interleaved. */
     private Tensor interleaved(Tensor rows) {
         int half = sizes.headDim() / 2;
         return rows.reshape(-1, 2, half, sizes.dim())

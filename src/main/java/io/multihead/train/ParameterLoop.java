@@ -100,7 +100,7 @@ abstract class ParameterLoop implements Optimizer {
         for (Map.Entry<String, Tensor> entry : gradients.entrySet()) {
             Checks.notNull(entry.getValue(), "gradient of " + entry.getKey());
             if (!parameters.containsKey(entry.getKey())) {
-                return Checks.fail("gradients", String.valueOf(entry.getKey()), "expected names of parameters alone");
+                return Checks.fail("gradients", String.valueOf(entry.getKey()), "expected only names of parameters");
             }
         }
         return Checks.fail("gradients", "names", "expected names of parameters");

@@ -83,7 +83,7 @@ class AttentionBadInputTest {
                 "output: F32 [2, 4, 5, 3] strides [0, 0, 0, 0]; expected every element to have its own storage",
                 AttentionOutputs.of(zeros(1).broadcast(2, 4, 5, 3)));
         Tensor bytes = Tensor.view(MemorySegment.ofArray(new byte[120]), DType.I8, output.shape());
-        fails("output: I8 [2, 4, 5, 3]; expected a floating element type", AttentionOutputs.of(bytes));
+        fails("output: I8 [2, 4, 5, 3]; expected a floating-point element type", AttentionOutputs.of(bytes));
         Tensor fixed = Tensor.view(MemorySegment.ofArray(new float[120]).asReadOnly(), DType.F32, output.shape());
         fails("output: read-only memory; expected memory that can be written", AttentionOutputs.of(fixed));
     }
@@ -98,7 +98,7 @@ class AttentionBadInputTest {
                     "scores: F32 [2, 4, 5, 6] strides [0, 0, 0, 0]; expected every element to have its own storage",
                     outputs.withScores(repeated, stage));
             Tensor bytes = Tensor.view(MemorySegment.ofArray(new byte[240]), DType.I8, Shape.of(2, 4, 5, 6));
-            fails("scores: I8 [2, 4, 5, 6]; expected a floating element type", outputs.withScores(bytes, stage));
+            fails("scores: I8 [2, 4, 5, 6]; expected a floating-point element type", outputs.withScores(bytes, stage));
             float[] both = new float[240];
             Tensor scores = Tensor.of(both, 2, 4, 5, 6);
             fails(
@@ -136,7 +136,7 @@ class AttentionBadInputTest {
         message("right: -1; expected at least 0, or Long.MAX_VALUE for an unbounded window", () -> Mask.window(0, -1));
         message("mask: F32 [6]; expected I8, not zero for true", () -> Mask.keep(zeros(6)));
         message("mask: F32 [6]; expected I8, not zero for true", () -> Mask.drop(zeros(6)));
-        message("bias: I8 [7]; expected a floating element type; keep or drop take I8", () -> Mask.bias(flags));
+        message("bias: I8 [7]; expected a floating-point element type; keep or drop take I8", () -> Mask.bias(flags));
         message(
                 "bias: F32 [1, 1, 1, 1, 1]; expected at most (batch, heads, queries, keys)",
                 () -> Mask.bias(zeros(1, 1, 1, 1, 1)));

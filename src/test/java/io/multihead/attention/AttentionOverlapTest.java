@@ -206,7 +206,7 @@ class AttentionOverlapTest {
                             name,
                             Tensor.view(MemorySegment.ofArray(new byte[(int) shape.elements()]), DType.I8, shape));
                     fails(
-                            name + ": I8 " + shape + "; expected a floating element type",
+                            name + ": I8 " + shape + "; expected a floating-point element type",
                             () -> call.body.accept(CPU, tensors));
                 }
             }

@@ -477,7 +477,7 @@ class AnswerParserTest {
         IllegalArgumentException refused = assertThrows(
                 IllegalArgumentException.class,
                 () -> AnswerFormat.of(new CallGrammars(() -> ChatTemplate.CHATML), TOOLS, "", 1));
-        assertTrue(refused.getMessage().startsWith("chat_template: no calls of tools that are known"));
+        assertTrue(refused.getMessage().startsWith("chat_template: no known format of tool calls"));
         assertThrows(IllegalArgumentException.class, () -> none.requiring(GenerationOptions.DEFAULT));
     }
 }

@@ -136,7 +136,8 @@ class OwnModelTest {
             String message = assertThrows(IllegalStateException.class, () -> session.save(saved))
                     .getMessage();
             assertEquals(
-                    "model: made of parts; expected one of a file, whose tensors a saved session is bound to", message);
+                    "model: made of parts; expected a model from a file, since a saved session belongs to the file's tensors",
+                    message);
             assertTrue(!saved.toFile().exists());
             assertThrows(IllegalArgumentException.class, own::chatTemplate);
         }

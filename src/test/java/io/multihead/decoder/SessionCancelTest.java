@@ -98,7 +98,7 @@ class SessionCancelTest {
             Thread.currentThread().interrupt();
             String message =
                     assertThrows(CancellationException.class, call::run).getMessage();
-            assertEquals("session: its thread was interrupted; expected to go on", message);
+            assertEquals("session: its thread was interrupted; expected no interrupt", message);
             assertTrue(Thread.interrupted());
         }
         assertEquals(0, session.cacheBytes());

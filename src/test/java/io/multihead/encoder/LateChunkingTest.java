@@ -101,7 +101,7 @@ class LateChunkingTest {
                     encoder,
                     List.of("a ".repeat(10), "b ".repeat(15)));
             assertRefused(
-                    "encoder: [MEAN, CLS]; expected one pooling, whose place the mean takes",
+                    "encoder: [MEAN, CLS]; expected one pooling, which the mean replaces",
                     encoder.withPooling(Pooling.MEAN, Pooling.CLS),
                     List.of("a"));
         }

@@ -126,7 +126,7 @@ class GemmGroupProperties {
                 "b: 2 weights; expected a multiple of 3, as many as c",
                 () -> Gemm.multiplyGroups(SERIAL, a, new int[] {0, 3}, two, List.of(c, c, c), options));
         assertNamed(
-                "options: transposeA with groups of rows; expected rows as they are",
+                "options: transposeA with groups of rows; expected false",
                 () -> Gemm.multiplyGroups(
                         SERIAL,
                         a,

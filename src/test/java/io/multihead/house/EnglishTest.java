@@ -12,7 +12,10 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-/** Pages and the Javadoc of public types have American spelling and the field's terms, and nouns instead of clauses with "what" and pronouns. */
+/**
+ * Pages and the Javadoc of public types have American spelling and the field's terms, and nouns instead of clauses with "what" and pronouns;
+ * comments of the library and of scripts, too, have no such clauses and idioms.
+ */
 class EnglishTest {
     private static final Path MAIN = Path.of("src/main/java/io/multihead");
 
@@ -42,11 +45,20 @@ class EnglishTest {
             + "|no longer|any ?more|to be had|in the making|for good\\b|as they are(?=[.,;)])"
             + "|outside of|but for\\b|multiplied with (?:a|the|its|one)|left out|leaves? out"
             + "|broken calls?|cut off|asked for|goes on\\b|fresh (?:f32|JVMs?)|says so"
-            + "|(?:tokens|ns|cycles) an? (?:second|vector|element|row|weight))"
+            + "|(?:tokens|ns|cycles) an? (?:second|vector|element|row|weight)"
+            + "|anew\\b|besides?\\b|in place of|(?:is|are) no such(?<!there (?:is|are) no such)\\b|so (?:many|few)\\b"
+            + "|(?:refused|skipped|fails?|rejected) by name|valid by\\b|JSON by (?:a|its|the) schema"
+            + "|texts? by (?:any|a) (?:language )?model|(?:when|if) not wanted|in the order wanted|by whom\\b"
+            + "|(?:has|have) the bits of(?! (?:an )?elements?)|changes? no (?:bit|answer|result)|types of tokens"
+            + "|floating (?:element )?types?\\b|in all(?=[.,;:)])|returns how (?:many|much)\\b|can be had\\b"
+            + "|nothing (?:has|had) been \\w+ then|whoever\\b|thereof\\b|(?<!at )least (?:CPU |processor )?times?\\b)"
             + "|(?:^|[.;] )so (?:do|does|is|are|has|have) (?!not)");
 
     /** The rest of a line and annotations between a comment and a public declaration. */
     private static final Pattern PUBLIC = Pattern.compile("\\s*(?:@[^\n]*\n\\s*)*(?:public|protected) ");
+    /** Comments, except comments after code on a line. */
+    private static final Pattern COMMENT =
+            Pattern.compile("(?s)/\\*.*?\\*/|(?m:^[ \\t]*//[^\\n]*(?:\\n[ \\t]*//[^\\n]*)*)");
     /** Code and names, which have their own rules. */
     private static final Pattern CODE = Pattern.compile(
             "(?s)<pre>.*?</pre>|\\{@(?:code|link|linkplain|value|snippet)\\s[^}]*}|@param \\w+|<a [^>]*>");
@@ -106,6 +118,47 @@ class EnglishTest {
     }
 
     @Test
+    void commentsArePlain() throws IOException {
+        List<String> found = new ArrayList<>();
+        int comments = 0;
+        for (Path source : files(Path.of("src/main"), ".java")) {
+            for (String comment : comments(Files.readString(source))) {
+                find(source, comment, VAGUE, found);
+                find(source, comment, IDIOM, found);
+                comments++;
+            }
+        }
+        assertEquals(List.of(), found);
+        assertTrue(comments > 5000, "found only " + comments + " comments");
+    }
+
+    @Test
+    void scriptsArePlain() throws IOException {
+        List<String> found = new ArrayList<>();
+        List<Path> scripts = new ArrayList<>(List.of(Path.of("jmh/run")));
+        for (String folder : List.of(".ci", "jmh/plans")) {
+            files(Path.of(folder), "").stream()
+                    .filter(file ->
+                            Files.isRegularFile(file) && !file.toString().endsWith(".java"))
+                    .forEach(scripts::add);
+        }
+        for (Path script : scripts) {
+            String text = String.join(
+                    " ",
+                    Files.readString(script)
+                            .lines()
+                            .map(String::strip)
+                            .filter(line -> line.startsWith("#"))
+                            .map(line -> line.replaceAll("^#\\s*", ""))
+                            .toList());
+            find(script, text, VAGUE, found);
+            find(script, text, IDIOM, found);
+        }
+        assertEquals(List.of(), found);
+        assertTrue(scripts.size() > 20, scripts.size() + " scripts");
+    }
+
+    @Test
     void wordsAreFoundOutsideOfCode() {
         List<String> found = new ArrayList<>();
         Path file = Path.of("X");
@@ -135,11 +188,16 @@ class EnglishTest {
         Path file = Path.of("X");
         find(file, "A row is no multiple. A sum of its own terms is not so large", IDIOM, found);
         find(file, "Rows are in chains of their own. So is C, which must do so", IDIOM, found);
+        comments("/* A sum has the bits of\n * another one */\n// such a row is\n// no such row\nint x; // beside\n")
+                .forEach(comment -> find(file, comment, IDIOM, found));
+        find(file, "If there is no such file, a byte has the bits of elements in all layers", IDIOM, found);
         assertEquals(
                 List.of(
                         "X: A row is no multiple. A sum of",
                         "X: are in chains of their own. So is C,",
-                        "X: chains of their own. So is C, which must"),
+                        "X: chains of their own. So is C, which must",
+                        "X: A sum has the bits of another one",
+                        "X: such a row is no such row"),
                 found);
     }
 
@@ -175,6 +233,18 @@ class EnglishTest {
             }
         }
         return comments;
+    }
+
+    /** The comments of a source, without code. */
+    private static List<String> comments(String code) {
+        return COMMENT.matcher(code)
+                .results()
+                .map(comment -> comment.group().replaceAll("(?m)^\\s*(?:/?\\*+/?|//) ?", ""))
+                .map(comment -> CODE.matcher(comment)
+                        .replaceAll("x")
+                        .replaceAll("\\s+", " ")
+                        .strip())
+                .toList();
     }
 
     private static boolean isBuilt(Path file) {

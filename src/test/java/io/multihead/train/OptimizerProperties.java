@@ -225,7 +225,7 @@ class OptimizerProperties {
         AdamW optimizer = AdamW.of(parameters, AdamW.Options.DEFAULT);
         Tensor two = Tensor.of(new float[] {1, 1}, 2);
         Map<String, Tensor> strange = new HashMap<>(Map.of("a", two, "c", two));
-        refuses("gradients: c; expected names of parameters alone", () -> optimizer.step(SERIAL, strange, 0.1));
+        refuses("gradients: c; expected only names of parameters", () -> optimizer.step(SERIAL, strange, 0.1));
         refuses("b: shape [2]; expected [1]", () -> optimizer.step(SERIAL, Map.of("a", two, "b", two), 0.1));
         refuses("rate: NaN", () -> optimizer.step(SERIAL, Map.of("a", two), Double.NaN));
         refuses("rate: -1.0", () -> optimizer.step(SERIAL, Map.of("a", two), -1));

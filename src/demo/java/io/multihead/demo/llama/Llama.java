@@ -127,7 +127,7 @@ public final class Llama {
         return whole.parameters();
     }
 
-    /** Returns how many numbers are trained. */
+    /** Returns the number of trained parameters. */
     public long size() {
         return parameters().values().stream()
                 .mapToLong(tensor -> tensor.shape().elements())
@@ -154,7 +154,7 @@ public final class Llama {
     }
 
     /**
-     * The mean loss of a batch's targets, in nats; its gradients are added to those given.
+     * The mean loss of a batch's targets, in nats; its gradients are added to the given ones.
      *
      * @param tokens {@code [batch, length]}, row-major
      * @param targets the token that follows each

@@ -14,7 +14,7 @@ import java.nio.file.Path;
 
 /** Saves a trained model as GGUF, as converters of published models do. */
 public final class LlamaFile {
-    /** How matrices are stored; norms are f32 in all of them. */
+    /** The storage format of matrices; norms are f32 in all of them. */
     public enum Weights {
         /** As they were trained. */
         F32,

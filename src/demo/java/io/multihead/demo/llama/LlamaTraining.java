@@ -17,8 +17,8 @@ import java.util.function.BiConsumer;
 import java.util.stream.IntStream;
 
 /**
- * Trains a Llama on texts. The last tenth of them is held out. A batch has windows of the others, joined by the token that ends a text;
- * what a step sees follows from seed and step alone.
+ * Trains a Llama on texts. The last tenth of them is held out. A batch has windows of the texts, joined with the token that ends a text;
+ * the data of a step depends only on seed and step.
  */
 public final class LlamaTraining {
     /** Tokens of a window. */
@@ -57,7 +57,7 @@ public final class LlamaTraining {
      * Prepares texts.
      *
      * @param texts at least ten
-     * @param vocabulary tokens to learn from those that are trained on
+     * @param vocabulary tokens to learn from the training texts
      */
     public LlamaTraining(List<String> texts, int vocabulary, Compute cpu, long seed) {
         int kept = texts.size() - texts.size() / HELD_OUT;

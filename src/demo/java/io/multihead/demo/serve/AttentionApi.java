@@ -42,7 +42,7 @@ final class AttentionApi {
         }
     }
 
-    /** Returns what there is: the model, whether it has a template of chats, and its layers with attention. */
+    /** Returns the model, whether it has a template of chats, and its layers with attention. */
     JsonNode layers() {
         ObjectNode root = JsonNodeFactory.instance.objectNode().put("model", name);
         root.put("chat", hasTemplate()).put("context", sessions.contextTokens());

@@ -12,7 +12,7 @@ import java.util.function.Function;
 import java.util.stream.Collectors;
 
 /**
- * The prompt of a chat, and what its answer may call.
+ * The prompt of a chat, and the tools that its answer may call.
  *
  * @param prompt messages and tools
  * @param callable the tools that the answer may call
@@ -52,7 +52,7 @@ record ChatFields(ChatPrompt prompt, List<ToolDefinition> callable, boolean requ
 
     private static ToolDefinition tool(Fields tool) {
         return function(tool, function -> {
-            function.flag("strict", false); // a call that is required is always valid by its schema
+            function.flag("strict", false); // a required call is always valid against its schema
             JsonNode parameters = function.find("parameters");
             if (parameters != null && !parameters.isObject()) {
                 throw function.wrong("parameters", "expected an object");

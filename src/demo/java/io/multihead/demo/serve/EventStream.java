@@ -9,11 +9,11 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 
 /**
- * Server-sent events of one answer, which a thread of its own writes: who generates never waits for a client that reads slowly, and holds its
- * session no longer than the text takes. An answer has a limit, and so has what waits here.
+ * Server-sent events of one answer, which a separate thread writes: the generating thread never waits for a client that reads slowly, and
+ * holds its session no longer than the text takes. An answer has a limit, and so have the events that wait here.
  */
 final class EventStream {
-    /** For what a client has not read when its text is complete. */
+    /** For events that a client has not read when its text is complete. */
     private static final Duration PATIENCE = Duration.ofMinutes(1);
 
     private static final String END = "";

@@ -9,8 +9,8 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The members of a JSON object of a request. Null is as good as absent, as clients send it for what they do not use. A member that nobody asked
- * for is an error at the end, so that nothing is ignored.
+ * The members of a JSON object of a request. Null counts as absent, as clients send it for members that they do not use. An unknown member
+ * is an error at the end, so that nothing is ignored.
  */
 final class Fields {
     private final String path;
@@ -20,7 +20,7 @@ final class Fields {
     /**
      * Takes an object.
      *
-     * @param path what names of members are appended to in errors; empty for the request
+     * @param path prefix of the names of members in errors; empty for the request
      */
     Fields(String path, JsonNode node) {
         if (!node.isObject()) {
@@ -183,7 +183,7 @@ final class Fields {
         });
     }
 
-    /** Returns what errors call a member. */
+    /** Returns the name of a member in errors. */
     String path(String name) {
         return path + name;
     }

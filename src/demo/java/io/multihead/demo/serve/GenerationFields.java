@@ -14,11 +14,11 @@ import java.util.Map;
 import java.util.concurrent.ThreadLocalRandom;
 
 /**
- * The members of a request that say how texts are generated: those of OpenAI, with its defaults, and {@code top_k} and {@code min_p} as other
- * servers have them.
+ * The members of a request that control the generation of texts: OpenAI's, with its defaults, and {@code top_k} and {@code min_p} as in
+ * other servers.
  *
  * @param options of the first text
- * @param texts how many there are, each with a seed one larger
+ * @param texts number of texts, each with the next seed
  * @param streams whether the answer is a stream of events
  * @param streamsUsage whether the last event counts tokens
  */
@@ -30,9 +30,9 @@ record GenerationFields(GenerationOptions options, int texts, boolean streams, b
     /**
      * Reads them.
      *
-     * @param mostTokens most tokens of a text where the request does not say
+     * @param mostTokens the largest number of tokens of a text if the request has no limit
      * @param timeout most time of a text
-     * @param vocabulary how many tokens there are
+     * @param vocabulary number of tokens in the vocabulary
      */
     static GenerationFields of(Fields fields, int mostTokens, Duration timeout, int vocabulary) {
         long seed = fields.integer(

@@ -38,7 +38,7 @@ final class HttpApi implements AutoCloseable {
 
     private static final int MOST_BYTES = 8 << 20;
     private static final int STOP_SECONDS = 30;
-    /** Connections that the system accepts while this does not come to it. */
+    /** Connections that the system accepts before the server handles them. */
     private static final int BACKLOG = 1024;
 
     private static final ObjectMapper JSON = new ObjectMapper(JsonFactory.builder()
@@ -101,7 +101,7 @@ final class HttpApi implements AutoCloseable {
         });
     }
 
-    /** Adds a page, which may be read without a key, as browsers have none. */
+    /** Adds a page, which may be read without a key, because browsers have none. */
     void page(String path, String html) {
         open.add(path);
         add("GET", path, (fields, exchange) -> {
@@ -212,7 +212,7 @@ final class HttpApi implements AutoCloseable {
         return json(bytes);
     }
 
-    /** Reads JSON. Bytes that are no text in the encoding that the parser finds are errors of other types than its own. */
+    /** Reads JSON. Bytes that are not text in the encoding that the parser detects cause errors of other types than its own. */
     static JsonNode json(byte[] bytes) {
         try {
             return JSON.readTree(bytes);
@@ -223,7 +223,9 @@ final class HttpApi implements AutoCloseable {
         }
     }
 
-    /** Reads what is left of a request, within limits: else the client would still write, and see its connection break, and no answer. */
+    /**
+     * Reads the rest of a request, within limits: otherwise the client would still write, and see its connection break without an answer.
+     */
     private static void drain(HttpExchange exchange) throws IOException {
         InputStream in = exchange.getRequestBody();
         byte[] some = new byte[1 << 16];

@@ -73,7 +73,7 @@ final class Metrics {
                 count);
     }
 
-    /** Adds lines with the digits that Prometheus reads, whatever those of the machine's language are. */
+    /** Adds lines with the digits that Prometheus reads, for any language of the machine. */
     private static void line(StringBuilder text, String format, Object... values) {
         text.append(String.format(Locale.ROOT, format, values));
     }

@@ -4,7 +4,7 @@ import java.time.Duration;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 
-/** How many requests generate at the same time, and how many wait for them, first come, first served. Thread-safe. */
+/** The number of requests that generate at the same time, and of requests that wait for them, first come, first served. Thread-safe. */
 final class Room {
     private final int running;
     private final Semaphore all;

@@ -180,7 +180,7 @@ public final class Serve implements Callable<Integer> {
         return 0;
     }
 
-    /** Without success, requests come to code that is not compiled; an error that they meet is theirs. */
+    /** If it fails, requests run code that is not compiled; they report their own errors. */
     private void warmUp(@Nullable LanguageModel language) {
         if (language == null) {
             return;

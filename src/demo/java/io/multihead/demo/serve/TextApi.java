@@ -64,7 +64,7 @@ final class TextApi {
      *
      * @param id of the answer
      * @param chat its messages; null where a prompt is continued
-     * @param prompts what is continued; one empty text of a chat
+     * @param prompts the texts to continue; one empty text for a chat
      * @param fields how texts are generated
      * @param tokenIds whether the answer has the ids of tokens, as vLLM gives them
      * @param created when, in seconds since 1970
@@ -97,7 +97,7 @@ final class TextApi {
         }
     }
 
-    /** A text behind the tokens of its prompt, and what a chat finds in it. */
+    /** A text after the tokens of its prompt, and the parts that a chat finds in it. */
     @SuppressWarnings("ArrayRecordComponent")
     private record Written(
             int[] prompt, GeneratedText text, @Nullable ModelAnswer answer) {

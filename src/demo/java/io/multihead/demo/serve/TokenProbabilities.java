@@ -9,7 +9,7 @@ import io.multihead.text.Tokenizer;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 
-/** The {@code logprobs} of answers: those of chats, which have bytes, and those of completions, which have lists. */
+/** The {@code logprobs} of answers: for chats, with bytes, and for completions, with lists. */
 record TokenProbabilities(Tokenizer tokenizer) {
     ObjectNode of(List<GeneratedToken> tokens, boolean isChat) {
         return isChat ? ofChat(tokens) : ofCompletion(tokens);

@@ -31,7 +31,7 @@ final class WarmUp {
     private WarmUp() {}
 
     /**
-     * Computes prompts in memory of its own, which is free afterwards, until the time is over.
+     * Computes prompts in separate memory, which is free afterwards, until the time is over.
      *
      * @param options the context and cache of the server's sessions
      * @param stopped whether to end at once

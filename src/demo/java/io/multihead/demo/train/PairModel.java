@@ -14,8 +14,8 @@ import java.util.SplittableRandom;
 import java.util.stream.IntStream;
 
 /**
- * An encoder that learns from pairs of texts: each anchor is to be nearer to its own positive than to those of the others in the batch, which are of
- * other groups.
+ * An encoder that learns from pairs of texts: each anchor should be nearer to its own positive than to the positives of the other pairs in
+ * the batch, which are from other groups.
  */
 public final class PairModel implements Trainable {
     /** As sentence-transformers has it. */
@@ -31,7 +31,7 @@ public final class PairModel implements Trainable {
      * A text and one that it belongs to.
      *
      * @param group pairs of one group are not each other's negatives
-     * @param negatives texts that it does not belong to, though they look alike; may be none
+     * @param negatives texts that it does not belong to, although they look similar; may be none
      */
     public record Pair(String group, String anchor, String positive, List<String> negatives) {}
 
@@ -73,7 +73,7 @@ public final class PairModel implements Trainable {
         return encoder.parameters();
     }
 
-    /** Embeddings stay as they are: few pairs have few of their rows. */
+    /** Embeddings do not change: few pairs use few of their rows. */
     @Override
     public Map<String, Tensor> gradients() {
         List<String> frozen = IntStream.range(0, layersOf(encoder) - layers)

@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A cross-encoder that learns from pairs of texts: an anchor belongs to its positive, and neither to the positives of the next pairs of a step, which
- * are of other groups, nor to its own negatives.
+ * A cross-encoder that learns from pairs of texts: an anchor belongs to its positive, and neither to the positives of the next pairs of a
+ * step, which are from other groups, nor to its own negatives.
  */
 public final class RerankModel implements Trainable {
     /** Positives of others that an anchor does not belong to. */

@@ -2,7 +2,7 @@ package io.multihead.demo.train;
 
 import java.util.SplittableRandom;
 
-/** Synthetic sequences: what a step sees follows from seed and step alone. */
+/** Synthetic sequences: the data of a step depends only on seed and step. */
 public enum Task {
     /** A random sequence, a separator, and the sequence again: every token of the second half is to be foretold. */
     COPY {
@@ -59,13 +59,13 @@ public enum Task {
         }
     };
 
-    /** The target of a place where nothing is to be foretold. */
+    /** The target of a position without a prediction. */
     public static final int IGNORED = -1;
 
     /** Sizes of a batch. */
     public record Sizes(int vocabulary, int length, int batch) {}
 
-    /** Tokens {@code [batch, length]} and what is to be foretold at each, row-major. */
+    /** Tokens {@code [batch, length]} and the target of each, row-major. */
     public record Batch(int[] tokens, int[] targets) {}
 
     /** The batch of a step. */

@@ -27,7 +27,7 @@ import java.util.SplittableRandom;
 public final class TokenModel implements Trainable {
     /** Sizes. */
     public record Config(Task task, Task.Sizes sizes, int embedDim, int heads, int layers) {
-        /** Returns the architecture, which must be that of a checkpoint. */
+        /** Returns the architecture, which must equal a checkpoint's. */
         public String architecture() {
             return task + " vocabulary " + sizes.vocabulary() + " embedDim " + embedDim + " heads " + heads + " layers "
                     + layers;
@@ -162,7 +162,7 @@ public final class TokenModel implements Trainable {
         return learn(config.task.batch(config.sizes, seed, step), seed ^ step, gradients);
     }
 
-    /** The loss of a batch; its gradients are added to those given. */
+    /** The loss of a batch; its gradients are added to the given ones. */
     public double learn(Task.Batch batch, long seed, Map<String, Tensor> gradients) {
         Tensor x = ids(batch.tokens());
         Tensor logits = Tensors.room(x.dim(0), x.dim(1), config.classes());

@@ -4,9 +4,9 @@ import io.multihead.compute.Compute;
 import io.multihead.tensor.Tensor;
 import java.util.Map;
 
-/** A model with a task, as {@link Trainer} sees it: what a step learns from follows from the seed and the step. */
+/** A model with a task, as {@link Trainer} sees it: the data of a step depends on the seed and the step. */
 public interface Trainable {
-    /** Returns a description that must be that of a checkpoint. */
+    /** Returns a description that must equal a checkpoint's. */
     String architecture();
 
     Compute cpu();

@@ -32,7 +32,7 @@ public final class Trainer {
     private volatile boolean stopped;
     private long done;
 
-    /** Trains a model; what it sees follows from the seed and the step. */
+    /** Trains a model; its data depends on the seed and the step. */
     public Trainer(Trainable model, Optimizer optimizer, Schedule schedule, long seed) {
         this.model = model;
         this.optimizer = optimizer;
@@ -53,12 +53,12 @@ public final class Trainer {
         return this;
     }
 
-    /** Ends training after the step that is running: what Ctrl-C calls. */
+    /** Ends training after the step that is running: Ctrl-C calls it. */
     public void stop() {
         stopped = true;
     }
 
-    /** How many steps have been done, those before a checkpoint included. */
+    /** The number of completed steps, including the steps before a checkpoint. */
     public long done() {
         return done;
     }
@@ -66,7 +66,7 @@ public final class Trainer {
     /**
      * Loads the checkpoint if there is one and no step has been done yet; {@link #train} does so by itself.
      *
-     * @return how many steps have been done
+     * @return the number of completed steps
      * @throws IOException if the checkpoint cannot be read
      * @throws IllegalArgumentException if it is one of another model, or of a training that was begun with another seed
      */
@@ -84,7 +84,7 @@ public final class Trainer {
     }
 
     /**
-     * Trains until a number of steps have been done in all.
+     * Trains until a number of steps have been done in total.
      *
      * @return the loss of every step done now
      * @throws IOException if the checkpoint cannot be read or written

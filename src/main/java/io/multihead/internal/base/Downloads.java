@@ -31,8 +31,8 @@ public final class Downloads {
     private Downloads() {}
 
     /**
-     * Returns what is read from a model's path. If one of its files is missing, the message ends with the command that downloads the model,
-     * or the missing part of a split GGUF file. Within another such call, the command is that of the outer path.
+     * Returns the model that is read from a path. If one of its files is missing, the message ends with the command that downloads the
+     * model, or the missing part of a split GGUF file. Within another such call, the command is for the outer path.
      *
      * @param path the model's folder or GGUF file
      */

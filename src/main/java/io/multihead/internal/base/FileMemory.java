@@ -110,7 +110,7 @@ public final class FileMemory {
             MemorySegment whole = arena.allocate(size, ALIGNMENT);
             fill(in, head, whole, size);
             if (in.read() >= 0) {
-                throw new IOException("more than the " + size + " bytes that the file system says");
+                throw new IOException("more than the " + size + " bytes that the file system reports");
             }
             return whole;
         }
@@ -127,7 +127,7 @@ public final class FileMemory {
         for (long at = head.byteSize(); at < to.byteSize(); ) {
             int count = in.read(piece, 0, (int) Math.min(PIECE, to.byteSize() - at));
             if (count < 0) {
-                throw new EOFException(at + " bytes; expected the " + size + " that the file system says");
+                throw new EOFException(at + " bytes; expected the " + size + " that the file system reports");
             }
             MemorySegment.copy(MemorySegment.ofArray(piece), 0, to, at, count);
             at += count;

@@ -24,7 +24,7 @@ public final class NativeMemory {
 
     /**
      * Returns the segment, of a type that C2 knows to be native. A segment's vector loads are compiled with the type profile of the JDK's
-     * own code, which all users in a JVM share: after any code has read heap segments with vectors, C2 no longer knows the base of an
+     * own code, which all users in a JVM share: after any code has read heap segments with vectors, C2 does not know the base of an
      * address, boxes every vector, and a tile runs at 1/25 of its speed (measured). A cast to a constant class gives a type that no profile
      * can change.
      */

@@ -15,7 +15,7 @@ public final class TensorFaults {
 
     /** Returns the exception for integer elements if floating-point elements are needed. */
     public static IllegalArgumentException notFloating(String argument, Object tensor) {
-        return Checks.fail(argument, tensor.toString(), "expected a floating element type");
+        return Checks.fail(argument, tensor.toString(), "expected a floating-point element type");
     }
 
     /** Returns the exception for an output in read-only memory. */

@@ -236,8 +236,8 @@ public final class ScoreGradient {
     }
 
     /**
-     * Adds the dot product of each row of a with one of b, rows {@link Lanes#ROW} floats apart, to the element of its row: those of
-     * {@link #dot}, but no sum waits for the partial sums before it.
+     * Adds the dot product of each row of a with one of b, rows {@link Lanes#ROW} floats apart, to the element of its row: the same dot
+     * products as {@link #dot}, but no sum waits for the partial sums before it.
      *
      * @param buffer buffer of {@link #PARTIALS} floats
      */

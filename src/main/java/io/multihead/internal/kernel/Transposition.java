@@ -55,7 +55,7 @@ public final class Transposition {
     /**
      * Sets {@code to[t0 + column * ldt + row] = from[f0 + row * ldf + column]}.
      *
-     * @param from elements that are not those of {@code to}
+     * @param from elements that do not overlap {@code to}
      * @param ldf floats from row to row
      * @param ldt floats from column to column
      */
@@ -90,7 +90,7 @@ public final class Transposition {
         }
     }
 
-    /** Exchanges at distances 1 and 2 in squares beside each other: their rows become rows of squares of {@code to}, one below the other. */
+    /** Exchanges at distances 1 and 2 in adjacent squares: their rows become rows of squares of {@code to}, one below the other. */
     private static void exchangeNear(float[] from, int f0, int ldf, int columns, float[] to, int t0, int ldt) {
         if (columns == 0) { // see WarmUp.Trial
             return;

@@ -17,7 +17,7 @@ sealed interface Statement {
      */
     record Target(String name, @Nullable String attribute) {}
 
-    /** Text outside of tags. */
+    /** Text outside tags. */
     record Text(PromptText text, int line) implements Statement {}
 
     /** {@code {{ value }}}. */

@@ -10,7 +10,7 @@ package io.multihead.internal.template;
 record Token(Kind kind, String text, int line) {
     /** Kinds of tokens. */
     enum Kind {
-        /** Text outside of tags. */
+        /** Text outside tags. */
         TEXT,
         /** The start of a tag with a statement. */
         STATEMENT_BEGIN,

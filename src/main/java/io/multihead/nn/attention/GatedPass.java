@@ -102,7 +102,7 @@ public final class GatedPass implements Pass {
         if (attentionDropout != null) {
             attentionDropout.backward(branch, upstream);
         }
-        // attention saw the normalized x as query, so the keys' part of x is a gradient of its own
+        // attention saw the normalized x as query, so the keys' part of x is a separate gradient
         boolean mediaIsX = inputs.key() == inputs.query() && inputGradients.query() != null;
         Tensor media = mediaIsX ? likeInput(scratch) : inputGradients.key();
         MultiHeadGradients to = MultiHeadGradients.of(through, media)

@@ -69,7 +69,9 @@ public final class MultiHeadPass implements Pass {
         boolean self = inputs.query() == inputs.key() && inputs.key() == inputs.value();
         if (inputGradient != null && !self) {
             throw Checks.fail(
-                    "inputGradient", "one tensor", "expected MultiHeadGradients, as query, key and value were several");
+                    "inputGradient",
+                    "one tensor",
+                    "expected MultiHeadGradients, as query, key and value were different tensors");
         }
         backward(outputGradient, MultiHeadGradients.of(inputGradient), gradients);
     }
@@ -116,7 +118,7 @@ public final class MultiHeadPass implements Pass {
     }
 
     /**
-     * Checks the masks of this call, and where input gradients go, for a block around the layer.
+     * Checks the masks of this call, and the destinations of input gradients, for a block around the layer.
      *
      * @param around the inputs of the block, whose query is not the layer's
      */
@@ -239,7 +241,8 @@ public final class MultiHeadPass implements Pass {
     }
 
     /**
-     * Adds the gradient of the first extra key {@code [batch, keyValueHeads, extra, dim]} to that of {@code [1, 1, keyValueHeads * dim]}.
+     * Adds the gradient of the first extra key {@code [batch, keyValueHeads, extra, dim]} to the gradient of {@code [1, 1, keyValueHeads *
+     * dim]}.
      */
     private void addOverBatch(Tensor part, @Nullable Tensor gradient) {
         if (gradient != null) {

@@ -90,7 +90,7 @@ class FileMemoryTest {
             ByteArrayInputStream in = new ByteArrayInputStream(new byte[100]);
             EOFException ended =
                     assertThrows(EOFException.class, () -> FileMemory.read(in, size, MemorySegment.NULL, arena));
-            assertEquals("100 bytes; expected the " + size + " that the file system says", ended.getMessage());
+            assertEquals("100 bytes; expected the " + size + " that the file system reports", ended.getMessage());
             assertEquals(size == 101 ? 101 : 0, arena.bytes);
         }
     }
@@ -101,7 +101,7 @@ class FileMemoryTest {
             ByteArrayInputStream in = new ByteArrayInputStream(new byte[100]);
             IOException longer =
                     assertThrows(IOException.class, () -> FileMemory.read(in, 99, MemorySegment.NULL, arena));
-            assertEquals("more than the 99 bytes that the file system says", longer.getMessage());
+            assertEquals("more than the 99 bytes that the file system reports", longer.getMessage());
         }
     }
 }

@@ -132,7 +132,7 @@ class MultiHeadAttentionBadInputTest {
                 "k_proj_weight: shape [8, 8]; expected [8, 6]", () -> MultiHeadAttention.of(CONFIG, parameters::get));
         parameters.put("k_proj_weight", zeros(DType.I8, 8, 6));
         Named.message(
-                "k_proj_weight: I8 [8, 6]; expected a floating element type",
+                "k_proj_weight: I8 [8, 6]; expected a floating-point element type",
                 () -> MultiHeadAttention.of(CONFIG, parameters::get));
     }
 
@@ -205,13 +205,16 @@ class MultiHeadAttentionBadInputTest {
     @Test
     void inputTypes() {
         Tensor whole = zeros(DType.I8, 2, 3, 8);
-        forwardFails("query: I8 [2, 3, 8]; expected a floating element type", MultiHeadInputs.of(whole, key, value));
+        forwardFails(
+                "query: I8 [2, 3, 8]; expected a floating-point element type", MultiHeadInputs.of(whole, key, value));
         Tensor wholeKey = zeros(DType.I8, 2, 4, 6);
-        forwardFails("key: I8 [2, 4, 6]; expected a floating element type", MultiHeadInputs.of(query, wholeKey, value));
+        forwardFails(
+                "key: I8 [2, 4, 6]; expected a floating-point element type",
+                MultiHeadInputs.of(query, wholeKey, value));
         MultiHeadInputs values = MultiHeadInputs.of(query, key, zeros(DType.I8, 2, 4, 5));
-        forwardFails("value: I8 [2, 4, 5]; expected a floating element type", values);
+        forwardFails("value: I8 [2, 4, 5]; expected a floating-point element type", values);
         Named.message(
-                "value: I8 [2, 4, 5]; expected a floating element type",
+                "value: I8 [2, 4, 5]; expected a floating-point element type",
                 () -> layer.record(Compute.serial(), values, outputs, 0));
         assertUntouched();
     }
@@ -225,7 +228,8 @@ class MultiHeadAttentionBadInputTest {
                 "mask: shape [5, 1, 3, 4]; expected a shape that broadcasts to (batch, heads, queries, keys) = [2, 2, 3, 4]",
                 good.withMask(Mask.bias(zeros(DType.F32, 5, 1, 3, 4))));
         Named.message(
-                "headMask: I8 [2]; expected a floating element type", () -> good.withHeadMask(zeros(DType.I8, 2)));
+                "headMask: I8 [2]; expected a floating-point element type",
+                () -> good.withHeadMask(zeros(DType.I8, 2)));
     }
 
     @Test
@@ -247,11 +251,11 @@ class MultiHeadAttentionBadInputTest {
     @Test
     void outputTypes() {
         forwardFails(
-                "output: I8 [2, 3, 8]; expected a floating element type",
+                "output: I8 [2, 3, 8]; expected a floating-point element type",
                 good,
                 MultiHeadOutputs.of(zeros(DType.I8, 2, 3, 8)));
         forwardFails(
-                "averageWeights: I8 [2, 3, 4]; expected a floating element type",
+                "averageWeights: I8 [2, 3, 4]; expected a floating-point element type",
                 good,
                 outputs.withAverageWeights(zeros(DType.I8, 2, 3, 4)));
     }

@@ -15,7 +15,7 @@ import java.nio.FloatBuffer;
 import java.util.Arrays;
 import org.openjdk.jmh.annotations.Param;
 
-/** Self-attention {@code [1, 8, tokens, 64]}, forward and backward in one call: what a training step asks for. */
+/** Self-attention {@code [1, 8, tokens, 64]}, forward and backward in one call, as in a training step. */
 public class AttentionBackwardBench extends ThreadedComparison {
     private static final int HEADS = 8;
     private static final int DIM = 64;

@@ -17,7 +17,7 @@ import java.nio.IntBuffer;
 import java.util.Locale;
 import org.openjdk.jmh.annotations.Param;
 
-/** One new token with 32 query heads of 128 over what a cache holds; the peers have their keys and values as they want them. */
+/** One new token with 32 query heads of 128 over the keys of a cache; the peers have their keys and values in their own layout. */
 public class AttentionDecodeBench extends ThreadedComparison {
     private static final int HEADS = 32;
     private static final int DIM = 128;
@@ -51,7 +51,7 @@ public class AttentionDecodeBench extends ThreadedComparison {
         FloatBuffer v = Data.gaussian(keyValueHeads * keys * DIM, 3);
         // narrow keys move scores by their own rounding: 2^-8 for bf16 and about that for i8, times scores of about 4
         boolean narrow = impl.equals("bf16") || impl.startsWith("i8");
-        // the average of 32768 values of up to 4 is 0.05: roundings of the values are 100 times as large beside it
+        // the average of 32768 values of up to 4 is 0.05: roundings of the values are 100 times as large relative to it
         double tolerance = narrow ? 0.06 : impl.equals("f16") ? 6e-3 : 2e-5;
         compare(impl, HEADS * DIM, out -> plain(q, k, v, out), out -> make(q, k, v, out), tolerance);
     }
@@ -127,7 +127,7 @@ public class AttentionDecodeBench extends ThreadedComparison {
 
     private Runnable torch(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) {
         Torch.attentionThreads(threads);
-        // heads of a group as queries of one head: its own way with shared heads takes a second and more
+        // heads of a group as queries of one head: its own method for shared heads takes a second and more
         org.bytedeco.pytorch.Tensor query = Torch.copy(q, 1, keyValueHeads, HEADS / keyValueHeads, DIM);
         org.bytedeco.pytorch.Tensor key = Torch.copy(k, 1, keyValueHeads, keys, DIM);
         org.bytedeco.pytorch.Tensor value = Torch.copy(v, 1, keyValueHeads, keys, DIM);

@@ -14,7 +14,7 @@ import java.nio.IntBuffer;
 import java.util.Arrays;
 import org.openjdk.jmh.annotations.Param;
 
-/** Self-attention, every tensor {@code (batch, tokens, heads, dim)} in native memory, as the peers want it. */
+/** Self-attention, every tensor {@code (batch, tokens, heads, dim)} in native memory, as the peers require. */
 public class AttentionForwardBench extends ThreadedComparison {
     @Param({"multihead", "materializing", "scalar", "reducelanes", "onnxruntime", "onnxgqa", "openblas", "pytorch"})
     public String impl;

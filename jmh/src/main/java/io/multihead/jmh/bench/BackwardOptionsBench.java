@@ -56,7 +56,7 @@ public class BackwardOptionsBench extends Comparison {
         };
     }
 
-    /** Blocks on the diagonal and every second one beside it, so that each query sees a key. */
+    /** Blocks on the diagonal and every second one next to it, so that each query sees a key. */
     private static Tensor everySecondBlock() {
         int blocks = TOKENS / 128;
         boolean[] kept = new boolean[blocks * blocks];

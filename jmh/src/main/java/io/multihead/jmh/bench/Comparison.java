@@ -55,7 +55,7 @@ public abstract class Comparison extends Timed {
         Runnable into(FloatBuffer output) throws Exception;
     }
 
-    /** Makes the call of the impl, whose {@code length} numbers must be those of another call. */
+    /** Makes the call of the impl, whose {@code length} numbers must equal another call's. */
     final void compare(String impl, int length, Writer another, Writer own, double tolerance) throws Exception {
         FloatBuffer expected = Data.zeros(length);
         FloatBuffer actual = Data.zeros(length);
@@ -72,7 +72,7 @@ public abstract class Comparison extends Timed {
         return Peer.absent(impl, reason);
     }
 
-    /** Returns an object that is closed with this benchmark, before those that were kept earlier. */
+    /** Returns an object that is closed with this benchmark, before objects that were kept earlier. */
     final <T extends AutoCloseable> T kept(T closeable) {
         kept.add(closeable);
         return closeable;
@@ -101,7 +101,7 @@ public abstract class Comparison extends Timed {
      * Returns the work of a benchmark.
      *
      * @param benchmark name of its class; the work of one that is no comparison, or is not here any more, is unknown
-     * @param parameters values of its parameters, of which those that it does not have are ignored
+     * @param parameters values of its parameters; parameters that it does not have are ignored
      */
     public static Work work(String benchmark, Map<String, String> parameters) {
         try {

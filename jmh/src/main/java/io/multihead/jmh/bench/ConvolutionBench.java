@@ -5,7 +5,7 @@ import io.multihead.jmh.data.Data;
 import java.nio.FloatBuffer;
 import org.openjdk.jmh.annotations.Param;
 
-/** A causal convolution of three taps over 256 channels, token after token, in one thread, beside the same sums as scalar loops. */
+/** A causal convolution of three taps over 256 channels, token after token, in one thread, compared with the same sums as scalar loops. */
 public class ConvolutionBench extends Comparison {
     private static final int CHANNELS = 256;
     private static final int TAPS = 3;

@@ -11,7 +11,9 @@ import io.multihead.tensor.Tensor;
 import java.util.Set;
 import org.openjdk.jmh.annotations.Param;
 
-/** Decode steps with 32 query heads on 8 key heads of 128: a batch of unequal lengths, and a window beside as many keys. */
+/**
+ * Decode steps with 32 query heads on 8 key heads of 128: a batch of unequal lengths, and a window compared with the same number of keys.
+ */
 public class DecodeBatchBench extends ThreadedComparison {
     private static final int HEADS = 32;
     private static final int KEY_HEADS = 8;

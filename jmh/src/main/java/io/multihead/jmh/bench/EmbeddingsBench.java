@@ -27,9 +27,9 @@ public class EmbeddingsBench extends MiniLmComparison {
     private static final String INT8_MODEL = "/all-minilm-l6-v2-q.onnx";
     /**
      * {@code multiheadids} begins with token ids. {@code onnxpadded} runs one batch with padding to the longest text, {@code onnxsingle}
-     * text after text. {@code langchain4j} is langchain4j's class, which does that too, with a tokenizer of its own, and whose ONNX Runtime
-     * takes as many threads as there are processors, wherever the process is allowed to run. {@code onnxint8} is the int8 model in a padded
-     * batch: set-up prints the cosines between its vectors and those of the f32 model. They depend on the other texts of the batch.
+     * text after text. {@code langchain4j} is langchain4j's class, which does that too, with its own tokenizer, and whose ONNX Runtime uses
+     * a thread for each processor, even if the process may run on fewer. {@code onnxint8} is the int8 model in a padded batch: set-up
+     * prints the cosines between its vectors and the f32 model's. They depend on the other texts of the batch.
      */
     @Param({"multihead", "multiheadids", "onnxpadded", "onnxsingle", "langchain4j", "onnxint8"})
     public String impl;

@@ -43,7 +43,7 @@ public final class Errors {
     /** Errors of all outputs of a call, in units. */
     private record Deviation(double largest, double rootMeanSquare) {}
 
-    /** Inputs of a call: what standard normal queries are multiplied by, and the mean of values of variance 1. */
+    /** Inputs of a call: the factor of standard normal queries, and the mean of values of variance 1. */
     private record Inputs(String shape, boolean causal, int queryFactor, int valueMean) {
         String describe() {
             return shape.replace("x", ", ")

@@ -17,7 +17,7 @@ import java.util.List;
 import org.openjdk.jmh.annotations.Param;
 
 /**
- * A layer of experts of the sizes of Qwen3-30B-A3B. {@code loops} computes each row as a call of its own: no weights are read for several
+ * A layer of experts of the sizes of Qwen3-30B-A3B. {@code loops} computes each row as a separate call: no weights are read for several
  * rows.
  */
 public class ExpertsBench extends ThreadedComparison {

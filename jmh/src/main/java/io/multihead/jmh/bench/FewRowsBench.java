@@ -9,7 +9,7 @@ import io.multihead.tensor.Tensor;
 import java.nio.FloatBuffer;
 import org.openjdk.jmh.annotations.Param;
 
-/** A few rows times a square matrix that is not packed, in both orders, beside packed weights and plain loops. */
+/** A few rows times a square matrix that is not packed, in both orders, compared with packed weights and plain loops. */
 public class FewRowsBench extends Comparison {
     @Param({"multihead", "packed", "scalar"})
     public String impl;

@@ -32,8 +32,8 @@ import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * A step of fine-tuning all-MiniLM-L6-v2, with norms as PyTorch's blocks have them, on 32 pairs of texts of 64 tokens: both passes, the loss of
- * multiple negatives, all gradients but those of the tables, and AdamW. PyTorch begins behind the tables, with all texts as one batch.
+ * A step of fine-tuning all-MiniLM-L6-v2, with norms as in PyTorch's blocks, on 32 pairs of texts of 64 tokens: both passes, the loss of
+ * multiple negatives, all gradients except the tables', and AdamW. PyTorch begins behind the tables, with all texts as one batch.
  */
 @Warmup(iterations = 5, time = 2)
 public class FinetuneBench extends MiniLmComparison {

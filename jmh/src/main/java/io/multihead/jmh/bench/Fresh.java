@@ -16,7 +16,7 @@ import java.util.Map;
 
 /**
  * Runs {@link FreshCall} or {@link FreshEmbedding} in fresh JVMs, without and with an AOT cache, or {@link TuneCall} with blocks for other
- * caches, and prints a table of each kind. The kinds take turns. The packed file of an encoder is written beside the cache.
+ * caches, and prints a table of each kind. The kinds take turns. The packed file of an encoder is written next to the cache.
  */
 public final class Fresh {
     /** The figures that a JVM reports, each with the unit of the table. */
@@ -34,7 +34,7 @@ public final class Fresh {
     private Fresh() {}
 
     /**
-     * Runs all of it; the arguments are how many JVMs of each kind, the jars to run them from, the cache's file to be, and
+     * Runs all of it; the arguments are the number of JVMs of each kind, the jars to run them from, the path of the new cache file, and
      * {@code embeddings}, {@code layer} or {@code tune} for those instead of attention.
      */
     public static void main(String[] arguments) throws IOException, InterruptedException {

@@ -20,8 +20,8 @@ import java.nio.FloatBuffer;
 import org.openjdk.jmh.annotations.Param;
 
 /**
- * A layer of linear attention of the sizes of Qwen3.5-0.8B, or of Mamba-2 of those of Granite 4 H Micro: {@code multihead} for the next tokens of a
- * sequence that has some, and {@code products} its products alone, which are the least that it has to do.
+ * A layer of linear attention with the sizes in Qwen3.5-0.8B, or of Mamba-2 with the sizes in Granite 4 H Micro: {@code multihead} for the
+ * next tokens of a sequence that has some, and {@code products} its products alone, which are the least that it has to do.
  */
 public class LinearAttentionBench extends ThreadedComparison {
     private static final LinearHeads HEADS = new LinearHeads(16, 16, 128, 128, true);

@@ -9,7 +9,7 @@ import io.multihead.tensor.Tensor;
 import java.nio.FloatBuffer;
 import org.openjdk.jmh.annotations.Param;
 
-/** Late interaction of a query of 32 tokens with passages of 300, vectors of 128 elements, beside the products that it is made of. */
+/** Late interaction of a query of 32 tokens with passages of 300, vectors of 128 elements, compared with only its products. */
 public class MaxSimBench extends ThreadedComparison {
     private static final int QUERY = 32;
     private static final int TOKENS = 300;

@@ -11,8 +11,8 @@ import java.util.List;
 import org.openjdk.jmh.annotations.Param;
 
 /**
- * The ids of a language model's or XLM-R's tokenizer for the lines of {@code docs/architecture.md}, on one core. The files are those that
- * {@code .ci/tokenizers} fetches or makes; run from the repository's root.
+ * The ids of a language model's or XLM-R's tokenizer for the lines of {@code docs/architecture.md}, on one core. The files are downloaded
+ * or made by {@code .ci/tokenizers}; run from the repository's root.
  */
 public class MergesBench extends Comparison {
     private static final Path MODELS = Path.of("src", "it", "tokenizers", "target", "models");

@@ -13,7 +13,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import org.openjdk.jmh.annotations.Fork;
 
-/** A comparison with ONNX Runtime of what all-MiniLM-L6-v2 computes. */
+/** A comparison with ONNX Runtime for all-MiniLM-L6-v2. */
 // ONNX Runtime overflows a stack of 1 MB while it reads the exported graph
 @Fork(
         value = 5,

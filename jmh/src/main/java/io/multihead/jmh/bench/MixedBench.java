@@ -10,7 +10,7 @@ import org.openjdk.jmh.annotations.Param;
 
 /**
  * One call in a JVM that has made all others before, in a random order, on the heap and in native memory and with all types of caches, as
- * services do; beside the same call in a JVM of its own. What C2 learns from one call must not slow down another, nor make it allocate
+ * services do; compared with the same call in a separate JVM. C2's decisions for one call must not slow down another, or make it allocate
  * more than {@link MixedCall#mostBytes}, which the end of every fork checks.
  */
 public class MixedBench extends Comparison {
@@ -51,7 +51,7 @@ public class MixedBench extends Comparison {
         call.run();
     }
 
-    /** Checks what the call, compiled by now, allocates, then closes. */
+    /** Checks the allocations of the call, compiled by now, then closes. */
     @Override
     public void close() throws Exception {
         try {

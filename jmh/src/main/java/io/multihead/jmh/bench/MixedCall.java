@@ -39,8 +39,8 @@ enum MixedCall {
     private static final int FEATURES = 512;
 
     /**
-     * Limit of what a warm call of the layer allocates: shapes, views and the record of buffers in use were 16.7 KB when C2 had compiled
-     * it. A projection of 128 tokens that does not come from an earlier call would be 256 KiB.
+     * Limit of the allocations of a warm call of the layer: shapes, views and the record of buffers in use were 16.7 KB when C2 had
+     * compiled it. A projection of 128 tokens that does not come from an earlier call would be 256 KiB.
      */
     private static final long LAYER_BYTES = 32 << 10;
 
@@ -48,7 +48,7 @@ enum MixedCall {
         return valueOf(name.toUpperCase(Locale.ROOT));
     }
 
-    /** Returns how many bytes a warm call may allocate: none for kernels. */
+    /** Returns the number of bytes that a warm call may allocate: none for kernels. */
     long mostBytes() {
         return this == LAYER ? LAYER_BYTES : 0;
     }

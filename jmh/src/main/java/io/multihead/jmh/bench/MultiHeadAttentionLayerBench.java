@@ -99,7 +99,7 @@ public class MultiHeadAttentionLayerBench extends ThreadedComparison {
                 .constant("bias" + part, weights.bias(part), features);
     }
 
-    /** As Python's layer computes when nobody asks for its weights; the layer of the C++ interface always makes them. */
+    /** As Python's layer computes if the caller does not request weights; the layer of the C++ interface always makes them. */
     private Runnable torch(LayerWeights weights, FloatBuffer x, FloatBuffer y) {
         Torch.threads(threads); // first of all, so that PyTorch loads as it should
         org.bytedeco.pytorch.Tensor input = Torch.copy(x, batch, tokens, features);

@@ -24,8 +24,8 @@ public class PrefillOptionsBench extends Comparison {
     private static final int DIM = 128;
 
     /**
-     * None; soft-cap; linear biases; sinks; a modifier that changes nothing; tokens appended to a cache first; the same with keys
-     * rotated there and queries before; the same by an array of positions {@code [batch, tokens]}. Key lengths and an offset of the
+     * None; soft-cap; linear biases; sinks; a modifier that changes nothing; tokens appended to a cache first; the same with keys rotated
+     * there and queries before; the same with an array of positions {@code [batch, tokens]}. Key lengths and an offset of the
      * queries that hide nothing more than the causal mask; with the weights, or the scores of a stage, as a second output.
      */
     @Param({

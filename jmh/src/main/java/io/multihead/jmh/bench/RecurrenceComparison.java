@@ -5,7 +5,7 @@ import io.multihead.jmh.data.Data;
 import java.nio.FloatBuffer;
 import org.openjdk.jmh.annotations.Param;
 
-/** A recurrence of 32 columns of a state of 128 rows, in one thread, beside the same steps as scalar loops. */
+/** A recurrence of 32 columns of a state of 128 rows, in one thread, compared with the same steps as scalar loops. */
 public abstract class RecurrenceComparison extends Comparison {
     static final int DEPTH = 128;
     static final int COLUMNS = 32;

@@ -72,7 +72,7 @@ public class Roofline extends Timed {
         return Reads.sum(memory.segment, memory.streams);
     }
 
-    /** The same on two threads, each over memory of its own. */
+    /** The same on two threads, each with separate memory. */
     @Benchmark
     @Threads(2)
     public float readBandwidth2(Memory memory) {

@@ -28,8 +28,9 @@ import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorSpecies;
 
 /**
- * What depends on block sizes and caches, in one JVM of {@code jmh/run tune}: products, attention and late interaction, whose blocks are chosen
- * by the caches, and one row by weights in L2 and in memory; or how fast memory of several sizes is read, which shows where each cache ends.
+ * Calls that depend on block sizes and caches, in one JVM of {@code jmh/run tune}: products, attention and late interaction, whose blocks
+ * are chosen by the caches, and one row times weights in L2 and in memory; or the read bandwidth for memory of several sizes, which shows
+ * where each cache ends.
  * Prints the fastest call of each.
  */
 public final class TuneCall {
@@ -64,7 +65,7 @@ public final class TuneCall {
 
     private TuneCall() {}
 
-    /** Prints the figures in the order of the columns, those of reads if the first argument is {@link #READS}. */
+    /** Prints the figures in the order of the columns; the figures of reads if the first argument is {@link #READS}. */
     public static void main(String[] arguments) {
         double[] figures = arguments[0].equals(READS)
                 ? Arrays.stream(READ_KIB)
@@ -101,7 +102,7 @@ public final class TuneCall {
         }
     }
 
-    /** Returns the caches that the system tells. */
+    /** Returns the cache sizes that the system reports. */
     static String caches() {
         CacheSizes sizes = CacheSizes.ofThisMachine();
         return ("L1 %d KiB, L2 %d KiB, L3 %d KiB (0: not told); blocks of %d x %d x %d (MC, KC, NC), tasks of %d rows, walks of %d"

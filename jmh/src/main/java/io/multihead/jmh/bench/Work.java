@@ -40,7 +40,10 @@ public record Work(double amount, Unit unit) {
         return (causal ? 0.5 : 1) * 4 * batchAndHeads * tokens * tokens * dim;
     }
 
-    /** Returns the work of forward and backward of encoder layers: three times the forward of weights, 3.5 times that of attention. */
+    /**
+     * Returns the work of forward and backward of encoder layers: three times the forward work of weights, 3.5 times the forward work of
+     * attention.
+     */
     static Work training(int layers, double tokens, int context, double dim, double inner) {
         double weights = 4 * dim * dim + 2 * dim * inner;
         return operations(layers * 2 * tokens * (3 * weights + 3.5 * 2 * context * dim));

@@ -3,7 +3,7 @@ package io.multihead.jmh.data;
 import io.multihead.tensor.Tensor;
 import java.nio.FloatBuffer;
 
-/** The parameters of one attention layer, none of them zero, as PyTorch keeps them: {@code [out, in]}, query, key, value. */
+/** The parameters of one attention layer, none of them zero, in PyTorch's layout: {@code [out, in]}, query, key, value. */
 public record LayerWeights(
         int features, FloatBuffer inWeight, FloatBuffer inBias, FloatBuffer outWeight, FloatBuffer outBias) {
     /** Parameters that keep numbers as large as they come in. */
@@ -17,7 +17,7 @@ public record LayerWeights(
                 Data.gaussian(features, 14, factor, 0));
     }
 
-    /** By PyTorch's name; null for what this layer has not. */
+    /** By PyTorch's name; null for parameters that this layer does not have. */
     public Tensor tensor(String name) {
         return switch (name) {
             case "in_proj_weight" -> Data.tensor(inWeight, 3L * features, features);

@@ -50,7 +50,7 @@ public final class RandomDecoder {
         }
     }
 
-    /** Sizes of a model, of which {@code used} of the experts compute a token; none where the layers have a feed-forward network. */
+    /** Sizes of a model, of which {@code used} of the experts compute a token; none if the layers have a feed-forward network. */
     private record Sizes(int layers, int dim, int heads, int keyHeads, int headDim, int inner, int experts, int used) {
         String architecture() {
             return experts == 0 ? "llama" : "qwen3moe";

@@ -18,8 +18,8 @@ public final class Texts {
     /**
      * Returns texts.
      *
-     * @param sizes how many, and the tokens of each, such as {@code 32x128}; {@code 32xragged} have {@code least} to 128
-     * @param others how many of the tokens are no words of the text
+     * @param sizes number of texts, and the tokens of each, such as {@code 32x128}; {@code 32xragged} have {@code least} to 128
+     * @param others number of tokens that are not words of the text
      */
     public static List<String> random(String sizes, int least, int others) {
         String[] parts = sizes.split("x");

@@ -15,7 +15,7 @@ public final class OneDnn {
         int columns = sizes[1];
         int depth = sizes[2];
         Loader.load(dnnl.class);
-        OpenMp.threads(threads); // oneDNN has no such call of its own
+        OpenMp.threads(threads); // oneDNN has no such call itself
         FloatPointer left = new FloatPointer(a);
         FloatPointer right = new FloatPointer(b);
         FloatPointer result = new FloatPointer(c);

@@ -36,7 +36,7 @@ public final class Onnx implements Runnable, AutoCloseable {
         return this;
     }
 
-    /** An input that is there already, or none for an empty name. */
+    /** An existing input, or none for an empty name. */
     public Onnx from(String name) {
         node.text(1, name);
         return this;

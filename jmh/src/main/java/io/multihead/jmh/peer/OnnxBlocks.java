@@ -48,7 +48,7 @@ public final class OnnxBlocks {
                 .open(threads);
     }
 
-    /** Stores a block's integers without sign, two neighbors a byte where there are four bits: a file has those that are 16 apart. */
+    /** Stores a block's integers without sign, two neighbors per byte if there are four bits: a file pairs integers at a distance of 16. */
     private static void store(byte[] block, int bits, byte[] to, int at) {
         for (int i = 0; i < block.length; i++) {
             to[at + i] =

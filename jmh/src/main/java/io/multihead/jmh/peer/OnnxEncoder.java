@@ -49,7 +49,7 @@ public final class OnnxEncoder implements AutoCloseable {
         });
     }
 
-    /** What a sequence's states become. */
+    /** The result from a sequence's states. */
     private interface Pooling {
         float[] of(FloatBuffer states, int first, int tokens, int dim);
     }

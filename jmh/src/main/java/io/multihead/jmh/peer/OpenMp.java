@@ -11,7 +11,7 @@ import java.lang.foreign.ValueLayout;
 public final class OpenMp {
     private OpenMp() {}
 
-    /** How many threads the calling thread's work gets; by this name the linker finds the OpenMP that a peer has loaded. */
+    /** The number of threads for the calling thread's work; under this name the linker finds the OpenMP that a peer has loaded. */
     public static void threads(int threads) {
         MemorySegment set =
                 SymbolLookup.libraryLookup("libgomp.so.1", Arena.global()).findOrThrow("omp_set_num_threads");

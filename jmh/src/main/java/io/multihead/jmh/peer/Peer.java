@@ -1,6 +1,6 @@
 package io.multihead.jmh.peer;
 
-/** Makes a peer's call, or says that the peer cannot be had; nothing is skipped in silence. */
+/** Makes a peer's call, or reports that the peer is not available; nothing is skipped silently. */
 public final class Peer {
     private Peer() {}
 
@@ -18,7 +18,7 @@ public final class Peer {
         }
     }
 
-    /** For what a peer does not do. */
+    /** For cases that a peer does not support. */
     public static IllegalStateException absent(String impl, String reason) {
         return new Absent(impl, reason, null);
     }

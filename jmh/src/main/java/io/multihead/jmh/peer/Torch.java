@@ -15,21 +15,22 @@ import org.bytedeco.pytorch.global.torch;
 /** PyTorch's own operators, on copies of the inputs in PyTorch's memory. */
 public final class Torch {
     static {
-        // its threads and those of the BLAS below it take turns, and the ones that spin keep the others from the cores
+        // its threads and the threads of the BLAS below it alternate, and spinning threads keep the others from the
+        // cores
         OpenMp.sleepBetweenJobs();
     }
 
     private Torch() {}
 
-    /** Both pools: PyTorch's own and that of the BLAS below it, for what calls BLAS from one thread. */
+    /** Both pools: PyTorch's own and the BLAS's below it, for calls of BLAS from one thread. */
     public static void threads(int threads) {
         torch.set_num_threads(threads);
         openblas.blas_set_num_threads(threads);
     }
 
     /**
-     * PyTorch's pool alone, for attention, which calls BLAS from each of its threads: a BLAS that had threads of its own as
-     * well would take a second for what takes milliseconds.
+     * Only PyTorch's pool, for attention, which calls BLAS from each of its threads: a BLAS with its own threads would take a second
+     * instead of milliseconds.
      */
     public static void attentionThreads(int threads) {
         torch.set_num_threads(threads);
@@ -60,7 +61,7 @@ public final class Torch {
         };
     }
 
-    /** {@code C = A B} with A {@code [rows, depth]} and B {@code [depth, columns]}, into memory of its own; once into c. */
+    /** {@code C = A B} with A {@code [rows, depth]} and B {@code [depth, columns]}, into new memory; once into c. */
     public static Runnable multiply(int[] sizes, int threads, FloatBuffer a, FloatBuffer b, FloatBuffer c) {
         threads(threads);
         Tensor left = copy(a, sizes[0], sizes[2]);
@@ -78,7 +79,7 @@ public final class Torch {
                 query, key, value, new TensorOptional(), 0.0, causal, new DoubleOptional(), false);
     }
 
-    /** Scaled dot-product attention {@code [batch, heads, tokens, dim]} and the gradients of q, k and v from that of its output. */
+    /** Scaled dot-product attention {@code [batch, heads, tokens, dim]} and the gradients of q, k and v from the gradient of its output. */
     public static Runnable attentionBackward(Tensor[] leaves, Tensor upstream, boolean causal, int threads) {
         attentionThreads(threads);
         return () -> {
@@ -93,7 +94,7 @@ public final class Torch {
         };
     }
 
-    /** Gradients of everything below, added to what is there. */
+    /** Gradients of everything below, added to the earlier values. */
     public static void backward(Tensor output, Tensor upstream) {
         output.backward(upstream, new BoolOptional(), false, new TensorArrayRefOptional());
     }

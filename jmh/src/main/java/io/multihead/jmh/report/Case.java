@@ -46,7 +46,7 @@ record Case(String benchmark, Map<String, String> parameters) implements Compara
         return key().compareTo(other.key());
     }
 
-    /** Numbers aligned to the right, so that 512 stands before 4096, also within a shape. */
+    /** Numbers aligned to the right, so that 512 is before 4096, also within a shape. */
     private String key() {
         String key = benchmark + " threads=" + threads() + ", " + labelWithoutThreads();
         return NUMBER.matcher(key)

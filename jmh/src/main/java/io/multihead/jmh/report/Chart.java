@@ -7,8 +7,8 @@ import java.util.function.DoubleFunction;
 import java.util.function.Predicate;
 
 /**
- * Horizontal bars in groups, as SVG, below a title: each bar has a line of its own with its name before and its number after it, so no two texts
- * can meet, however many bars there are. A dashed line marks a limit that is not NaN; bars of impls that are ours have another color.
+ * Horizontal bars in groups, as SVG, below a title: each bar has a separate line with its name before and its number after it, so texts
+ * never overlap for any number of bars. A dashed line marks a limit that is not NaN; bars of impls that are ours have another color.
  */
 record Chart(String title, List<Group> groups, double limit, DoubleFunction<String> numbers, Predicate<String> ours) {
     private static final int WIDTH = 900;

@@ -9,17 +9,17 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** The charts of a benchmark: speeds of all impls beside their limit, one for each number of threads and unit of speed. */
+/** The charts of a benchmark: speeds of all impls compared with their limit, one for each number of threads and unit of speed. */
 final class Charts {
     /** Cases of a chart that fits on a screen. */
     private static final int CASES = 8;
 
     private Charts() {}
 
-    /** An image of the page: its file's name without ending, and the chart, whose title is the text for those who do not see it. */
+    /** An image of the page: its file's name without ending, and the chart, whose title is the text for readers who do not see it. */
     record Picture(String name, Chart chart) {}
 
-    /** The charts of one benchmark; none where no work is known, or of a single case, of which a table says as much. */
+    /** The charts of one benchmark; none if no work is known, or for a single case, which a table shows equally well. */
     static List<Picture> of(Limits limits, Map<Case, Map<String, Result>> cases) {
         Map<String, List<Case>> charts = new TreeMap<>();
         cases.forEach((of, impls) -> {
@@ -57,7 +57,7 @@ final class Charts {
         return new Chart(title, groups, limit, Tables::speed, impl -> Impls.ours(first.benchmark(), impl));
     }
 
-    /** The work of this library in a case, which its peers do too; that of f32 where it was not measured. */
+    /** The work of this library in a case, which its peers do too; the work in f32 if it was not measured. */
     private static Work work(Map<String, Result> impls) {
         Result ours = impls.get("multihead");
         return ours != null
@@ -68,7 +68,7 @@ final class Charts {
                         .orElseThrow();
     }
 
-    /** Speeds by impl of those that did as much work as this library: a narrow cache would look slow for reading less. */
+    /** Speeds of impls that did the same work as this library: a narrow cache would look slow because it reads less. */
     static Map<String, Double> speeds(Map<String, Result> impls) {
         Work work = work(impls);
         Map<String, Double> speeds = new LinkedHashMap<>();

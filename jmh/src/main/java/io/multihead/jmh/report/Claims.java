@@ -11,12 +11,12 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
 
-/** How this library stands beside the best peer: a line for each benchmark, and one for each of its cases. */
+/** The comparison of this library with the best peer: a line for each benchmark, and one for each of its cases. */
 final class Claims {
     private static final String OURS = "multihead";
     private static final String BEST_PEERS = "best peers";
 
-    /** What the names of benchmarks mean. */
+    /** The meaning of the names of benchmarks. */
     private static final Map<String, String> NAMES = Map.ofEntries(
             Map.entry("AttentionBackward", "attention, forward and backward"),
             Map.entry("AttentionDecode", "attention of one new token over a cache"),
@@ -100,7 +100,7 @@ final class Claims {
         return Tables.markdown(columns, rows);
     }
 
-    /** Returns the lowest and highest ratio to the best peer, and how many cases are ahead, level and behind; empty if none is known. */
+    /** Returns the lowest and highest ratio to the best peer, and the numbers of cases ahead, level and behind; empty if none is known. */
     static String summary(Map<Case, Map<String, Result>> cases) {
         List<Ratio> ratios = cases.values().stream()
                 .filter(impls -> impls.containsKey(OURS))

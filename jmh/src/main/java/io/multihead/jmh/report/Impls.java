@@ -6,7 +6,7 @@ import java.util.Set;
 
 /** Which impls are this library's own, and the order in which tables and charts have them. */
 final class Impls {
-    /** Benchmarks of this library alone: variants beside each other. */
+    /** Benchmarks of this library only: variants compared with each other. */
     private static final Set<String> VARIANTS = Set.of("BackwardOptions", "DecodeBatch", "PrefillOptions");
 
     /** Ours, then native peers, then those in Java. */
@@ -19,7 +19,7 @@ final class Impls {
     private static final Set<String> OTHERWISE =
             Set.of("packed", "materializing", "paged", "bf16", "f16", "i8", "i8blocks", "mixed");
 
-    /** Work that is not that of the others: int8 weights, inputs rounded to 8 bits, and a call without a tokenizer. */
+    /** Work that differs from the others': int8 weights, inputs rounded to 8 bits, and a call without a tokenizer. */
     private static final Set<String> OTHER_WORK = Set.of("onnxint8", "multiheadids", "onnxruntime-8bit", "jlama-8bit");
 
     private Impls() {}
@@ -33,7 +33,7 @@ final class Impls {
         return !OTHER_WORK.contains(impl);
     }
 
-    /** Order of impls; one that is not known stands between peers in Java and the others, by name. */
+    /** Order of impls; an unknown one is between peers in Java and the others, by name. */
     static Comparator<String> order() {
         int javaPeers = KNOWN.indexOf("jlama");
         return Comparator.comparingInt((String impl) -> {

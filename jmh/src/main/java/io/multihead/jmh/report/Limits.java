@@ -14,14 +14,14 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * The limits of the machine, as {@link Roofline} measured it in every round: the limits of speeds, and controls that tell
- * rounds in which the machine was slower.
+ * The limits of the machine, as {@link Roofline} measured it in every round: the limits of speeds, and controls that reveal rounds in which
+ * the machine was slower.
  */
 final class Limits {
     /** A number at the end is the threads that run at once. */
     private static final Pattern METHOD = Pattern.compile("(fmaPeak|readBandwidth)(\\d*)");
 
-    /** By how much two forks of the same code differ on a quiet machine. */
+    /** The difference between two forks of the same code on a quiet machine. */
     private static final double TOLERANCE = 1.02;
 
     private final Map<Work.Unit, SortedMap<Integer, Double>> highest = new EnumMap<>(Work.Unit.class);
@@ -47,7 +47,7 @@ final class Limits {
         return true;
     }
 
-    /** Sets a limit, unless a higher one is known: what was reached once is possible. */
+    /** Sets a limit, unless a higher one is known: a speed that was reached once is possible. */
     void put(Work.Unit unit, int threads, double speed) {
         highest.computeIfAbsent(unit, key -> new TreeMap<>()).merge(threads, speed, Math::max);
     }
@@ -58,7 +58,7 @@ final class Limits {
         if (byThreads.containsKey(threads)) {
             return byThreads.get(threads);
         }
-        // cores multiply on their own, but share memory: only a measurement says what two can read
+        // cores multiply independently, but share memory: only a measurement shows how much two can read
         return unit == Work.Unit.OPERATIONS ? threads * byThreads.getOrDefault(1, Double.NaN) : Double.NaN;
     }
 
@@ -74,7 +74,7 @@ final class Limits {
     }
 
     /**
-     * Returns results that are faster than their limit, which is a defect of the probe: a limit that a kernel exceeds is none. Reads of
+     * Returns results that are faster than their limit, which is a defect of the probe: a limit that a kernel exceeds is wrong. Reads of
      * less than the probe reads may come from a cache.
      */
     List<String> exceeded(Results results) {

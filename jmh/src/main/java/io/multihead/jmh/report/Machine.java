@@ -81,7 +81,7 @@ public final class Machine {
         return text.matches("\\d+") ? Integer.parseInt(text) : -1;
     }
 
-    /** The settings that most results share; then those of others, with their benchmarks. */
+    /** The settings that most results share; then the settings of others, with their benchmarks. */
     private static String grouped(Collection<Result> all, Function<Result, String> value) {
         Map<String, List<Result>> groups =
                 all.stream().collect(Collectors.groupingBy(value, LinkedHashMap::new, Collectors.toList()));

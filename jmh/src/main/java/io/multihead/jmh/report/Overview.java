@@ -24,7 +24,7 @@ final class Overview {
             "reducelanes", "loops in Java",
             "scalar", "loops in Java");
 
-    /** A case, and what the chart calls it. */
+    /** A case, and its name in the chart. */
     private record Shown(String label, Case of) {}
 
     private static final List<Shown> CASES = List.of(

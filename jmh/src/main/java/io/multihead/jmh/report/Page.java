@@ -14,7 +14,7 @@ import java.util.SortedMap;
 import java.util.stream.Stream;
 
 /**
- * A Markdown page of which the study writes what stands between two markers. The folder of the page's name has a JSON file for each kind of
+ * A Markdown page in which the study writes the text between two markers. The folder of the page's name has a JSON file for each kind of
  * processor, from which a page is written whenever the first one is, and a folder with its charts and a page for each benchmark.
  */
 final class Page {
@@ -33,7 +33,7 @@ final class Page {
         return studies;
     }
 
-    /** Adds what a processor measured to what is known of its kind, and returns the name of its file. */
+    /** Adds the measurements of a processor to the results of its kind, and returns the name of its file. */
     String add(Study measured) {
         String key = Processors.key(measured.name());
         studies.merge(

@@ -6,10 +6,10 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * How many times as fast one thing is as another, by the ratios of the rounds in which both were measured.
+ * The ratio of two speeds, from the ratios of the rounds in which both were measured.
  *
- * <p>The interval is that of the sign test: order statistics of the ratios, which contain the median of their distribution with a
- * probability that follows from the number of rounds alone, whatever the distribution. For {@code n} rounds the interval from the {@code
+ * <p>The interval of the sign test: order statistics of the ratios, which contain the median of their distribution with a probability that
+ * depends only on the number of rounds, for any distribution. For {@code n} rounds the interval from the {@code
  * k}-th lowest to the {@code k}-th highest fails with {@code 2 P(B < k)}, {@code B} binomial of {@code n} and one half: the median is below
  * all {@code n} ratios with probability {@code 2^-n}. Five rounds give 94 % from the lowest to the highest; fewer give no interval of 90 %.
  * (H. A. David, H. N. Nagaraja, Order Statistics, 3rd edition, section 7.1.) A bootstrap of five values would promise more than it keeps.
@@ -20,7 +20,7 @@ import java.util.Locale;
  * @param coverage probability with which the interval contains the median
  */
 record Ratio(double median, double low, double high, double coverage) {
-    /** An interval of less decides nothing. */
+    /** A smaller interval decides nothing. */
     static final double CONFIDENCE = 0.9;
 
     static final Ratio NONE = new Ratio(Double.NaN, Double.NaN, Double.NaN, 0);

@@ -14,10 +14,10 @@ import java.util.function.UnaryOperator;
 /**
  * One entry of JMH's JSON.
  *
- * @param benchmark class of the benchmark, without its package and {@code Bench}. {@code Sampled} is appended where each call was
- *     timed by itself, since such times cannot be compared with those of many calls at once
+ * @param benchmark class of the benchmark, without its package and {@code Bench}. {@code Sampled} is appended if each call was timed
+ *     separately, since such times cannot be compared with times of many calls together
  * @param parameters all but {@code impl}
- * @param impl the value of that parameter; the method where a benchmark has no such parameter
+ * @param impl the value of that parameter; the method if a benchmark has no such parameter
  * @param work the least that a call has to do; unknown where single calls were timed
  * @param times median of the iterations of each fork, by rounds
  */
@@ -33,9 +33,9 @@ record Result(
     private static final String SAMPLED = "sample";
 
     /**
-     * Single calls; NaN for what was not measured.
+     * Single calls; NaN for a missing measurement.
      *
-     * @param count how many
+     * @param count number of results
      * @param late the 99th percentile over the median, the median over rounds
      * @param bytes allocated by a call, JMH's own among them, the median over rounds
      */

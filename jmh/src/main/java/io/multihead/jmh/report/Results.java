@@ -27,7 +27,7 @@ final class Results {
 
     final Limits limits;
 
-    /** Sorts results, of which those of controls become limits. */
+    /** Sorts results; results of controls become limits. */
     Results(Collection<Result> all, Limits limits) {
         this.limits = limits;
         Map<String, Set<String>> methods = new TreeMap<>();
@@ -79,7 +79,7 @@ final class Results {
             String date = root.path("start").asText(modified).substring(0, 10);
             (root.isArray() ? root : root.path("results")).forEach(entry -> ((ObjectNode) entry).put("date", date));
             if (root.isArray()) {
-                // a run without rounds replaces what came before
+                // a run without rounds replaces earlier results
                 root.forEach(entry -> entries.put(Result.key(entry), new TreeMap<>(Map.of(1, List.of(entry)))));
             } else if (root.path("build").asText().equals(build)) {
                 root.path("results").forEach(entry -> entries.computeIfAbsent(Result.key(entry), key -> new TreeMap<>())
@@ -101,7 +101,7 @@ final class Results {
         return new Results(all, new Limits());
     }
 
-    /** Returns the files, those of folders among them, oldest first. */
+    /** Returns the files, including the files of folders, oldest first. */
     private static List<Path> files(List<Path> paths) throws IOException {
         Map<Path, FileTime> times = new LinkedHashMap<>();
         for (Path path : paths) {
@@ -131,14 +131,14 @@ final class Results {
     }
 
     /**
-     * Returns how many times as fast an impl is as the fastest peer of the same round. The least of several measured times is below the
-     * least of what they vary around, so this errs against the impl. An impl that does other work has no ratio.
+     * Returns the ratio of an impl's speed to the fastest peer's in the same round. The minimum of several measured times is below the
+     * minimum of their true values, so this errs against the impl. An impl that does other work has no ratio.
      */
     static Ratio overBestPeer(Map<String, Result> impls, Result result) {
         return Impls.comparable(result.impl()) ? overFastest(peers(impls), result) : Ratio.NONE;
     }
 
-    /** Returns how many times as fast a result is as the fastest of others, of each round in which some of them were measured. */
+    /** Returns the ratio of a result's speed to the fastest of others, for each round in which some of them were measured. */
     static Ratio overFastest(List<Result> others, Result result) {
         List<Double> ratios = new ArrayList<>();
         result.times().rounds().forEach((round, time) -> others.stream()

@@ -9,7 +9,7 @@ import java.util.TreeMap;
 import java.util.function.BinaryOperator;
 import java.util.stream.Stream;
 
-/** The text of studies in Markdown: claims, how to read them, what was measured where, and pages for each kind of processor. */
+/** The text of studies in Markdown: claims, how to read them, the machine of each measurement, and pages for each kind of processor. */
 final class Sections {
     private static final String LEGEND = """
             Impls take turns: in each round, one fork of every impl of a case runs before any has a second. A row is one impl in one case.
@@ -31,7 +31,7 @@ final class Sections {
 
     private Sections() {}
 
-    /** Returns what the first page has: claims, how to read them, and what was measured when; pages of processors are in a folder. */
+    /** Returns the first page: claims, how to read them, and the date of each measurement; pages of processors are in a folder. */
     static String front(Map<String, Study> studies, String folder) {
         return Claims.ofAll(studies, folder)
                 + "\n## How to read the tables\n\n"
@@ -79,7 +79,7 @@ final class Sections {
         return text.toString();
     }
 
-    /** Returns the machine, its controls, and what exceeded its limits. */
+    /** Returns the machine, its controls, and the results that exceeded its limits. */
     private static String facts(Study study) {
         Results results = study.results();
         StringBuilder text = new StringBuilder("| | |\n|---|---|\n");
@@ -99,7 +99,7 @@ final class Sections {
         return text.toString();
     }
 
-    /** Returns the tables of a benchmark, and links to its charts beside them where they are wanted. */
+    /** Returns the tables of a benchmark, and links to its charts if they are requested. */
     private static String tables(Study study, Map<Case, Map<String, Result>> cases, boolean charts) {
         StringBuilder text = new StringBuilder();
         Limits limits = study.results().limits;

@@ -18,15 +18,15 @@ import java.util.TreeMap;
 import java.util.stream.Stream;
 
 /**
- * The measurements of one kind of processor, as JSON beside the page, so that the page keeps it when another runs the study: limits, controls, how
- * JMH ran, and each impl's time in each round, or its median and spread where rounds were not kept.
+ * The measurements of one kind of processor, as JSON next to the page, so that the page keeps it when another runs the study: limits,
+ * controls, JMH's settings, and each impl's time in each round, or its median and spread if rounds were not kept.
  */
 final class StudyFile {
     private static final ObjectMapper JSON = new ObjectMapper();
 
     private StudyFile() {}
 
-    /** Reads the studies in a folder, by the name of the file without its ending; none where the folder is missing. */
+    /** Reads the studies in a folder, by the name of the file without its ending; none if the folder is missing. */
     static SortedMap<String, Study> readAll(Path folder) throws IOException {
         SortedMap<String, Study> studies = new TreeMap<>();
         if (Files.isDirectory(folder)) {
@@ -116,7 +116,7 @@ final class StudyFile {
         return text(root).getBytes(StandardCharsets.UTF_8);
     }
 
-    /** Returns JSON with a line for each element of a list, so that a new measurement changes its own lines. */
+    /** Returns JSON with a line for each element of a list, so that a new measurement changes only its own lines. */
     private static String text(ObjectNode root) throws IOException {
         List<String> fields = new ArrayList<>();
         for (Map.Entry<String, JsonNode> field : root.properties()) {

@@ -13,7 +13,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.IntStream;
 
-/** The tables of a benchmark, in Markdown: every case and impl, and what a second thread gives. */
+/** The tables of a benchmark, in Markdown: every case and impl, and the gain from a second thread. */
 public final class Tables {
     private static final List<String> COLUMNS = List.of(
             "case,impl,ms,spread,speed,of the best peer,interval,verdict,of the limit,calls,p99,B/call".split(","));
@@ -26,7 +26,7 @@ public final class Tables {
         this.limits = limits;
     }
 
-    /** One row per case and impl; columns that have nothing to say are left out. */
+    /** One row per case and impl; empty columns are omitted. */
     String results(Map<Case, Map<String, Result>> cases) {
         List<List<String>> rows = new ArrayList<>();
         cases.forEach((of, impls) -> impls.values().forEach(result -> rows.add(row(of, result, impls))));

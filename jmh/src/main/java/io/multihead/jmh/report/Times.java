@@ -11,7 +11,7 @@ import java.util.TreeMap;
  *
  * @param forks milliseconds of each round's forks, of which most rounds have one; empty where only the next two are known any more
  * @param median median over rounds
- * @param spread slowest fork over the median; NaN of a single one, which says nothing about others
+ * @param spread slowest fork over the median; NaN for a single one, from which nothing follows about others
  */
 record Times(SortedMap<Integer, List<Double>> forks, double median, double spread) {
     static Times of(SortedMap<Integer, List<Double>> forks) {
@@ -21,7 +21,7 @@ record Times(SortedMap<Integer, List<Double>> forks, double median, double sprea
         return new Times(Collections.unmodifiableSortedMap(forks), median, spread);
     }
 
-    /** Returns what is left of a measurement whose rounds were not kept. */
+    /** Returns the rest of a measurement whose rounds were not kept. */
     static Times summary(double median, double spread) {
         return new Times(Collections.emptySortedMap(), median, spread);
     }

@@ -29,7 +29,7 @@ public record JavaBlocks(BlockType type, int inputs, int outputs) {
     /** Outputs of a tile of two rows. */
     private static final int TILE = 3;
 
-    /** {@code y = x W} for rows of x; W has the blocks of one output after those of another. */
+    /** {@code y = x W} for rows of x; W has the blocks of one output after the blocks of another. */
     public void multiply(int threads, float[] x, BlockTensor weights, FloatBuffer y) {
         int rows = x.length / inputs;
         IntStream each = IntStream.range(0, Math.ceilDiv(outputs, TILE));

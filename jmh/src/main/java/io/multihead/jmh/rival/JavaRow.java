@@ -35,8 +35,8 @@ public final class JavaRow {
     }
 
     /**
-     * Attends with the query at {@code at}, where its output goes, over keys from {@code base} on, each {@code stride} after the one before,
-     * as the values are; {@code row} is room for their scores.
+     * Attends with the query at {@code at}, where its output is written, over keys from {@code base} on, each {@code stride} after the one
+     * before, and values in the same layout; {@code row} is room for their scores.
      */
     public void attend(float[] row, int at, int base, int stride, int keys) {
         float max = Float.NEGATIVE_INFINITY;

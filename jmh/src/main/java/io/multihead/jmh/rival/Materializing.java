@@ -8,7 +8,7 @@ import io.multihead.gemm.GemmOptions;
 import io.multihead.jmh.data.Data;
 import io.multihead.tensor.Tensor;
 
-/** Attention as two of this library's products per head, with all scores between: what tiling has to be worth. */
+/** Attention as two of this library's products per head, with all scores between: the comparison that shows the gain from tiling. */
 public final class Materializing {
     private Materializing() {}
 

@@ -103,7 +103,7 @@ public final class ScalarLayers {
         return 1 / (1 + (float) Math.exp(-x * (LINEAR + CUBIC * x * x)));
     }
 
-    /** The normal distribution by Abramowitz and Stegun 7.1.26, absolute error 1e-7: what is copied most. */
+    /** The normal distribution by Abramowitz and Stegun 7.1.26, absolute error 1e-7: the most copied formula. */
     private static float normal(float x) {
         float z = Math.abs(x) * 0.70710677f;
         float t = 1 / (1 + 0.3275911f * z);

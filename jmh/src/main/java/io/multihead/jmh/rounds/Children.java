@@ -5,8 +5,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Processes that end with this JVM, one after another, and with them those that they have started: a signal to this JVM alone would
- * leave a fork of JMH running, beside whatever is measured next.
+ * Processes that end with this JVM, one after another, together with their child processes: a signal to this JVM alone would leave a fork
+ * of JMH running during the next measurement.
  */
 public final class Children {
     private Process running;

@@ -13,7 +13,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Runs one fork by JMH in a process of its own, and keeps its result as soon as it is complete. */
+/** Runs one fork with JMH in a separate process, and keeps its result as soon as it is complete. */
 final class Fork {
     /** How the reason begins where a peer is missing, which no later round changes. */
     static final String ABSENT = "PEER ABSENT";
@@ -61,7 +61,7 @@ final class Fork {
         return "";
     }
 
-    /** Returns what JMH's output says about a failure. */
+    /** Returns the message in JMH's output about a failure. */
     static String reason(List<String> lines, int status) {
         for (String line : lines) {
             if (line.contains(ABSENT)) {

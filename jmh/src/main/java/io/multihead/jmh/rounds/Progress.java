@@ -7,8 +7,8 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * How long the rest of a run will take: each fork what the same fork took before on average; one that has not run yet what was
- * planned for it, times what the others took beyond their plans.
+ * The remaining time of a run: each fork takes the average of its earlier forks; a fork that has not run yet takes its planned time, times
+ * the ratio of the others' times to their plans.
  */
 final class Progress {
     private final Map<Schedule.Turn, DoubleSummaryStatistics> measured = new HashMap<>();

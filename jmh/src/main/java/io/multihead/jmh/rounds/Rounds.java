@@ -48,8 +48,8 @@ public final class Rounds {
     }
 
     /**
-     * Measures what lines of standard input select, each of which has the arguments of one invocation of JMH with tabs between
-     * them. {@code -f} in a line is the number of rounds of that line.
+     * Measures the rows that lines of standard input select; each line has the arguments of one invocation of JMH separated by tabs. {@code
+     * -f} in a line is the number of rounds of that line.
      *
      * @param arguments the folder of results, which must be empty; the number of rounds of lines without {@code -f}; and the
      *     builds to compare as {@code NAME=CLASSPATH}, the last of which runs the controls

@@ -32,8 +32,8 @@ final class Schedule {
     }
 
     /**
-     * Returns the rows of a round, each with its forks in order. Every second round goes the other way, so that what slows down
-     * or heats up in the course of a row does not always meet the same impl.
+     * Returns the rows of a round, each with its forks in order. Every second round runs in the reverse order, so that slowing down or
+     * heating up during a row does not always affect the same impl.
      *
      * @param round from 1
      */

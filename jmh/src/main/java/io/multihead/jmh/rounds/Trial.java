@@ -9,12 +9,12 @@ import java.util.regex.Pattern;
 
 /**
  * The measurement of one fork of JMH: one benchmark method, named with its class and package, with one value of each parameter, and other
- * arguments of JMH, none of which selects benchmarks, parameters or forks; the rounds it takes part in, and what a fork should take.
+ * arguments of JMH, none of which selects benchmarks, parameters or forks; its rounds, and the expected time of a fork.
  */
 record Trial(String method, SortedMap<String, String> parameters, List<String> options, int rounds, double seconds) {
     private static final String IMPL = "impl";
 
-    /** The trials that take turns: those that differ in their impl alone. A method is an impl where no parameter is. */
+    /** The trials that alternate: trials that differ only in their impl. A method is an impl where no parameter is. */
     record Row(String name, Map<String, String> parameters, List<String> options) {}
 
     Row row() {

@@ -31,7 +31,7 @@ final class Trials {
 
     private Trials() {}
 
-    /** Returns the trials of an invocation of JMH in its order; {@code rounds} are those of arguments without {@code -f}. */
+    /** Returns the trials of an invocation of JMH in its order; {@code rounds} is for arguments without {@code -f}. */
     static List<Trial> of(int rounds, String... arguments) throws CommandLineOptionException {
         CommandLineOptions options = new CommandLineOptions(arguments);
         OutputFormat silent = OutputFormatFactory.createFormatInstance(System.err, VerboseMode.SILENT);
@@ -59,7 +59,7 @@ final class Trials {
         return trials;
     }
 
-    /** Returns the arguments that neither select trials nor say how many forks. */
+    /** Returns the arguments that neither select trials nor set the number of forks. */
     private static List<String> others(String... arguments) {
         List<String> others = new ArrayList<>();
         for (int i = 0; i < arguments.length; i++) {

@@ -61,7 +61,7 @@ class RatioTest {
         assertEquals("", Ratio.of(List.of()).verdict());
     }
 
-    /** Equal things are called unequal as rarely as the coverage says, for a skewed distribution too: delays only add. */
+    /** Equal things are called unequal as rarely as the coverage states, for a skewed distribution too: delays only add. */
     @Test
     void equalThingsAreRarelyCalledUnequal() {
         Random random = new Random(7);

@@ -58,7 +58,7 @@ final class PackedKeys {
         ScoreGradient.zeroNonFinite(transposedKeys, 0, headDim, padded);
     }
 
-    /** Reads the rows of a head, with those of the heads beside it, unless they were read with those of another head. */
+    /** Reads the rows of a head and of the adjacent heads, unless they were read with the rows of another head. */
     private void read(Staging staging, Tensor tensor, HeadGroup group, int dim, HeadRows to) {
         if (to.moveTo(group.tag(), dim)) {
             return;

@@ -271,8 +271,8 @@ final class PackedQueries {
     }
 
     /**
-     * Reads a chunk of every row of {@code [batch, queryHeads, queries, dim]} and multiplies it with a factor, with those of the heads beside it,
-     * unless they were read with those of another head.
+     * Reads a chunk of every row of {@code [batch, queryHeads, queries, dim]} and of the adjacent heads, and multiplies it by a factor,
+     * unless it was read with the rows of another head.
      */
     private void read(Staging staging, Tensor tensor, HeadGroup group, int d, int dim, float factor, HeadRows to) {
         if (to.moveTo(group.tag(), dim)) {

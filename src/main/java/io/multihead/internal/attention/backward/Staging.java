@@ -53,7 +53,7 @@ final class Staging {
     }
 
     /**
-     * Returns how many heads' rows are to be read at once, from one on.
+     * Returns the number of heads, from one on, whose rows are read together.
      *
      * @param isWhole whether the rows are all rows of their head, so that they have one block
      */

@@ -2,7 +2,7 @@ package io.multihead.internal.encoder.layer;
 
 /** Whether vectors have length 1, and whether they are normalized before or after truncation. */
 public enum Normalization {
-    /** Vectors are as they are. */
+    /** Vectors do not change. */
     NONE,
     /** Before truncation, as in a folder with a Normalize module and a {@code truncate_dim}: the truncated vectors are shorter than 1. */
     WHOLE,

@@ -2,7 +2,7 @@ package io.multihead.internal.encoder.run;
 
 import java.util.Arrays;
 
-/** Collects vectors in the order of their texts, of which there may be more or fewer than the list first reported. Reused. */
+/** Collects vectors in the order of their texts, whose number may differ from the list's first report. Reused. */
 public final class Vectors implements VectorSink {
     private static final float[][] NONE = {};
 

@@ -16,7 +16,7 @@ public final class CharacterTable {
     public static final int SPACE = 1;
     /** Vanishes without ending a word. */
     public static final int REMOVED = 2;
-    /** A word of its own. */
+    /** A separate word. */
     public static final int ALONE = 3;
     /** Several code points; the low bits are an index of {@link #expansion}. */
     public static final int SEVERAL = 4;

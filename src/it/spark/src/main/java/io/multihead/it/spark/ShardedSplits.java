@@ -31,7 +31,7 @@ public final class ShardedSplits {
      * The states of a shard's splits for one query head.
      *
      * @param index the shard's place among all shards
-     * @param splits how many
+     * @param splits number of splits
      * @param states {@code [queries, splits, size]} as {@link AttentionSplits} wrote them
      */
     @SuppressWarnings("ArrayRecordComponent")
@@ -47,7 +47,7 @@ public final class ShardedSplits {
      * @param shards each once, in any order and any partitions; all but the last have a multiple of 1024 tokens
      * @param count number of shards, at least 1
      * @param query the queries, broadcast
-     * @return output and log-sum-exp over all keys, with the bits of one call
+     * @return output and log-sum-exp over all keys, with the same bits as one call
      * @throws IllegalStateException if there is no shard
      * @throws org.apache.spark.SparkException if some shard is missing, there twice, or begins elsewhere than at a split
      */

@@ -26,8 +26,8 @@ public final class SharedEncoders {
      *     ({@code --archives model.zip#model} is {@code "model"})
      * @return a shared encoder; not to be closed
      * @throws IllegalStateException if this JVM is older than Java 25
-     * @throws IllegalArgumentException if there is no such folder, a file is missing, or the model is not one that can be computed; the
-     *     message names the folder and the host
+     * @throws IllegalArgumentException if there is no such folder, a file is missing, or the model is not supported; the message names the
+     *     folder and the host
      */
     public static SentenceEncoder get(String folder) {
         ExecutorJava.require();

@@ -24,7 +24,7 @@ public final class SharedModels {
      *     distributes ({@code --files model.gguf} is {@code "model.gguf"})
      * @return a shared model; not to be closed
      * @throws IllegalStateException if this JVM is older than Java 25
-     * @throws IllegalArgumentException if there is no such file, or it is not one that can be computed; the message names it and the host
+     * @throws IllegalArgumentException if there is no such file, or its model is not supported; the message names it and the host
      */
     public static LanguageModel get(String model) {
         ExecutorJava.require();

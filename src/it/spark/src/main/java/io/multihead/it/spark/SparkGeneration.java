@@ -14,7 +14,7 @@ public final class SparkGeneration {
     private SparkGeneration() {}
 
     /**
-     * Adds a column of generated texts. Each task generates its prompts in batches, on its own thread, by weights that all tasks of an
+     * Adds a column of generated texts. Each task generates its prompts in batches, on its own thread, with weights that all tasks of an
      * executor share.
      *
      * @param rows any rows

@@ -9,7 +9,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** A standalone master and a worker with two cores on the loopback address, each a process of its own. */
+/** A standalone master and a worker with two cores on the loopback address, each a separate process. */
 final class Processes implements AutoCloseable {
     private static final Pattern STARTED = Pattern.compile("Starting Spark master at (spark://127\\.0\\.0\\.1:\\d+)");
     private static final int SECONDS = 120;

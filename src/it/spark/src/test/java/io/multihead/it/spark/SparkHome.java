@@ -13,8 +13,8 @@ import java.util.stream.Stream;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * An installation of Spark made of the class path's jars, in the folder that the environment variable SPARK_HOME names; and what
- * {@code spark-submit --jars} would send to executors: the library's jar, and one of this project's classes.
+ * An installation of Spark made from the class path's jars, in the folder that the environment variable SPARK_HOME names; and the jars that
+ * {@code spark-submit --jars} would send to executors: the library's jar, and a jar of this project's classes.
  */
 final class SparkHome {
     /** Seconds without a heartbeat: a busy machine may stop all processes for longer than the default of 60. */
@@ -69,7 +69,7 @@ final class SparkHome {
         return application;
     }
 
-    /** Removes what an earlier run with other versions may have left. */
+    /** Removes files that an earlier run with other versions may have left. */
     private static void empty(Path folder) throws IOException {
         try (Stream<Path> files = Files.list(folder)) {
             for (Path file : files.toList()) {

@@ -55,7 +55,7 @@ final class CheckChat {
             require(streamed.equals(expected), "another text of a stream: " + streamed);
             String reason = response.getResult().getMetadata().getFinishReason();
             require(parts.getLast().getResult().getMetadata().getFinishReason().equals(reason), "reason of a stream");
-            // cancelled after two parts: nothing more comes, and the model answers as before
+            // canceled after two parts: no further event arrives, and the model answers as before
             require(model.stream(new Prompt("Hi")).take(2).count().block() == 2, "parts of a cancelled stream");
             require(model.call("Hi").equals(expected), "another text after a cancelled stream");
             options(model, expected);
@@ -90,7 +90,7 @@ final class CheckChat {
         }
     }
 
-    /** A chat that the template writes as nothing. */
+    /** A chat for which the template writes nothing. */
     private static void nothing(Compute cpu) throws IOException {
         Path file = Files.createTempFile("empty", ".gguf");
         FamilyModel.writeWithoutBegin(file, FamilyModel.PLAIN_TEMPLATE);
@@ -138,7 +138,7 @@ final class CheckChat {
         ofProviders(model, expected);
     }
 
-    /** Provider-specific options and messages are refused; Spring AI's own classes are accepted where they request nothing unsupported. */
+    /** Provider-specific options and messages are refused; Spring AI's own classes are accepted if they request nothing unsupported. */
     private static void ofProviders(ChatModel model, String expected) {
         ChatOptions plain = ChatOptions.builder().frequencyPenalty(0.0).build();
         ChatOptions other = (ChatOptions) Proxy.newProxyInstance(

@@ -11,7 +11,10 @@ import org.springframework.ai.chat.model.ChatModel;
 import org.springframework.ai.tool.ToolCallback;
 import org.springframework.ai.tool.definition.ToolDefinition;
 
-/** Requires that a {@code ChatClient} has the model's texts, refuses tools by name, and goes on when its memory slides. */
+/**
+ * Requires that a {@code ChatClient} gets the model's texts, refuses tools with an error that names them, and continues when its memory
+ * slides.
+ */
 final class CheckClient {
     private static final int TURNS = 12;
 

@@ -22,7 +22,9 @@ import org.springframework.ai.support.ToolCallbacks;
 import org.springframework.ai.tool.annotation.Tool;
 import org.springframework.ai.tool.annotation.ToolParam;
 
-/** Requires that tools are called and answered, streamed or not; the model is made to write calls, as random weights write none. */
+/**
+ * Requires that tools are called and answered, streamed or not; a constraint makes the model write calls, since random weights write none.
+ */
 final class CheckTools {
     private static final String CALL = "<think>Look.</think>See: <tool_call>\n"
             + "{\"name\": \"time\", \"arguments\": {\"zone\": \"UTC\"}}\n</tool_call>";
@@ -53,12 +55,12 @@ final class CheckTools {
 
     /** Models of the same sessions. */
     record Models(Sessions sessions) {
-        /** Returns a model with options for prompts that have none. */
+        /** Returns a model with options for prompts without options. */
         MultiheadChatModel of(GenerationOptions options) {
             return new MultiheadChatModel("tiny", sessions, options);
         }
 
-        /** Returns a model whose answers are a call and a text in turns. */
+        /** Returns a model whose answers alternate between a call and a text. */
         MultiheadChatModel writing() {
             return of(GenerationOptions.DEFAULT.withMaxTokens(300).withConstraint(writtenInTurns()));
         }

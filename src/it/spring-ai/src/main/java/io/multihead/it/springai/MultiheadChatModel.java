@@ -39,23 +39,24 @@ import reactor.core.publisher.Flux;
 import reactor.core.scheduler.Schedulers;
 
 /**
- * Spring AI's interface for a language model: an example to copy. What it cannot do is refused, by name. Tools are shown to the model by its
- * template; {@link SpringChatModel} says who executes them. An output schema, which Spring AI 2 has, makes the answer JSON that is valid by it. What the model thought is {@code thinking} in the metadata of a generation. A stream computes on a thread of
- * Reactor's for blocking tasks, so that the one that subscribes goes on, be it a servlet's or an event loop's; one that is cancelled
- * ends after the token that is computed. A temperature without a seed draws one, which is in the metadata as {@code seed}. Messages that the
- * model's template refuses in their order are written in turns. Thread-safe; the sessions stay the caller's.
+ * Spring AI's interface for a language model: an example to copy. Unsupported requests are refused with an error that names them. Tools are
+ * shown to the model by its template; {@link SpringChatModel} defines who executes them. An output schema, which Spring AI 2 has, makes the
+ * answer JSON that is valid against it. The model's thoughts are {@code thinking} in the metadata of a generation. A stream computes on a
+ * thread of Reactor's for blocking tasks, so that the subscribing thread continues, whether a servlet's or an event loop's; a canceled
+ * stream ends after the token that is being computed. A temperature without a seed draws one, which is in the metadata as {@code seed}.
+ * Messages whose order the model's template refuses are written with alternating roles. Thread-safe; the sessions stay the caller's.
  *
- * @param name what metadata calls the model
+ * @param name the name of the model in metadata
  * @param sessions of the model
- * @param defaults what holds where a prompt has no option; seed 0 stands for none
+ * @param defaults the values for prompts without the option; seed 0 stands for none
  */
 public record MultiheadChatModel(String name, Sessions sessions, GenerationOptions defaults)
         implements SpringChatModel {
-    /** The packages of options that have nothing of a provider; a context of tools is for those who execute them. */
+    /** The packages of options without a provider's own; a context of tools is for the code that executes them. */
     private static final Set<Package> OWN =
             Set.of(ChatOptions.class.getPackage(), ToolCallingChatOptions.class.getPackage());
 
-    /** An answer with what is known of it. */
+    /** An answer with its metadata. */
     private record Answer(ModelAnswer parts, GeneratedText text, Sampling sampling) {}
 
     @Override

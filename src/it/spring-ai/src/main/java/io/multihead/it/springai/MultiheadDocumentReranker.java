@@ -14,7 +14,7 @@ import org.springframework.ai.rag.postretrieval.document.DocumentPostProcessor;
  * best first, each with its score. Thread-safe; the reranker stays the caller's.
  *
  * @param reranker computes the scores
- * @param topN how many documents to keep, at least 1
+ * @param topN number of documents to keep, at least 1
  */
 public record MultiheadDocumentReranker(Reranker reranker, int topN) implements DocumentPostProcessor {
     @Override

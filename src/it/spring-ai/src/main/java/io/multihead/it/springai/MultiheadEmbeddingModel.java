@@ -43,7 +43,7 @@ public record MultiheadEmbeddingModel(String name, SentenceEncoder encoder) impl
         return encoder.forDocuments().embed(getEmbeddingContent(document));
     }
 
-    /** Does so for many documents, as vector stores ask for them; the encoder makes batches of its own. */
+    /** Does so for many documents, as vector stores request it; the encoder makes its own batches. */
     @Override
     public List<float[]> embed(List<Document> documents, EmbeddingOptions options, BatchingStrategy batching) {
         List<String> texts = documents.stream().map(this::getEmbeddingContent).toList();

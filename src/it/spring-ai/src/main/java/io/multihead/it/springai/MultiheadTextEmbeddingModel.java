@@ -39,7 +39,7 @@ public record MultiheadTextEmbeddingModel(String name, TextEmbedder embedder) im
         return embedder.forDocuments().embed(getEmbeddingContent(document));
     }
 
-    /** Does so for many documents, as vector stores ask for them; the embedder makes batches of its own. */
+    /** Does so for many documents, as vector stores request it; the embedder makes its own batches. */
     @Override
     public List<float[]> embed(List<Document> documents, EmbeddingOptions options, BatchingStrategy batching) {
         List<String> texts = documents.stream().map(this::getEmbeddingContent).toList();

@@ -29,12 +29,12 @@ final class Servers {
         int port();
     }
 
-    /** What {@code @RestController} needs on servlets. */
+    /** The infrastructure of {@code @RestController} on servlets. */
     @Configuration
     @EnableWebMvc
     static class Mvc {}
 
-    /** What {@code @RestController} needs without. */
+    /** The infrastructure of {@code @RestController} without servlets. */
     @Configuration
     @EnableWebFlux
     static class Flux {}

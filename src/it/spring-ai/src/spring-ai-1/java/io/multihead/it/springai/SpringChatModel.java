@@ -11,7 +11,7 @@ import reactor.core.publisher.Flux;
 
 /** A model of chats for Spring AI 1: it executes tools itself, unless {@code internalToolExecutionEnabled} is false. */
 interface SpringChatModel extends ChatModel {
-    /** Returns the options of prompts that have none. */
+    /** Returns the options for prompts without options. */
     ChatOptions getOptions();
 
     @Override
@@ -19,7 +19,7 @@ interface SpringChatModel extends ChatModel {
         return getOptions();
     }
 
-    /** Executes the calls of a response and answers again, or returns a response as it is. */
+    /** Executes the calls of a response and answers again, or returns a response unchanged. */
     default ChatResponse executed(Prompt prompt, ChatResponse response) {
         if (!isExecuted(prompt, response)) {
             return response;

@@ -18,7 +18,7 @@ final class CheckVersion {
         return ToolCallingChatOptions.builder().toolCallbacks(tools).build();
     }
 
-    /** Requires that answers are valid by a schema. */
+    /** Requires that answers are valid against a schema. */
     static void run(CheckTools.Models models) {
         String schema =
                 "{\"type\": \"object\", \"properties\": {\"yes\": {\"type\": \"boolean\"}}, \"required\": [\"yes\"]}";

@@ -7,12 +7,12 @@ import reactor.core.publisher.Flux;
 
 /** A model of chats for Spring AI 2: a {@code ChatClient} executes tools, or the program. */
 interface SpringChatModel extends ChatModel {
-    /** Returns a response as it is. */
+    /** Returns a response unchanged. */
     default ChatResponse executed(Prompt prompt, ChatResponse response) {
         return response;
     }
 
-    /** Returns a stream as it is. */
+    /** Returns a stream unchanged. */
     default Flux<ChatResponse> executed(Prompt prompt, Flux<ChatResponse> parts) {
         return parts;
     }

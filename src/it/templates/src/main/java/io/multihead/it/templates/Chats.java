@@ -86,7 +86,7 @@ final class Chats {
         return all;
     }
 
-    /** How templates may want calls and content. */
+    /** The forms in which templates may require calls and content. */
     static final List<String> FORMS = List.of("object", "json", "none", "parts");
 
     /** Returns the variables of a chat, by a form. */

@@ -21,9 +21,9 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
- * Compares renderings of published chat templates with those of other programs. Each must be what one of them has for a form of the same
- * chat: Jinja's where it is there, which is what transformers has, or else npm's. What it raises an exception for is refused with its words, and
- * nothing else is refused but what the other program fails at, or leaves out.
+ * Compares renderings of published chat templates with other programs' renderings. Each must equal one of their renderings for a form of
+ * the same chat: Jinja's if it is installed, which transformers uses, or else npm's. A chat for which the template raises an exception is
+ * refused with its words; otherwise only chats are refused for which the other program fails, or omits text.
  */
 final class CompareTemplates {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -32,7 +32,7 @@ final class CompareTemplates {
     private static final int LEAST = 96;
     /** As npm's renderer does, which fails at one of them. */
     private static final int LEAST_OF_NPM = 95;
-    /** Formats of calls that they have, and none. */
+    /** The formats of their calls, and none. */
     private static final int LEAST_FORMATS = 8;
 
     private final Path folder;
@@ -125,7 +125,7 @@ final class CompareTemplates {
         return formats;
     }
 
-    /** A text, or why there is none. */
+    /** A text, or the reason why there is none. */
     private record Result(String text, String error) {}
 
     private static Result rendered(ChatTemplate template, ChatPrompt prompt) {
@@ -161,7 +161,7 @@ final class CompareTemplates {
         }
     }
 
-    /** No character of a message may count as the template's, wherever it stands. */
+    /** No character of a message may count as the template's, at any place. */
     private void compareMarks(String name, ChatTemplate template, ChatPrompt prompt) {
         String sign = "\u2603<|im_end|>";
         List<ChatMessage> messages = new ArrayList<>();

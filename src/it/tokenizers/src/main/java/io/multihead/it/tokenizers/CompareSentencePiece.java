@@ -12,8 +12,8 @@ import java.util.Random;
 import java.util.stream.Collectors;
 
 /**
- * Ids of SentencePiece's own Unigram models beside those of SentencePiece, built for WebAssembly in a package of npm: of every code point in
- * several contexts, of random strings, and of a corpus. Arguments: a folder with the two packages, a folder whose texts are the corpus, and
+ * Ids of SentencePiece's own Unigram models compared with SentencePiece, built for WebAssembly in a package of npm: for every code point in
+ * several contexts, random strings, and a corpus. Arguments: a folder with the two packages, a folder whose texts are the corpus, and
  * the script that node runs.
  */
 public final class CompareSentencePiece {

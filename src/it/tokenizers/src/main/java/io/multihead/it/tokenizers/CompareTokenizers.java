@@ -18,7 +18,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * Ids of real {@code tokenizer.json} files beside those of HuggingFace's crate: of every code point, of random strings, and of a corpus.
+ * Ids of real {@code tokenizer.json} files compared with HuggingFace's crate: for every code point, random strings, and a corpus.
  * Arguments: a folder with a folder per model, and a folder whose Markdown and Java files are the corpus.
  */
 public final class CompareTokenizers {

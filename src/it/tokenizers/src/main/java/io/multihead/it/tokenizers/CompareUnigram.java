@@ -15,8 +15,8 @@ import java.util.Locale;
 import java.util.Random;
 
 /**
- * Ids of Unigram models in the shapes of XLM-R's files beside those of HuggingFace's crate: of every code point in several contexts, of
- * random strings, and of a corpus with the names that 40 languages have for languages and countries.
+ * Ids of Unigram models in the shapes of XLM-R's files compared with HuggingFace's crate: for every code point in several contexts, random
+ * strings, and a corpus with the names of languages and countries in 40 languages.
  * Arguments: a folder with Gemma's tokenizer and a package of SentencePiece models, and a folder whose texts are the corpus.
  */
 public final class CompareUnigram {
@@ -107,7 +107,7 @@ public final class CompareUnigram {
                     crate.encode(text, false, false).getIds(), tokenizer.encode(PromptText.template(text)));
         }
 
-        /** After a letter with a mark, after one that the map has on its own, before and between marks, and in a word. */
+        /** After a letter with a mark, after one that has its own entry in the map, before and between marks, and in a word. */
         private static String contexts(int from, int end) {
             StringBuilder text = new StringBuilder();
             for (int c = from; c < end; c++) {

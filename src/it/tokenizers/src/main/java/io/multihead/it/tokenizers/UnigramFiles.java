@@ -24,8 +24,8 @@ final class UnigramFiles {
     static final String BERT = "model2vec-bert";
 
     /**
-     * The parts of a {@code tokenizer.json} beside its pieces: XLM-R's, those of conversions by transformers, those of model2vec, and others that
-     * crates read.
+     * The parts of a {@code tokenizer.json} other than its pieces: XLM-R's, the parts of conversions by transformers, of model2vec's files,
+     * and others that crates read.
      */
     private static final Map<String, String> SHAPES = new TreeMap<>(Map.of(
             "words",
@@ -56,7 +56,7 @@ final class UnigramFiles {
 
     private UnigramFiles() {}
 
-    /** Returns what model2vec makes of a normalizer: spaces around punctuation, and single spaces within the text alone. */
+    /** Returns the steps that model2vec adds after a normalizer: spaces around punctuation, and only single spaces within the text. */
     private static String model2Vec(String first) {
         StringBuilder parts = new StringBuilder(first);
         for (char c : "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~".toCharArray()) {
