@@ -79,7 +79,7 @@ public final class AnswerFormat {
      * unless the prompt began a thought.
      *
      * @param options any options; their constraint applies, too
-     * @throws IllegalArgumentException if there are no tools, or a schema has a keyword that grammars do not support; the message has its
+     * @throws IllegalArgumentException if there are no tools, or a schema has a keyword that grammars do not support; the message names its
      *     place
      */
     public GenerationOptions requiring(GenerationOptions options) {
@@ -106,7 +106,7 @@ public final class AnswerFormat {
      *
      * @param options any options; their constraint applies, too
      * @param schema a JSON schema, as {@link Grammar#ofJsonSchema} takes it
-     * @throws IllegalArgumentException if a schema has a keyword that grammars do not support; the message has its place
+     * @throws IllegalArgumentException if a schema has a keyword that grammars do not support; the message names its place
      */
     public GenerationOptions json(GenerationOptions options, String schema) {
         return constrained(options, Checks.notNull(schema, "schema"), false);

@@ -54,7 +54,7 @@ public record ChatMessage(
     }
 
     /**
-     * {@return a message of the system}
+     * {@return a system message}
      *
      * @param content the text
      */

@@ -38,8 +38,8 @@ public final class Grammar implements TokenConstraint {
      *
      * @param schema the schema as JSON
      * @return the grammar of its values
-     * @throws IllegalArgumentException if the text is not a schema, has an unsupported keyword (the message has its JSON pointer), or no value is
-     *     valid against it
+     * @throws IllegalArgumentException if the text is not a schema, has an unsupported keyword (the message contains its JSON pointer), or
+     *     no value is valid against it
      */
     public static Grammar ofJsonSchema(String schema) {
         SchemaNode root = SchemaNode.root(Checks.notNull(schema, "schema"));

@@ -43,7 +43,7 @@ abstract class Notation {
     /** Reads one of a move's code points, as the characters of strings. */
     abstract void move(int from, Dfa.Move move, int to);
 
-    /** Adds the states of an automaton and its moves, and what follows each state that accepts; returns the first state. */
+    /** Adds the states and moves of an automaton, and calls {@code addEnd} for each accepting state; returns the first state. */
     final int add(Dfa dfa, IntConsumer addEnd) {
         int[] states = new int[dfa.states()];
         for (int i = 0; i < states.length; i++) {

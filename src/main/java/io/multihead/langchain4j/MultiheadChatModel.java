@@ -35,7 +35,7 @@ import org.jspecify.annotations.Nullable;
  * not see the tools. An invalid call, such as one that {@code maxOutputTokens} truncates, is a part of the text.
  *
  * <p>A response format of JSON restricts the answer to any object, or to JSON that conforms to the schema, or, if there are tools, to
- * calls. A schema with an unsupported keyword is refused, and the message has its JSON pointer. An answer that {@code maxOutputTokens}
+ * calls. A schema with an unsupported keyword is refused, and the message contains its JSON pointer. An answer that {@code maxOutputTokens}
  * truncates is incomplete, and has the finish reason {@code LENGTH}.
  *
  * <p>Messages may have any order, for example after a memory dropped the oldest messages, or after a failed call. The model's template writes them.

@@ -90,7 +90,7 @@ public final class Mamba2 implements Part {
 
     /**
      * {@return this layer with results that are normalized in equal parts, each with the root mean square of its elements}. GGUF files and
-     * the authors' models have one part for each group. Models of the library transformers have a single part.
+     * the authors' models have one part for each group. Models of Hugging Face's transformers have a single part.
      *
      * @param parts number of parts, a divisor of {@code heads headDim}
      * @throws IllegalArgumentException if the elements cannot be divided

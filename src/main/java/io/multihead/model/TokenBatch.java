@@ -18,8 +18,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The tokens of one call of a model: sequences packed one after another, without padding. With a cache each of them continues a sequence of the
- * cache, by a whole prompt, a chunk of a prompt, or a single token, in any combination. Without a cache each sequence is complete.
+ * The tokens of one call of a model: sequences packed one after another, without padding. With a cache each of them continues a sequence of
+ * the cache, with a whole prompt, a chunk of a prompt, or a single token, in any combination. Without a cache each sequence is complete.
  *
  * <p>Reused from call to call: {@link #clear}, then {@link #begin} and {@link #add} for each sequence. Only one caller at a time may use
  * it: while a model computes the batch, another call or a change throws an {@link IllegalStateException}. A call with the same cache
@@ -47,7 +47,7 @@ public final class TokenBatch {
     private int[] numbers = new int[FIRST_SEQUENCES];
     /** Tokens of each sequence that others see; -1 for all of them. */
     private int[] keys = new int[FIRST_SEQUENCES];
-    /** Memory of the check that no sequence is there twice. */
+    /** Memory of the check that no sequence is repeated. */
     private final BitSet seen = new BitSet();
 
     /** One for each number of sequences, since attention needs arrays of the exact length. */

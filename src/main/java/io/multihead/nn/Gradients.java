@@ -92,7 +92,7 @@ public final class Gradients {
      * @param gradients by name, any floating-point type
      * @return the square root of the sum of squares, in f64, row by row of the last axis; the same bits on any
      *     threads
-     * @throws ArithmeticException if an element is not finite; the message has the name of its tensor
+     * @throws ArithmeticException if an element is not finite; the message names its tensor
      */
     public static double norm(Compute cpu, Map<String, Tensor> gradients) {
         Checks.notNull(cpu, "cpu");

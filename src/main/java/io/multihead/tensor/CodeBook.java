@@ -4,7 +4,7 @@ package io.multihead.tensor;
 enum CodeBook {
     /** E2M1, doubled: the highest bit is the sign. Zero has two codes, and neither is negative. */
     E2M1(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12),
-    /** The codes of IQ4_NL and IQ4_XS. */
+    /** The numbers of IQ4_NL and IQ4_XS. */
     IQ4(-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113);
 
     private final float[] values;
