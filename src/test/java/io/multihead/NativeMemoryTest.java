@@ -30,7 +30,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
  */
 @Execution(ExecutionMode.CONCURRENT)
 class NativeMemoryTest {
-    /** A GiB of caches and 256 MiB of weights, three times what may be alive. */
+    /** A GiB of caches and 256 MiB of weights, three times the memory that may be in use. */
     private static final int CREATIONS = 64;
 
     private static final long MIB = 1 << 20;

@@ -313,7 +313,7 @@ class SteadyStateTest {
         assertTrue(large <= small + 8192L * 1024, "scratch for 512: " + small + ", for 8192: " + large);
     }
 
-    /** Repeats a call until vectors are no longer objects: some small objects describe each backward. */
+    /** Repeats a call until vectors are not objects: some small objects describe each backward. */
     private static void settlesBelow(long limit, LongSupplier call) {
         long bytes = Long.MAX_VALUE;
         for (Patience patience = new Patience(); bytes > limit && patience.isLeft(); ) {

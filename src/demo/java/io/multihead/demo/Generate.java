@@ -127,7 +127,7 @@ public final class Generate implements Callable<Integer> {
     private final InputStream in;
     private volatile boolean stopped;
 
-    /** Started by the command line alone. */
+    /** Started only by the command line. */
     private Generate() {
         this(System.in);
     }

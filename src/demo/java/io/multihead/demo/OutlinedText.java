@@ -13,7 +13,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds the text that outlines of glyphs are: XChart fills outlines in place of text, which in an SVG can neither be selected nor
+ * Finds the text that outlines of glyphs are: XChart fills outlines instead of text, which in an SVG can neither be selected nor
  * searched, and takes a hundred times as many bytes.
  */
 final class OutlinedText {

@@ -21,7 +21,7 @@ final class Page {
             .charts{display:flex;flex-wrap:wrap;gap:10px;justify-content:center}
             .charts.small figure{width:490px}
             figure{margin:0}
-                                    /* the SVG writer leaves out its default size */
+                                    /* the SVG writer omits its default size */
             svg{max-width:100%;height:auto;font-size:12px}
             .caption{color:#50555d;margin:.2em 0 1em}
             .finding{border-left:4px solid #0072b2;background:#eef5fa;padding:10px 14px;margin:16px 0 0}

@@ -115,7 +115,7 @@ final class PruningExhibits {
         return kept;
     }
 
-    /** Ablation beside importance. */
+    /** Ablation compared with importance. */
     Exhibit importanceExhibit() {
         List<String> names = new ArrayList<>();
         double[] ablation = new double[LAYERS * HEADS];

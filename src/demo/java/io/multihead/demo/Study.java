@@ -102,7 +102,7 @@ public final class Study implements Callable<Integer> {
             description = "show this help and exit")
     private boolean help;
 
-    /** Started by the command line alone. */
+    /** Started only by the command line. */
     private Study() {}
 
     /**

@@ -18,7 +18,7 @@ import java.util.Locale;
  * @param sentence its first sentence, at most {@link #MOST_IN_SENTENCE} of them
  */
 record StudyText(String paragraph, String sentence) {
-    /** More are cut off: a model of sentences reads 512 pieces of words, and the study keeps all weights of all heads. */
+    /** More are truncated: a model of sentences reads 512 pieces of words, and the study keeps all weights of all heads. */
     static final int MOST_TOKENS = 240;
     /** This number of labels can be read on an axis. */
     static final int MOST_IN_SENTENCE = 40;

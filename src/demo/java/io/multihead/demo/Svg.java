@@ -197,7 +197,7 @@ final class Svg {
                 step - first[1]);
     }
 
-    /** Replaces rectangles of one size that fill a grid with an image, in place of the first of them. */
+    /** Replaces rectangles of one size that fill a grid with an image, at the place of the first of them. */
     static String cells(String svg) {
         List<MatchResult> all = CELL.matcher(svg).results().toList();
         Map<String, List<MatchResult>> bySize =

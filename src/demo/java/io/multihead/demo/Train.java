@@ -58,7 +58,7 @@ public final class Train implements Callable<Integer> {
             description = "show this help and exit")
     private boolean help;
 
-    /** Started by the command line alone. */
+    /** Started only by the command line. */
     private Train() {}
 
     /**

@@ -242,7 +242,7 @@ public final class Rope {
      * Rotates tokens that follow one another, at the same positions in all sequences and streams.
      *
      * @param cpu threads and scratch
-     * @param x {@code [batch, heads, tokens, headDim]}, floating
+     * @param x {@code [batch, heads, tokens, headDim]}, floating-point
      * @param y the same shape, floating-point, written; may be {@code x} itself
      * @param firstPosition position of the first token, from 0
      * @throws IllegalArgumentException if shapes do not fit, memory overlaps otherwise, or a position is negative or beyond
@@ -258,7 +258,7 @@ public final class Rope {
      * Rotates tokens at any positions.
      *
      * @param cpu threads and scratch
-     * @param x {@code [batch, heads, tokens, headDim]}, floating
+     * @param x {@code [batch, heads, tokens, headDim]}, floating-point
      * @param y the same shape, floating-point, written; may be {@code x} itself
      * @param positions {@code [tokens]}, {@code [batch, tokens]} or {@code [streams, batch, tokens]}, from 0, in any order;
      *     read during the call only

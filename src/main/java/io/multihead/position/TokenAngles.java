@@ -51,7 +51,7 @@ public final class TokenAngles {
      * Rotates every token by its angles.
      *
      * @param cpu threads and scratch
-     * @param x {@code [batch, heads, tokens, headDim]}, floating
+     * @param x {@code [batch, heads, tokens, headDim]}, floating-point
      * @param y the same shape, floating-point, written; may be {@code x} itself
      * @throws IllegalArgumentException if shapes do not fit, or memory overlaps otherwise; nothing is written
      */

@@ -47,7 +47,7 @@ public final class EmbeddingLoss {
      * the positive of anchor i. All other candidates of the batch are negatives. Hard negatives follow as further candidates.
      *
      * @param scale factor of cosines, above 0; 20 in sentence-transformers
-     * @param anchors {@code [n, dim]}, floating
+     * @param anchors {@code [n, dim]}, floating-point
      * @param candidates {@code [m, dim]}, at least as many as anchors
      * @param anchorGradient of the anchors' shape, written
      * @param candidateGradient of the candidates' shape, written
@@ -65,7 +65,7 @@ public final class EmbeddingLoss {
      * the other direction.
      *
      * @param scale factor of cosines, above 0; 20 in sentence-transformers
-     * @param anchors {@code [n, dim]}, floating
+     * @param anchors {@code [n, dim]}, floating-point
      * @param candidates {@code [m, dim]}, at least as many as anchors
      * @param anchorGradient of the anchors' shape, written
      * @param candidateGradient of the candidates' shape, written
@@ -127,7 +127,7 @@ public final class EmbeddingLoss {
      * Computes the mean of {@code (cos(a_i, b_i) - label_i)^2}, as sentence-transformers' {@code CosineSimilarityLoss}. With the cosines of
      * another encoder as labels, it distills this encoder.
      *
-     * @param a {@code [n, dim]}, floating
+     * @param a {@code [n, dim]}, floating-point
      * @param b of the same shape
      * @param labels one label for each pair, -1 to 1
      * @param aGradient of the same shape, written
@@ -164,7 +164,7 @@ public final class EmbeddingLoss {
      * cos(anchor_i, negative_i))}.
      *
      * @param margin the required difference of the cosines, at least 0
-     * @param anchors {@code [n, dim]}, floating
+     * @param anchors {@code [n, dim]}, floating-point
      * @param others {@code [2 n, dim]}: the positives, then the negatives
      * @param anchorGradient of the anchors' shape, written
      * @param otherGradient of the others' shape, written

@@ -107,7 +107,7 @@ class AttentionGradientProperties {
                 new Extra(false, false, 0.3));
     }
 
-    /** Threads, the layout of the gradients, and each gradient asked for alone. */
+    /** Threads, the layout of the gradients, and each gradient requested alone. */
     @Property(tries = 250, edgeCases = EdgeCasesMode.NONE)
     void threadsLayoutAndPartsChangeNoBit(
             @ForAll("cases") AttentionCase attentionCase,

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 final class OnnxAttention {
     static final double HIDDEN = Double.NEGATIVE_INFINITY;
 
-    /** The attributes; {@code scale} is NaN where it is left out, a side of the window -1. */
+    /** The attributes; {@code scale} is NaN if it is omitted, a side of the window -1. */
     record Attributes(boolean causal, double scale, double softCap, int mode, int left, int right) {}
 
     /** A mask of 2 to 4 axes; booleans are 1 for "takes part" and 0. */

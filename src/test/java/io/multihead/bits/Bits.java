@@ -118,7 +118,7 @@ final class Bits {
         return DType.values()[Math.floorMod(number, DType.values().length)];
     }
 
-    /** Returns a floating element type. */
+    /** Returns a floating-point element type. */
     static DType floating(int number) {
         return DType.values()[Math.floorMod(number, DType.values().length - 1)];
     }

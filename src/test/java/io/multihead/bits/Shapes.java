@@ -49,7 +49,7 @@ record Shapes(int batch, int heads, int keyValueHeads, int queries, int keys, in
                 weights ? bits.normal(dtype, layout, batch, heads, queries, keys) : null);
     }
 
-    /** The sizes of a mask that is repeated along the axes whose bit is not set; leading axes of size 1 are left out. */
+    /** The sizes of a mask that is repeated along the axes whose bit is not set; leading axes of size 1 are omitted. */
     long[] broadcastable(int axes) {
         long[] full = {batch, heads, queries, keys};
         int first = 3;

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A rejected call leaves the cache as it was, and a call that fits is not rejected. */
+/** A rejected call does not change the cache, and a call that fits is not rejected. */
 class CacheFaultsTest {
     private static final Compute SERIAL = Compute.serial();
     private static final long PAGE =
@@ -165,7 +165,7 @@ class CacheFaultsTest {
         assertArrayEquals(new float[] {5, 6, 7}, kept.toArray());
     }
 
-    /** Messages are cut: the list of all sequences ends before the one that is there twice. */
+    /** Messages are cut: the list of all sequences ends before the repeated one. */
     @Test
     void theSequenceThatIsThereTwiceIsNamedAmongMany() {
         KeyValueCache cache = KeyValueCache.paged(config(DType.F32), PAGE);

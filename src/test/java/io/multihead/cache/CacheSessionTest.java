@@ -294,7 +294,7 @@ class CacheSessionTest {
         }
     }
 
-    /** Rewrites a file with one field changed or left out. */
+    /** Rewrites a file with one field changed or omitted. */
     private void broken(Path file, String field, String value, String message) throws IOException {
         Path changed = folder.resolve("changed");
         try (Arena arena = Arena.ofShared()) {

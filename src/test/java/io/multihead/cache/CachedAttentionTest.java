@@ -64,7 +64,7 @@ class CachedAttentionTest {
         Promises.NARROW_CACHE.record(worstNarrow);
     }
 
-    /** Truncated tokens, NaN or infinite, change no bit; neither do masked keys. */
+    /** Truncated tokens, NaN or infinite, do not change any bit; neither do masked keys. */
     @ParameterizedTest
     @EnumSource(
             value = DType.class,

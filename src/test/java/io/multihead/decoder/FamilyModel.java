@@ -18,7 +18,7 @@ import java.util.stream.Stream;
 
 /** A small model for tests of other packages. */
 public final class FamilyModel {
-    /** A chat template as Hermes has it: tools in the beginning, calls between marks. */
+    /** A chat template like Hermes': tools in the beginning, calls between marks. */
     public static final String TOOL_TEMPLATE = """
             {%- for tool in tools or [] %}{{ tool | tojson }}{% endfor %}
             {%- for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' }}{{ message.content or '' }}

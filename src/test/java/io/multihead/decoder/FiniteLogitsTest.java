@@ -47,7 +47,7 @@ class FiniteLogitsTest {
                     "logits: NaN for token 0; expected finite numbers, which the model's weights do not give",
                     assertThrows(ArithmeticException.class, bad::nextLogits).getMessage());
             assertArrayEquals(logits, good.nextLogits());
-            // the session is as it was
+            // the session has not changed
             bad.truncate(2);
             assertEquals(2, bad.length());
             assertTrue(Float.isFinite(bad.nextLogits()[0]));

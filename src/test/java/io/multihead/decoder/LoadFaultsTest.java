@@ -327,7 +327,7 @@ class LoadFaultsTest {
                 session.generate(GenerationOptions.DEFAULT.withMaxTokens(2));
                 model.embedder().embed("ab");
             } catch (IllegalArgumentException | ArithmeticException named) {
-                // a text that has no tokens any more, or weights of other numbers
+                // a text without tokens, or weights of other numbers
                 assertTrue(named.getMessage().contains("expected"), named.getMessage());
             }
             return false;

@@ -126,7 +126,7 @@ class LoadMemoryTest {
         requireSize(write(), 200);
     }
 
-    /** Packing so many matrices leaves garbage in the heap; four models that stay would be 440 MiB. */
+    /** Packing this number of matrices leaves garbage in the heap; four models that stay would be 440 MiB. */
     @Test
     void expertsLargerThanTheHeapTakeTheirSizeOnceAndGiveItBack() throws IOException, InterruptedException {
         requireSize(writeExperts(), 110);

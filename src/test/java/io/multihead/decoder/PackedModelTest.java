@@ -247,7 +247,7 @@ class PackedModelTest {
             SplittableRandom random = new SplittableRandom(3);
             for (int i = 0; i < 300; i++) {
                 byte[] damaged = whole.clone();
-                // the header, and the last bytes, which are settings, in turn; and an end that is cut off
+                // the header, and the last bytes, which are settings, in turn; and a truncated end
                 int at = i % 2 == 0 ? random.nextInt(header) : whole.length - 1 - random.nextInt(20_000);
                 damaged[at] = (byte) random.nextInt(256);
                 Files.write(packed(), i % 10 == 0 ? Arrays.copyOf(damaged, at) : damaged);

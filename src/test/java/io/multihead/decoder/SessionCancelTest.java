@@ -14,7 +14,7 @@ import java.util.concurrent.CancellationException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Interrupts and limits of time end a call within a step, and leave everything as it was. */
+/** Interrupts and limits of time end a call within a step, and change nothing. */
 class SessionCancelTest {
     private static final GenerationOptions OPTIONS =
             GenerationOptions.DEFAULT.withSampling(Sampling.of(1.5, 7)).withMaxTokens(30);

@@ -39,7 +39,7 @@ class StateSchedulesTest {
     @TempDir
     private Path folder;
 
-    /** What layers keep. */
+    /** The states that layers keep. */
     enum Kind {
         KEYS(model -> model),
         RECURRENT(model -> model.withBlocks(List.of(convolution(model, 0), convolution(model, 1)))),
@@ -91,9 +91,9 @@ class StateSchedulesTest {
                 return TinyDecoder.windowed(cpu, 5, 12 * TinyDecoder.CONTEXT, 3, 3);
             }
         },
-        /** The family whose layers have linear attention, but for the fourth. */
+        /** The family whose layers have linear attention, except the fourth. */
         LINEAR("QWEN_3_5"),
-        /** The family whose layers have Mamba-2, but for the third. */
+        /** The family whose layers have Mamba-2, except the third. */
         MAMBA("GRANITE_HYBRID");
 
         private final @Nullable String family;
@@ -127,7 +127,7 @@ class StateSchedulesTest {
         }
     }
 
-    /** Returns a block with a convolution in the place of its attention. */
+    /** Returns a block with a convolution instead of its attention. */
     private static Block convolution(Transformer model, int block) {
         SplittableRandom random = new SplittableRandom(block);
         float[][] taps = new float[3][model.dim()];

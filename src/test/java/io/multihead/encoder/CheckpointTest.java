@@ -52,7 +52,7 @@ class CheckpointTest extends TinyModelFolder {
         assertArrayEquals(expected, embed("abc de"));
     }
 
-    /** A weight that transformers would leave out, with a warning, though it is an encoder's. */
+    /** A weight that transformers would omit, with a warning, though it is an encoder's. */
     @ParameterizedTest
     @CsvSource({
         "'', extra.weight", "'', encoder.layer.2.output.dense.bias", "bert., bert.encoder.layer.2.output.dense.bias",

@@ -97,7 +97,7 @@ class EncoderEdgeTest extends TinyModelFolder {
         }
     }
 
-    /** The buffers that longer texts of one view needed are reused by another one, for batches no longer than before. */
+    /** The buffers that longer texts of one view needed are reused by another one, for batches of at most the same length. */
     @Test
     void batchesAreAsLongWhateverOtherViewsEmbedded() throws Exception {
         writeWithPositions(BertConfig.BATCH_TOKENS + 188);

@@ -7,7 +7,7 @@ import java.util.SplittableRandom;
 import java.util.stream.IntStream;
 
 /**
- * Encoders of random weights in the shapes of their families but for narrower rows, as ONNX graphs that compute them operation by operation as
+ * Encoders of random weights in the shapes of their families with narrower rows, as ONNX graphs that compute them operation by operation as
  * their authors' code does: for the oracle that writes the vectors and the test that compares. Needs only the JDK.
  */
 public final class GoldenEncoder {

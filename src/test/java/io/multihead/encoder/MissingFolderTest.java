@@ -18,7 +18,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * An error for a path without a model's folder names the given path, its absolute path and the expected files; so does an error for a file
+ * An error for a path without a model's folder names the given path, its absolute path and the expected files; the same holds for a file
  * of a folder that is missing, different or truncated.
  */
 class MissingFolderTest {

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Resident memory of a process that loads and closes encoders again and again; Linux alone says what it is. */
+/** Resident memory of a process that loads and closes encoders again and again; only Linux reports it. */
 @EnabledOnOs(OS.LINUX)
 class ReloadMemoryTest {
     private static final int DIM = 256;

@@ -210,7 +210,7 @@ class SentenceEncoderProperties {
         assertArrayEquals(same, iterated.toArray(float[][]::new), "an iterator");
     }
 
-    /** Indices of texts in any order, some of them left out and others there twice. */
+    /** Indices of texts in any order, some of them missing and others repeated. */
     private static List<Integer> batch(int texts, Random random) {
         List<Integer> batch = new ArrayList<>();
         for (int i = 0; i < texts; i++) {

@@ -227,7 +227,7 @@ class SparseEncoderTest {
         }
     }
 
-    /** A file, a part of it, its replacement, and what the message says. */
+    /** A file, a part of it, its replacement, and the message. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',

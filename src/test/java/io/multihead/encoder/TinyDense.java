@@ -44,7 +44,7 @@ record TinyDense(String name, DenseLayer.Config config, Map<String, Tensor> weig
         }
     }
 
-    /** Writes a folder with the modules between Pooling and, if asked for, Normalize. */
+    /** Writes a folder with the modules between Pooling and, if requested, Normalize. */
     static void write(Path model, List<TinyDense> layers, DType dtype, boolean normalized) throws IOException {
         StringBuilder modules =
                 new StringBuilder("[" + module("", "Transformer") + ", " + module("1_Pooling", "Pooling"));

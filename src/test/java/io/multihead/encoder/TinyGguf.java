@@ -102,7 +102,7 @@ final class TinyGguf {
                 .set("attention.layer_norm_epsilon", epsilon);
     }
 
-    /** {@link TinyModel}, perhaps with a head. */
+    /** {@link TinyModel}, optionally with a head. */
     static TinyGguf bert(Map<String, Tensor> weights) {
         TinyGguf file = new TinyGguf("bert", weights, BERT)
                 .sizes(

@@ -89,7 +89,7 @@ class TokenEncoderTest {
         assertEquals(3, vectors.vectors(texts.size() - 1).length, "[CLS], the prefix and [SEP]");
     }
 
-    /** PyLate compares all tokens with the list, including the tokens around a text; so do ColBERT's authors, whose list is punctuation. */
+    /** PyLate compares all tokens with the list, including the tokens around a text; ColBERT's authors do the same, and their list is punctuation. */
     @Test
     void skippedTokensAroundADocumentHaveNoVectors() throws IOException {
         float[][] all = encoder.embedDocuments(List.of("cd e")).vectors(0);

@@ -120,7 +120,7 @@ class WeightFormatsTest {
         }
     }
 
-    /** Rows of 21 elements are no whole blocks. */
+    /** Rows of 21 elements are not whole blocks. */
     @Test
     void aFormatThatDoesNotFitIsNamed() throws IOException {
         TinyModel.write(folder);

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Named;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Calls that are valid but for one argument, which every kind of bad value replaces in turn. */
+/** Calls that are valid except for one argument, which every kind of bad value replaces in turn. */
 class OneBadArgumentTest {
     /** One finding per call, parameter and kind. */
     private final Map<String, String> findings = new TreeMap<>();

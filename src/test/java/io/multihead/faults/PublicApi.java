@@ -17,7 +17,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.stream.Stream;
 
-/** Every public constructor and method of the exported packages, but for {@link #OTHERS}, found in the compiled classes. */
+/** Every public constructor and method of the exported packages, except {@link #OTHERS}, found in the compiled classes. */
 final class PublicApi {
     private static final String ROOT = "io.multihead.";
 

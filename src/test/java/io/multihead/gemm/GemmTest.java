@@ -192,7 +192,7 @@ class GemmTest {
                 () -> PackedWeights.ofInputRows(Tensor.of(new float[3])));
     }
 
-    /** Not the shapes that the options make of them. */
+    /** Not the shapes after the options. */
     @Test
     void errorsNameTheShapesThatWereGiven() {
         Tensor c = matrix(2, 4);

@@ -133,7 +133,7 @@ class TransposedWeightsProperties {
         }
     }
 
-    /** Matrices of A are batches, of which all are multiplied with the same weights, rounded inputs or not. */
+    /** Matrices of A are batches, which are all multiplied by the same weights, rounded inputs or not. */
     @Test
     void batchesShareTheWeights() {
         SplittableRandom random = new SplittableRandom(3);

@@ -17,8 +17,8 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /**
- * Members of the API that pages for users name within sentences and tables exist: those of a type, and methods by which options are set. Blocks of
- * code are compiled by {@link SnippetTest}.
+ * Members of the API that pages for users name within sentences and tables exist: members of a type, and methods by which options are set.
+ * Blocks of code are compiled by {@link SnippetTest}.
  */
 class ApiNamesTest {
     private static final String ROOT = "io.multihead.";

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 /**
  * Programs of the pages, which are classes with a main method and statements, run as the pages have them, in a folder with models under the names
  * that they load. Models are small and have random weights, except MiniLM's, of the jar, and stories260K's, if it is there. Programs of these two, and
- * programs without a model, print the output that the page has. Types without a main method have tests of their own.
+ * programs without a model, print the output that the page has. Types without a main method have separate tests.
  */
 @Execution(ExecutionMode.CONCURRENT)
 class PageProgramsTest {

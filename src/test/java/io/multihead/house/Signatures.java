@@ -115,7 +115,7 @@ final class Signatures {
                 .replaceFirst(" throws $", "");
     }
 
-    /** Leaves out the packages that every source file imports or that annotations have. */
+    /** Omits the packages that every source file imports or that annotations have. */
     private static String plain(String type) {
         return type.replace('$', '.')
                 .replace("@org.jspecify.annotations.Nullable()", "@Nullable")

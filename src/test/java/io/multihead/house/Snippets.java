@@ -67,7 +67,7 @@ final class Snippets {
     static List<String> errors(Path output, String snippet) throws Exception {
         String name = name(snippet);
         DiagnosticCollector<JavaFileObject> found = new DiagnosticCollector<>();
-        // without a class path of its own, javac would take this JVM's, where nothing is hidden
+        // without a separate class path, javac would take this JVM's, where nothing is hidden
         String path = MODULE + File.pathSeparator + langchain4j();
         List<String> options = Stream.of(
                         "-d", output, "-cp", output, "-p", path, "--add-modules", "io.multihead,langchain4j.core")

@@ -7,7 +7,7 @@ import java.util.Arrays;
 /**
  * The error of f32 arithmetic in linear attention: the formulas of {@link ReferenceLinearAttention}, with running error bounds. The state
  * of a token is bounded by columns, in the Euclidean norm: a step multiplies the error of a column with {@code a (I - b k k^T)}, whose norm
- * is at most a, as b is at most 1 and k no longer than 1, and adds the error of its own operations. So errors add up over tokens,
+ * is at most a, as b is at most 1 and the length of k is at most 1, and adds the error of its own operations. So errors add up over tokens,
  * and do not grow.
  */
 final class LinearAttentionBound {

@@ -55,7 +55,7 @@ final class ModelCase {
     /** The sizes and kinds of a model. */
     record Shape(int dim, int heads, int keyValueHeads, int headDim, int inner, int layers) {}
 
-    /** What is optional. */
+    /** The optional settings. */
     record Options(
             Arrangement arrangement,
             NormKind norm,

@@ -42,7 +42,7 @@ class TransformerProperties {
         return ROUNDINGS + (c.options.routing() == ModelCase.Routing.NONE ? 0 : 2 * 120 + 2);
     }
 
-    /** Leaves out cases in which rounding may change the choice of experts: each of two logits is off by at most the bound. */
+    /** Omits cases in which rounding may change the choice of experts: each of two logits is off by at most the bound. */
     private static void requireClearChoice(ModelCase c, double most) {
         Assume.that(c.margin > 2 * most);
     }

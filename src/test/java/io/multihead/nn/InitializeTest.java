@@ -91,7 +91,7 @@ class InitializeTest {
                         .toArray());
     }
 
-    /** The mean of n normal numbers is within 5 / sqrt(n), their variance within 5 sqrt(2 / n) of 1, but once in a million. */
+    /** The mean of n normal numbers is within 5 / sqrt(n), their variance within 5 sqrt(2 / n) of 1, except once in a million. */
     @Test
     void embeddingsAreNormal() {
         float[] table = Embedding.initialize(arena, 100, 100, 7)

@@ -25,7 +25,7 @@ import java.util.Random;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
-/** Intermediate results are kept in arrays that earlier calls have used: their old contents change no bit. */
+/** Intermediate results are kept in arrays that earlier calls have used: their old contents do not change any bit. */
 class ReusedMemoryTest {
     private final Trained.Storage storage = new Trained.Storage(Arena.ofAuto(), Layout.DENSE, DType.F32);
 

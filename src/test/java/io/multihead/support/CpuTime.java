@@ -14,7 +14,7 @@ public final class CpuTime {
 
     private CpuTime() {}
 
-    /** Makes a call in a thread of its own, which is left alone where it needs more processor time than it may. */
+    /** Makes a call in a separate thread, which is abandoned if it needs more processor time than it may. */
     public static <T> T within(long seconds, Callable<T> call) throws Exception {
         FutureTask<T> task = new FutureTask<>(call);
         Thread thread = Thread.ofPlatform().daemon().start(task);

@@ -183,7 +183,7 @@ public final class LayerCase {
         return TestTensors.guarded(floating(), switches.strided, dims);
     }
 
-    /** Returns the element type of inputs and outputs: layers take floating types only. */
+    /** Returns the element type of inputs and outputs: layers take only floating-point types. */
     private DType floating() {
         return switches.dtype.isFloating() ? switches.dtype : DType.F32;
     }

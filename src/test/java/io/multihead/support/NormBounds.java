@@ -77,7 +77,7 @@ public final class NormBounds {
             double[] d = Arrays.stream(z).map(v -> Math.abs(v) * deviation).toArray();
             double[] dError = new double[n];
             if (centered) {
-                // x - m1 rounds; so does its mean, which includes the error of m1; so does subtracting it
+                // x - m1 rounds; its mean rounds, too, which includes the error of m1; and subtracting it rounds
                 double off = U * chain * mean(absolute(x));
                 double rest = U * (chain + 1) * (mean(d) + off);
                 for (int i = 0; i < n; i++) {

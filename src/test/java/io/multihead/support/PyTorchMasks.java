@@ -4,7 +4,7 @@ import io.multihead.attention.Mask;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 
-/** The masks of PyTorch's {@code nn.MultiheadAttention}: I8 drops where it is not zero, a floating type is added. */
+/** The masks of PyTorch's {@code nn.MultiheadAttention}: I8 drops where it is not zero, a floating-point type is added. */
 public final class PyTorchMasks {
     private PyTorchMasks() {}
 

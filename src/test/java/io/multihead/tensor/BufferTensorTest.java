@@ -49,7 +49,7 @@ class BufferTensorTest {
         assertArrayEquals(new float[] {2, 3, 4}, tensor.toArray());
         floats.position(3);
         Named.mentions(() -> Tensor.of(floats, DType.F32, 3), "memory", "8 bytes");
-        // bytes that are no whole element remain
+        // bytes that do not form a whole element remain
         assertEquals(Shape.of(1), Tensor.of(direct(7), DType.F32).shape());
     }
 

@@ -104,7 +104,7 @@ class BytePairTokenizerTest {
         }
     }
 
-    /** As llama.cpp: a byte without a token divides a word, and is left out. */
+    /** As llama.cpp: a byte without a token divides a word, and is omitted. */
     @Test
     void aByteWithoutATokenIsLeftOut() {
         List<String> tokens = bytes();

@@ -85,7 +85,7 @@ public final class GoldenTexts {
         }
     }
 
-    /** The code points that are left out. */
+    /** The omitted code points. */
     public BitSet pinned() {
         return pinned;
     }

@@ -102,7 +102,7 @@ class OptimizerProperties {
         }
     }
 
-    /** A decay that is left out, a bias that is not corrected or another moment is outside of the bound. */
+    /** A missing decay, a bias that is not corrected or another moment is outside the bound. */
     @Test
     void theBoundSeesWrongTerms() {
         double[] p = {1.5};

@@ -34,7 +34,7 @@ public final class LlamaTraining {
     private static final int HELD_OUT = 10;
 
     /**
-     * What training made.
+     * The results of training.
      *
      * @param model rounded to bf16
      * @param losses of each step, in nats a token

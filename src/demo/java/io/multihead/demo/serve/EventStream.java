@@ -10,7 +10,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 
 /**
  * Server-sent events of one answer, which a separate thread writes: the generating thread never waits for a client that reads slowly, and
- * holds its session no longer than the text takes. An answer has a limit, and so have the events that wait here.
+ * holds its session only until its text ends. An answer has a limit, and so have the events that wait here.
  */
 final class EventStream {
     /** For events that a client has not read when its text is complete. */

@@ -168,13 +168,13 @@ final class Fields {
         return value;
     }
 
-    /** Accepts a member that changes no answer, such as an identifier of the user. */
+    /** Accepts a member that does not affect answers, such as an identifier of the user. */
     Fields without(String... names) {
         read.addAll(List.of(names));
         return this;
     }
 
-    /** Fails where a member was not asked for. */
+    /** Fails if a member is unknown. */
     void end() {
         node.properties().forEach(member -> {
             if (!member.getValue().isNull() && !read.contains(member.getKey())) {

@@ -216,7 +216,7 @@ public final class Serve implements Callable<Integer> {
         }
     }
 
-    /** What is served. */
+    /** The served models. */
     private record Loaded(
             @Nullable LanguageModel model,
             @Nullable Sessions sessions,

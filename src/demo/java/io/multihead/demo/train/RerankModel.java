@@ -45,7 +45,7 @@ public final class RerankModel implements Trainable {
         return reranker.parameters();
     }
 
-    /** Embeddings stay as they are: few pairs have few of their rows. */
+    /** Embeddings do not change: few pairs use few of their rows. */
     @Override
     public Map<String, Tensor> gradients() {
         return reranker.gradients(Arena.ofAuto(), name -> !name.startsWith("embeddings."));

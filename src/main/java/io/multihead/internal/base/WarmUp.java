@@ -58,8 +58,8 @@ public final class WarmUp {
 
     /**
      * A trial that takes less than this number of limits is repeated immediately. Calls that read weights from memory evict the values of a
-     * trial from the near caches: with one row by 4096 x 4096 on a busy Zen 4, compiled trials took 1.5 to 2.1 us with a limit of 1.27, and
-     * in one JVM of six the warm-up did not end within six seconds. A repetition has its values in L1.
+     * trial from the near caches: with one row times 4096 x 4096 on a busy Zen 4, compiled trials took 1.5 to 2.1 us with a limit of 1.27,
+     * and in one JVM of six the warm-up did not end within six seconds. A repetition has its values in L1.
      */
     private static final int LIMITS_WITH_MISSES = 8;
 

@@ -92,7 +92,7 @@ final class BlockKernel {
 
     /**
      * Queried for each panel: many rows by one panel without vectors take a millisecond, and trials that are more than a few milliseconds
-     * apart end late (192 rows by 1024 x 1024 ran without vectors for more than 5 s when each task queried once).
+     * apart end late (192 rows times 1024 x 1024 ran without vectors for more than 5 s when each task queried once).
      */
     private boolean isCompiled(boolean isWide) {
         return left.isRounded()

@@ -78,7 +78,8 @@ public final class Blocking {
 
     /**
      * The same if columns of A are contiguous in memory: all rows of a task, since each column is a separate run, which begins with a wait for
-     * its first cache lines. 1536 rows by 2048 x 384 take 13.5 instead of 14.6 ms (Zen 5). Not with 16 registers, for which it was not measured.
+     * its first cache lines. 1536 rows times 2048 x 384 take 13.5 instead of 14.6 ms (Zen 5). Not with 16 registers, for which it was not
+     * measured.
      */
     public static final int MC_TRANSPOSED = Lanes.FEW_REGISTERS ? MC : TASK_ROWS;
 

@@ -20,8 +20,8 @@ import java.util.Arrays;
 import java.util.function.BooleanSupplier;
 
 /**
- * The sums of one or two rows of A by a B that is read column by column, several at a time: columns of f32 in native memory in place, other
- * columns, of any strides, through a buffer in L1. Belongs to one thread.
+ * The sums of one or two rows of A times a B that is read column by column, several at a time: columns of f32 in native memory in place,
+ * other columns, of any strides, through a buffer in L1. Belongs to one thread.
  */
 final class ColumnMajorProduct {
     /** A is read up to this depth at a time: columns are read up to it, then the next columns. */

@@ -14,14 +14,14 @@ import io.multihead.tensor.Tensor;
  */
 final class FewRows {
     /**
-     * The largest number of rows if the rows of B are contiguous. 4 and 8 rows by 1024 x 1024 take 0.15 and 0.32 ms, with packing 0.29 and
-     * at least as much (Zen 4, one thread).
+     * The largest number of rows if the rows of B are contiguous. 4 and 8 rows times 1024 x 1024 take 0.15 and 0.32 ms, with packing 0.29
+     * and at least as much (Zen 4, one thread).
      */
     private static final int MOST_ROWS = 8;
 
     /**
-     * The largest number of rows if B is read column by column: 0.16 ms per row by 1024 x 1024, with packing 1.0 for four rows (Zen 4, one
-     * thread). The second row finds the columns of a depth block, 16 KiB, in L1.
+     * The largest number of rows if B is read column by column: 0.16 ms per row times 1024 x 1024, with packing 1.0 for four rows (Zen 4,
+     * one thread). The second row finds the columns of a depth block, 16 KiB, in L1.
      */
     private static final int MOST_ROWS_BY_COLUMNS = 4;
 

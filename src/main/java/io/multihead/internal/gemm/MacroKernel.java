@@ -312,8 +312,8 @@ public final class MacroKernel {
     /**
      * Returns the columns from a tile's first vector to its second. In a tile of many rows they are adjacent: with 8 lanes it then reads
      * one cache line of each row of B, and half a panel, at most 32 KiB, stays in or near L1 for all rows of A. One or two tiles of four
-     * rows, which are bandwidth-bound, read both lines together: 8 rows by 4096 x 4096 take 5.8 instead of 7.2 to 8.4 ms, and by matrices
-     * in the cache up to 5 % longer (Zen 3).
+     * rows, which are bandwidth-bound, read both lines together: 8 rows times 4096 x 4096 take 5.8 instead of 7.2 to 8.4 ms, and by
+     * matrices in the cache up to 5 % longer (Zen 3).
      */
     private static int vectorStride(int m, PanelFormat format) {
         boolean isBoundByMemory = m <= 2 * MR_SMALL && inTilesOfFour(m);

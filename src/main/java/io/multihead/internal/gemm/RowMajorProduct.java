@@ -20,7 +20,7 @@ import java.util.Arrays;
 import java.util.function.BooleanSupplier;
 
 /**
- * The sums of a few rows of A by a B whose rows are contiguous, which is read once in its own layout: rows of f32 in native memory in
+ * The sums of a few rows of A times a B whose rows are contiguous, which is read once in its own layout: rows of f32 in native memory in
  * place, other rows a few at a time through a buffer in L1. Belongs to one thread.
  */
 final class RowMajorProduct {

@@ -47,8 +47,8 @@ public final class BitFields4 extends BitFields {
     }
 
     /**
-     * The fields of a word are written out: in a loop that C2 unrolls itself, bounds checks of the row stay between them. One row by 4096 x
-     * 4096 from memory takes 10.3 cycles for 64 weights with the loop and 9.5 without (Zen 4).
+     * The fields of a word are written out: in a loop that C2 unrolls itself, bounds checks of the row stay between them. One row times
+     * 4096 x 4096 from memory takes 10.3 cycles for 64 weights with the loop and 9.5 without (Zen 4).
      */
     @Override
     public void tile1(

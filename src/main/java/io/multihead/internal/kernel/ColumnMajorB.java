@@ -20,7 +20,7 @@ import jdk.incubator.vector.IntVector;
  * <p>A dot product in lanes would add in another order than a tile of {@link MicroKernel}, whose lanes are columns of B. Therefore square
  * blocks, with as many elements of as many columns as a vector has lanes, are transposed in registers, in steps that each interleave pairs
  * of vectors, and the rows are multiplied immediately. Each column is a stream that the processor prefetches: 8 or 16 streams are read at
- * the speed of memory, 32 at half of it. One row by 1024 x 1024 takes 0.13 ms, and by 4096 x 4096 3.4 ms, which is the speed of memory;
+ * the speed of memory, 32 at half of it. One row times 1024 x 1024 takes 0.13 ms, and by 4096 x 4096 3.4 ms, which is the speed of memory;
  * with a transposition into panels first, which stay in L2, 4.7 ms; with a loop of dot products 17 ms (Zen 4, one thread).
  *
  * <p>Vectors have the shape that all kernels use. If a JVM has seen vectors of floats of two shapes, C2 may not know which of them a

@@ -19,7 +19,7 @@ import jdk.incubator.vector.FloatVector;
  * tile of {@link MicroKernel}. Rows of A are {@link Lanes#ROW} floats apart.
  *
  * <p>Two or four rows of B are read at a time, so that C is read and written half or a quarter as often; each row is a stream that the
- * processor prefetches. One row by 4096 x 4096: 3.0 ms with rows of B in place, 2.4 with packed panels, 9.5 with packing (Zen 4, one
+ * processor prefetches. One row times 4096 x 4096: 3.0 ms with rows of B in place, 2.4 with packed panels, 9.5 with packing (Zen 4, one
  * thread).
  */
 public final class RowMajorB {

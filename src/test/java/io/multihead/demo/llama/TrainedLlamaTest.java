@@ -35,10 +35,10 @@ class TrainedLlamaTest {
     }
 
     /**
-     * Along a direction d of one parameter the loss changes by the gradient's part, (L(p + h d) - L(p - h d)) / 2h, but for third
-     * derivatives: 1.2 % of the steepest slope, the embedding's, with h d of the size of a five-hundredth of p, so 0.3 % with half of it. f32's
-     * rounding of the loss, 1e-6, is below 0.5 % of a difference. So 1 % is allowed; a term that is missing changes a slope by tens of
-     * percents.
+     * Along a direction d of one parameter the loss changes by the gradient's part, (L(p + h d) - L(p - h d)) / 2h, except for third
+     * derivatives: 1.2 % of the steepest slope, the embedding's, with h d of the size of a five-hundredth of p, so 0.3 % with half of it.
+     * f32's rounding of the loss, 1e-6, is below 0.5 % of a difference. So 1 % is allowed; a term that is missing changes a slope by tens
+     * of percents.
      */
     @Test
     void gradientsAreSlopesOfTheLoss() {

@@ -151,7 +151,7 @@ class BrokenRequestsProperties {
         return open.repeat(1 + random.nextInt(20_000));
     }
 
-    /** Puts another value in the place of one of the members. */
+    /** Replaces the value of one of the members. */
     private static String otherValue(String body, Random random) {
         try {
             JsonNode root = JSON.readTree(body);

@@ -223,7 +223,7 @@ class ServeProtocolTest {
         }
     }
 
-    /** In a JVM of its own: its language is that of all its threads. */
+    /** In a separate JVM: its language applies to all its threads. */
     @Test
     void countsHaveTheDigitsOfPrometheusInAnyLanguage() throws Exception {
         List<String> lines = ChildJvm.run(Counts.class, List.of("-Duser.language=ar", "-Duser.country=EG"));

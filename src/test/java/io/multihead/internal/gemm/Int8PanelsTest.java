@@ -103,7 +103,7 @@ class Int8PanelsTest {
         return Arrays.copyOf(sums, rows * 2 * 96);
     }
 
-    /** MacroKernels with panels of a depth that is no multiple of four. */
+    /** MacroKernels with panels of a depth that is not a multiple of four. */
     @Test
     void productsAreThoseOfWidenedPanels() {
         Random random = new Random(3);

@@ -21,7 +21,7 @@ class ActivationOpsTest {
     private static final int STEP = 997;
 
     private static final int CHUNKS = Float.floatToRawIntBits(16f) / (CHUNK * STEP) + 1;
-    /** Results below this become 0: up to 230 times an exponential that is no normal f32, in the derivative with tanh. */
+    /** Results below this become 0: up to 230 times an exponential that is not a normal f32, in the derivative with tanh. */
     private static final double LOST = 0x1p-118;
 
     /**

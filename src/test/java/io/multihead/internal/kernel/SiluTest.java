@@ -20,7 +20,7 @@ class SiluTest {
     private static final double U = 0x1p-24;
     /** The exponential is off by 1 ulp, at most 2 u; {@code 1 + e}, the quotient and the last sum round once each. */
     private static final double SUM = 5 * U;
-    /** Where {@code e^-t} is no normal f32 it is 0: t times that, up to 110, is lost. */
+    /** Where {@code e^-t} is not a normal f32, it is 0: t times that, up to 110, is lost. */
     private static final double LOST = 110 * 0x1p-126;
 
     @Property(tries = 500)

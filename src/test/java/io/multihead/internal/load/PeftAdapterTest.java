@@ -67,7 +67,7 @@ class PeftAdapterTest {
         return folder;
     }
 
-    /** Weights of several formats are not packed as one matrix, so the format of a saved one is asked for before it is taken. */
+    /** Weights of several formats are not packed as one matrix, so the format of a saved one is requested before it is taken. */
     @Test
     void aSavedWeightHasTheTypeOfTheModels() throws IOException {
         Tensor own = Tensor.of(new float[] {1, 1}, 1, 2).copy(Arena.ofAuto(), DType.BF16);

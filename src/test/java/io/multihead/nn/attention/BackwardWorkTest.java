@@ -19,7 +19,7 @@ import jdk.jfr.consumer.RecordingFile;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Backward computes the gradients that were asked for, and no others. */
+/** Backward computes the gradients that were requested, and no others. */
 class BackwardWorkTest {
     private static final Compute CPU = Compute.serial();
 

@@ -119,7 +119,7 @@ class MultiHeadGradientTest {
         return sum;
     }
 
-    /** Shrunk from a failure: one visible key, so that the scores' gradients are 0 but for roundings. */
+    /** Shrunk from a failure: one visible key, so that the scores' gradients are 0 except for roundings. */
     @Example
     void roundingsOfWhatCancelsAreAllowed() {
         equalDifferencesOfTheDefinition(

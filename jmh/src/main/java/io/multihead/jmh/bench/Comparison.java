@@ -100,7 +100,7 @@ public abstract class Comparison extends Timed {
     /**
      * Returns the work of a benchmark.
      *
-     * @param benchmark name of its class; the work of one that is no comparison, or is not here any more, is unknown
+     * @param benchmark name of its class; the work of one that is no comparison, or does not exist here, is unknown
      * @param parameters values of its parameters; parameters that it does not have are ignored
      */
     public static Work work(String benchmark, Map<String, String> parameters) {

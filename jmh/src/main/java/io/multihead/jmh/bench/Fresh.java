@@ -15,7 +15,7 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * Runs {@link FreshCall} or {@link FreshEmbedding} in fresh JVMs, without and with an AOT cache, or {@link TuneCall} with blocks for other
+ * Runs {@link FreshCall} or {@link FreshEmbedding} in new JVMs, without and with an AOT cache, or {@link TuneCall} with blocks for other
  * caches, and prints a table of each kind. The kinds take turns. The packed file of an encoder is written next to the cache.
  */
 public final class Fresh {

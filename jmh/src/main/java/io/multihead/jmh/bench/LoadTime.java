@@ -15,8 +15,8 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 
 /**
- * How long a fresh JVM takes to load a language model of 1B weights in Q8_0 and to its first logits, and its peak of resident memory; the same of
- * its packed file. A copy of the file in memory is measured, too.
+ * The time that a new JVM takes to load a language model of 1B weights in Q8_0 and to its first logits, and its peak of resident memory;
+ * the same of its packed file. A copy of the file in memory is measured, too.
  */
 public final class LoadTime {
     private static final Path FOLDER = Path.of("jmh/target/models");

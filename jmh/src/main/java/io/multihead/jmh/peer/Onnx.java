@@ -98,7 +98,7 @@ public final class Onnx implements Runnable, AutoCloseable {
         return output(name, OnnxTensor.createTensor(environment, data, shape), shape);
     }
 
-    /** An output that is written in place of an input. */
+    /** An output that is written over an input. */
     public Onnx sharedOutput(String name, String input, long... shape) {
         return output(name, inputs.get(input), shape);
     }

@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.IntUnaryOperator;
 
-/** A BERT model as it was exported, run by ONNX Runtime: the mean over the tokens that are no padding, of length 1, or first states. */
+/** An exported BERT model, run by ONNX Runtime: the mean over the tokens that are no padding, of length 1, or first states. */
 public final class OnnxEncoder implements AutoCloseable {
     private final OrtEnvironment environment = OrtEnvironment.getEnvironment();
     private final EncoderTokenizer tokenizer;

@@ -9,7 +9,7 @@ import java.util.TreeMap;
 /**
  * The times of one impl in one case.
  *
- * @param forks milliseconds of each round's forks, of which most rounds have one; empty where only the next two are known any more
+ * @param forks milliseconds of each round's forks, of which most rounds have one; empty where only the next two are still known
  * @param median median over rounds
  * @param spread slowest fork over the median; NaN for a single one, from which nothing follows about others
  */

@@ -39,8 +39,8 @@ public final class Children {
     synchronized void end() {
         ended = true;
         if (running != null) {
-            // parents first, which could start more; listed before, since a child whose parent has ended is no
-            // descendant any more
+            // parents first, which could start more; listed before, since a child whose parent has ended is not
+            // a descendant
             List<ProcessHandle> all = new ArrayList<>(List.of(running.toHandle()));
             running.descendants().forEach(all::add);
             all.forEach(ProcessHandle::destroyForcibly);

@@ -18,7 +18,7 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * A session file of any bytes, loaded into caches of several kinds: a file that is rejected leaves a cache as it was, and sequences that
+ * A session file of any bytes, loaded into caches of several kinds: a file that is rejected does not change a cache, and sequences that
  * were accepted can be used, and saved and loaded again with the same bits.
  */
 public final class CacheSessionFuzz {

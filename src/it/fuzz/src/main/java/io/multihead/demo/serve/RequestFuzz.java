@@ -14,7 +14,7 @@ import java.time.Duration;
 import java.util.Arrays;
 
 /**
- * A request of any bytes to the server of the demo: a chat, a prompt after a byte {@code '1'}, or a text whose tokens are asked for after
+ * A request of any bytes to the server of the demo: a chat, a prompt after a byte {@code '1'}, or a text whose tokens are requested after
  * {@code '2'}. It is answered, or refused with an error that is not the server's own.
  */
 public final class RequestFuzz {

@@ -47,7 +47,7 @@ public final class Services {
 
     /** A tool. */
     public static final class Clock {
-        /** The zones that it was asked for. */
+        /** The requested zones. */
         final List<String> asked = new ArrayList<>();
 
         /** Returns the time of a zone. */

@@ -33,7 +33,7 @@ public final class Oracle {
         EmbeddingChecks.run(libraries, Path.of(args[1]));
     }
 
-    /** Random bytes, so that all scales occur: bit for bit, but for which NaN a NaN is. */
+    /** Random bytes, so that all scales occur: bit for bit, except for the bits of NaN. */
     private static void dequantize(GgmlBlocks ggml, BlockType type) {
         SplittableRandom random = new SplittableRandom(1);
         byte[] bytes = new byte[BLOCKS * type.bytes()];
@@ -53,7 +53,7 @@ public final class Oracle {
                 + " of them not finite");
     }
 
-    /** Weights of several kinds: the values of ggml, and its bytes but for integers of k-quants whose scale is 0. */
+    /** Weights of several kinds: the values of ggml, and its bytes except for integers of k-quants whose scale is 0. */
     private static void quantize(GgmlBlocks ggml, BlockType type) {
         int rows = 500;
         int columns = 512;

@@ -184,7 +184,7 @@ final class TinyEncoder {
         return 0x100 + others;
     }
 
-    /** Normal tokens, but for control tokens of some ids and the unknown one. */
+    /** Normal tokens, except control tokens of some ids and the unknown one. */
     private static long[] types(int count, int from, int to, int unknown, int typeOfUnknown) {
         long[] types = new long[count];
         for (int id = 0; id < count; id++) {

@@ -65,7 +65,7 @@ final class TinyModel {
                 .writer.write(file);
     }
 
-    /** Unknown, begin, end, 256 bytes, then letters and their merges. Returns how many. */
+    /** Unknown, begin, end, 256 bytes, then letters and their merges. Returns their number. */
     private int tokenizer() {
         List<String> tokens = new ArrayList<>(List.of("<unk>", "<s>", "</s>"));
         List<Long> types = new ArrayList<>(List.of(2L, 3L, 3L));

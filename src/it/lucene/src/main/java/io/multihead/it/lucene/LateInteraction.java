@@ -19,7 +19,7 @@ import org.apache.lucene.search.TopDocs;
  * Documents with the vectors of their tokens, and a search that reranks by them: an example to copy. A first query, by words or by vectors of whole
  * texts, finds candidates; late interaction orders them.
  *
- * @param encoder makes the vectors; stays the caller's
+ * @param encoder makes the vectors; remains the caller's
  */
 public record LateInteraction(TokenEncoder encoder) {
     static final String TEXT = "text";

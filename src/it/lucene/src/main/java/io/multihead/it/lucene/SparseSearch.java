@@ -21,7 +21,7 @@ import org.apache.lucene.search.TopDocs;
  * Documents with sparse vectors, and a search by them: an example to copy. Each word of a vector is a feature; the score of a document is the sum of
  * the products of its weights and the query's. Lucene keeps weights of documents in 16 bits, of which 8 are their digits.
  *
- * @param encoder makes the vectors; stays the caller's
+ * @param encoder makes the vectors; remains the caller's
  * @param most number of query words that are searched, the words with the largest weights: clauses that a query may have
  */
 public record SparseSearch(SparseEncoder encoder, int most) {

@@ -15,7 +15,7 @@ import org.apache.lucene.search.TopDocs;
 /**
  * Documents with one vector each, and a search for the nearest: an example to copy. Lucene's score is (1 + cosine) / 2.
  *
- * @param encoder makes vectors of length 1; stays the caller's
+ * @param encoder makes vectors of length 1; remains the caller's
  */
 public record VectorSearch(SentenceEncoder encoder) {
     static final String TEXT = "text";

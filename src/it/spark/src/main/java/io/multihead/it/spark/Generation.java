@@ -8,7 +8,7 @@ import java.io.Serializable;
 /**
  * How the texts of a column are generated; sent to executors. Immutable.
  *
- * @param maxTokens most tokens of one text
+ * @param maxTokens largest number of tokens of one text
  * @param contextTokens most tokens of a prompt and its text together; a task has memory for a batch of them
  * @param batch prompts that a task computes together
  * @param temperature 0 takes the most likely token
@@ -23,7 +23,7 @@ public record Generation(int maxTokens, int contextTokens, int batch, double tem
     /**
      * {@return the same with other lengths}
      *
-     * @param newMaxTokens most tokens of one text
+     * @param newMaxTokens largest number of tokens of one text
      * @param newContextTokens most tokens of a prompt and its text
      */
     public Generation withTokens(int newMaxTokens, int newContextTokens) {

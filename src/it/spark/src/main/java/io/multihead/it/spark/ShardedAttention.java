@@ -39,8 +39,8 @@ public final class ShardedAttention {
      * @param count number of shards, at least 1
      * @param query the queries, broadcast
      * @return output and log-sum-exp over all keys
-     * @throws IllegalStateException if a shard is missing or there twice
-     * @throws org.apache.spark.SparkException if one is there twice, or missing between others, among more than 32: a task finds it
+     * @throws IllegalStateException if a shard is missing or repeated
+     * @throws org.apache.spark.SparkException if one is repeated, or missing between others, among more than 32: a task finds it
      */
     public static PartialAttention attend(JavaRDD<KeyValueShard> shards, int count, ShardedQuery query) {
         Broadcast<ShardedQuery> shared =

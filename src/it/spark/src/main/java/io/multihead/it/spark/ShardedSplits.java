@@ -22,7 +22,7 @@ import scala.Tuple2;
  * send the states of all their splits of 1024 keys, unmerged, and a task for each query head merges the states of all shards in order. The
  * result has the same bits for any shards of whole splits and any partitioning, also when executors are lost.
  *
- * <p>What is moved grows with the number of keys; for many queries {@link ShardedAttention} moves less.
+ * <p>The moved data grows with the number of keys; for many queries {@link ShardedAttention} moves less.
  */
 public final class ShardedSplits {
     private ShardedSplits() {}
@@ -49,7 +49,7 @@ public final class ShardedSplits {
      * @param query the queries, broadcast
      * @return output and log-sum-exp over all keys, with the same bits as one call
      * @throws IllegalStateException if there is no shard
-     * @throws org.apache.spark.SparkException if some shard is missing, there twice, or begins elsewhere than at a split
+     * @throws org.apache.spark.SparkException if some shard is missing, repeated, or begins elsewhere than at a split
      */
     public static PartialAttention attend(JavaRDD<KeyValueShard> shards, int count, ShardedQuery query) {
         JavaSparkContext context = JavaSparkContext.fromSparkContext(shards.context());

@@ -27,7 +27,7 @@ public final class SparkEmbeddings {
      * @param vector the new column, of type {@link #VECTOR}
      * @param folder the model's folder, as of {@link SharedEncoders#get}
      * @return the rows with one more column, in their order
-     * @throws IllegalArgumentException if the first column does not exist or is no string, or the second exists
+     * @throws IllegalArgumentException if the first column does not exist or is not a string, or the second exists
      */
     public static Dataset<Row> withEmbeddings(Dataset<Row> rows, String text, String vector, String folder) {
         StructType schema = rows.schema();

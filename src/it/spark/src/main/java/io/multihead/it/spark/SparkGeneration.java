@@ -7,7 +7,7 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Texts by a language model as a column. A prompt has one text, which does not depend on the partitioning, on the batch, on how often a
+ * Texts from a language model as a column. A prompt has one text, which does not depend on the partitioning, on the batch, on how often a
  * task was run, or on the vector width of the executor's processor; also where tokens are drawn.
  */
 public final class SparkGeneration {
@@ -23,7 +23,7 @@ public final class SparkGeneration {
      * @param model the model's file or folder, as of {@link SharedModels#get}
      * @param generation how
      * @return the rows with one more column, in their order
-     * @throws IllegalArgumentException if the first column does not exist or is no string, or the second exists
+     * @throws IllegalArgumentException if the first column does not exist or is not a string, or the second exists
      */
     public static Dataset<Row> withTexts(
             Dataset<Row> rows, String text, String generated, String model, Generation generation) {

@@ -44,7 +44,7 @@ import reactor.core.scheduler.Schedulers;
  * answer JSON that is valid against it. The model's thoughts are {@code thinking} in the metadata of a generation. A stream computes on a
  * thread of Reactor's for blocking tasks, so that the subscribing thread continues, whether a servlet's or an event loop's; a canceled
  * stream ends after the token that is being computed. A temperature without a seed draws one, which is in the metadata as {@code seed}.
- * Messages whose order the model's template refuses are written with alternating roles. Thread-safe; the sessions stay the caller's.
+ * Messages whose order the model's template refuses are written with alternating roles. Thread-safe; the sessions remain the caller's.
  *
  * @param name the name of the model in metadata
  * @param sessions of the model

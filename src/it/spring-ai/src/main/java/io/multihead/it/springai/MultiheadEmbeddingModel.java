@@ -17,9 +17,9 @@ import org.springframework.ai.embedding.EmbeddingResponse;
 import org.springframework.ai.embedding.EmbeddingResponseMetadata;
 
 /**
- * Spring AI's interface for a sentence encoder: an example to copy. Thread-safe; the encoder stays the caller's.
+ * Spring AI's interface for a sentence encoder: an example to copy. Thread-safe; the encoder remains the caller's.
  *
- * @param name what metadata calls the model
+ * @param name the name of the model in metadata
  * @param encoder computes the vectors; its length policy and pooling hold
  */
 public record MultiheadEmbeddingModel(String name, SentenceEncoder encoder) implements EmbeddingModel {

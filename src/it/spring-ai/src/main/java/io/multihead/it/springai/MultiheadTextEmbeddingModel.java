@@ -15,10 +15,10 @@ import org.springframework.ai.embedding.EmbeddingResponse;
 import org.springframework.ai.embedding.EmbeddingResponseMetadata;
 
 /**
- * Spring AI's interface for an embedder that is a language model, such as Qwen3-Embedding: an example to copy. Thread-safe; the embedder's model stays
- * the caller's.
+ * Spring AI's interface for an embedder that is a language model, such as Qwen3-Embedding: an example to copy. Thread-safe; the embedder's
+ * model remains the caller's.
  *
- * @param name what metadata calls the model
+ * @param name the name of the model in metadata
  * @param embedder computes the vectors; its pooling and prompt hold
  */
 public record MultiheadTextEmbeddingModel(String name, TextEmbedder embedder) implements EmbeddingModel {

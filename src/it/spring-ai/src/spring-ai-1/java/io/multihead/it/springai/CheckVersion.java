@@ -18,7 +18,7 @@ final class CheckVersion {
                 .build();
     }
 
-    /** Requires that an advisor executes tools in place of the model, and that names of tools which are nowhere are refused. */
+    /** Requires that an advisor executes tools instead of the model, and that names of tools which are nowhere are refused. */
     static void run(CheckTools.Models models) {
         CheckTools.Clock clock = new CheckTools.Clock();
         String answer = ChatClient.builder(models.writing())
