@@ -180,7 +180,7 @@ class PagesTest {
         assertEquals(List.of("x.md has a row with 3 cells instead of 2: | `x | y` | z |"), problems);
     }
 
-    /** Returns how many rows there are. */
+    /** Returns the number of rows. */
     private static int unevenRows(Path page, String text, List<String> problems) {
         int rows = 0;
         int cells = -1;

@@ -45,7 +45,7 @@ public final class Jlama {
     }
 
     /**
-     * {@code y = x W} for rows of x and blocks of Q4_0, in its own layout: elements as in the file, and scales in f32 beside them. With
+     * {@code y = x W} for rows of x and blocks of Q4_0, in its own layout: elements as in the file, and scales in f32 in a separate tensor. With
      * {@code isRounded}, each call rounds the rows to 8 bits, as its models do by default.
      */
     public static Runnable multiply(int threads, FloatBuffer x, BlockTensor weights, boolean isRounded, FloatBuffer y) {
