@@ -187,7 +187,7 @@ public final class Finetune implements Callable<Integer> {
         return HeadExhibits.format("%.1f %%", 100 * part);
     }
 
-    /** Trains, and returns how many steps have been done: not all of them if training was interrupted. */
+    /** Trains, and returns the number of completed steps: not all of them if training was interrupted. */
     private String train(Trainable learner, TrainingRun run) throws IOException {
         AdamW.Options options =
                 AdamW.Options.DEFAULT.withDecay(0.01, name -> !name.endsWith("bias") && !name.contains("norm"));

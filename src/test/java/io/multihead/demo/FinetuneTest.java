@@ -212,7 +212,7 @@ class FinetuneTest {
         }
     }
 
-    /** The result names the steps that the model has had. Others were asked for if training was interrupted, or if the checkpoint has more of them. */
+    /** The result names the steps that the model has had. Others were requested if training was interrupted, or if the checkpoint has more of them. */
     @Test
     void theStepsThatWereDoneAreNamed() {
         Path checkpoint = folder.resolve("checkpoint");
