@@ -91,7 +91,7 @@ final class Oracle {
     }
 
     /**
-     * Makes a call that computes, outside of which loading is refused or not.
+     * Makes a call that computes, outside which loading is refused or not.
      *
      * @param finite whether its results have to be finite; else the error that names those that are not is an answer
      */
