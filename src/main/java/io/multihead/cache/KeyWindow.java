@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * all queries of the previous append have been computed.
  */
 final class KeyWindow {
-    /** The smallest number of tokens by which a sequence can be truncated, for example rejected draft tokens. */
+    /** The number of last tokens that a sequence can always drop, for example rejected draft tokens. */
     static final int MARGIN = AttentionBlocking.KEY_BLOCK;
 
     private final PagePool pool;

@@ -48,9 +48,9 @@ final class DecoderBuilder {
 
     private final DecoderConfig config;
     private final Weights weights;
-    /** Whether there need be no head. */
-    private final boolean isForEmbeddings;
     /** Whether the head may be missing. */
+    private final boolean isForEmbeddings;
+    /** Whether the head scores yes and no. */
     private final boolean ranks;
 
     private final LoadListener listener;

@@ -17,8 +17,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Gemma 3, text only (Gemma team 2025): normalization before and after each part of a block, with weights that are stored minus 1, to which
- * GGUF's converter adds 1; five layers with a window and a separate rotary base for each layer without a window; embeddings times the
- * square root of their size.
+ * GGUF's converter adds 1; for each layer without a window, five layers with a window, which have a separate rotary base; embeddings times
+ * the square root of their size.
  */
 final class GemmaFamily implements Family {
 

@@ -5,18 +5,18 @@ import java.util.Arrays;
 
 /**
  * The tokens of a vocabulary that have a probability, by rank: 0 is the most probable token, and tokens of equal probability are in the
- * order of their ids. A token is searched when its rank is requested: it is the largest token of the block with the largest maximum.
+ * order of their ids. A token is searched for when its rank is requested: it is the largest token of the block with the largest maximum.
  * Blocks are in a heap. If many ranks have been requested, more are likely to follow: the tokens that are nearly as probable as the next
  * one are then sorted together. A found token is marked by the sign of its probability, until {@link #end}.
  */
 final class RankedTokens {
     private static final int FIRST_LENGTH = 64;
-    /** The number of tokens that are searched one by one. */
+    /** The number of tokens that are found one by one. */
     static final int ONE_BY_ONE = 256;
-    /** The fraction of the next token's probability that tokens need to be sorted together with it: one pass over all of them. */
+    /** Tokens with at least this fraction of the next token's probability are sorted together with it, in one pass over all tokens. */
     private static final float SHARE = 1 / 16f;
 
-    /** Two pieces hold the bits of a {@link #SHARE}. */
+    /** The bits of a digit: two digits hold the range of a {@link #SHARE}. */
     private static final int DIGIT = 13;
 
     private final float[] probabilities;

@@ -19,11 +19,11 @@ import org.jspecify.annotations.Nullable;
 final class TemplateVariables {
     /** The form in which messages with calls are given to a template; the first form that the template renders with their calls is used. */
     enum Form {
-        /** Arguments are an object, and empty content is null. */
+        /** Arguments are an object, and content is a text. */
         OBJECT,
         /** Arguments are JSON in a text. */
         JSON,
-        /** So they are, and content that is empty is none. */
+        /** Arguments are JSON in a text, and empty content is null. */
         JSON_WITHOUT_CONTENT,
         /** Arguments are an object, and content is a list with one part. */
         PARTS

@@ -376,8 +376,8 @@ public final class Reranker implements AutoCloseable {
     }
 
     /**
-     * Frees the memory of the weights at once, mapped and packed. Later calls fail with {@link IllegalStateException}. Calls that are
-     * running may fail. A second call has no effect.
+     * Frees the memory of the weights at once, mapped and packed. Later calls fail with {@link IllegalStateException}. Running calls may
+     * fail with it, too. A second call has no effect.
      */
     @Override
     public void close() {

@@ -36,7 +36,7 @@ interface StateRows {
     /** Returns the floats from one token's results to the next. */
     int contextStride();
 
-    /** Returns the number of panels for a number of columns. */
+    /** Returns the number of panels of a head's state. */
     default int panels() {
         return panels(columns());
     }

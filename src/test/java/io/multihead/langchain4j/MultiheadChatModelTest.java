@@ -95,7 +95,7 @@ class MultiheadChatModelTest {
             AiMessage nothing = AiMessage.from("");
             InvalidRequestException refused =
                     assertThrows(InvalidRequestException.class, () -> plain.chat(List.of(nothing)));
-            assertTrue(refused.getMessage().startsWith("messages: 1 of them, of which"), refused.getMessage());
+            assertTrue(refused.getMessage().startsWith("messages: 1 messages, for which"), refused.getMessage());
         }
     }
 

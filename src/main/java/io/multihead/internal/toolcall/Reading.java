@@ -18,7 +18,7 @@ record Reading(List<Part> calls, State state, int end, String problem) {
         OPEN,
         /** All are complete. */
         CALLS,
-        /** The calls may still become complete or malformed. */
+        /** The text is malformed. */
         BROKEN,
         /** It has no calls. */
         TEXT

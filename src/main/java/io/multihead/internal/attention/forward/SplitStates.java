@@ -29,11 +29,11 @@ public final class SplitStates {
     private static final int SCALE = 0;
     /** Offset from the end of the state: sink of the head. */
     private static final int SINK = 1;
-    /** The number of values after the state. */
+    /** Offset from the end of the state: number of the split. */
     private static final int SPLIT = 2;
     /** Offset from the end of the state: keys of the split. */
     private static final int KEYS = 3;
-    /** How many numbers follow the state. */
+    /** The number of values after the state. */
     private static final int NUMBERS = 4;
 
     private final Scratch memory;

@@ -99,7 +99,7 @@ final class CheckChat {
             new MultiheadChatModel("empty", sessions, OPTIONS).call(new Prompt(new AssistantMessage("")));
             throw new AssertionError("an answer to nothing");
         } catch (IllegalArgumentException named) {
-            require(named.getMessage().startsWith("messages: 1 of them"), named.getMessage());
+            require(named.getMessage().startsWith("messages: 1 messages, for which"), named.getMessage());
         } finally {
             Files.delete(file);
         }
