@@ -120,7 +120,7 @@ final class BlockWarmUps {
         public void run(int lengthFactor, int calls) {
             for (int call = 0; call < calls; call++) {
                 format.fields().tile1(rows, 0, panels, 0, scales, 0, lengthFactor * DEPTH, c, 0);
-                mins(lengthFactor, 1, HALF);
+                mins(lengthFactor, MicroKernel.MR_SMALL, HALF); // one row has too few iterations for the JVM's limit
             }
         }
     }

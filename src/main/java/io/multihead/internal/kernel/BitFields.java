@@ -215,7 +215,7 @@ public abstract class BitFields {
             int count,
             int vectorStride) {
         if (count < 0) { // see WarmUp.Trial
-            for (int i = count; i < 0; i++) {}
+            for (int i = count * minsOfColumn; i < 0; i++) {}
             return;
         }
         float[] sums = rows.sums;

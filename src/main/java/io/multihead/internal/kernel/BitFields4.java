@@ -17,7 +17,7 @@ import jdk.incubator.vector.VectorOperators;
 
 /** Eight fields of 4 bits to a word, of k to k + 7 from the lowest bits up. The highest is a signed number. */
 public final class BitFields4 extends BitFields {
-    /** BitFields of a word. */
+    /** Fields of a word. */
     private static final int FIELDS = 8;
 
     /** Words of 32 rows of one column. */

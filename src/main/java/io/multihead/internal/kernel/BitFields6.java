@@ -23,7 +23,7 @@ public final class BitFields6 extends BitFields {
     /** Rows whose words are stored together, which form a chain. */
     private static final int BLOCK = 16;
 
-    /** BitFields of a word that are not split. */
+    /** Fields of a word that are not split. */
     private static final int FIELDS = 5;
 
     /** Words of 16 rows of one column. */

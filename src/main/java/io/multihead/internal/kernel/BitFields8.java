@@ -20,7 +20,7 @@ import jdk.incubator.vector.VectorOperators;
 
 /** Four fields of 8 bits to a word, of k to k + 3 from the lowest bits up: int8, plus 128 in all but the highest field. */
 public final class BitFields8 extends BitFields {
-    /** BitFields of a word. */
+    /** Fields of a word. */
     private static final int FIELDS = 4;
 
     /** Words of 32 rows of one column. */

@@ -70,7 +70,8 @@ final class BlockElements {
     }
 
     static void scaleVectors(float[] wide, float[] factors, float[] addends, float[] scales, int chain, int depth) {
-        if (depth == 0) { // see WarmUp.Trial
+        if (depth < 0) { // see WarmUp.Trial
+            for (int i = depth; i < 0; i++) {}
             return;
         }
         for (int k = 0; k < depth; k++) {
@@ -88,7 +89,8 @@ final class BlockElements {
     }
 
     static void addVectors(float[] wide, float[] scales, int chain, int depth) {
-        if (depth == 0) { // see WarmUp.Trial
+        if (depth < 0) { // see WarmUp.Trial
+            for (int i = depth; i < 0; i++) {}
             return;
         }
         for (int k = 0; k < depth; k++) {

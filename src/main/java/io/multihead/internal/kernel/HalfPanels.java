@@ -92,7 +92,7 @@ public final class HalfPanels {
     void widen(MemorySegment words, long at, long stride, int count, float[] to, int t0) {
         MemorySegment source = NativeMemory.known(words);
         if (count < 0) { // see WarmUp.Trial
-            for (int i = count; i < 0; i++) {}
+            for (int i = count * PANEL; i < 0; i++) {}
             return;
         }
         for (int row = 0; row < count; row++) {

@@ -239,11 +239,11 @@ public final class MicroKernel {
             int ldc,
             int vectorStride) {
         MemorySegment b = NativeMemory.known(panels);
+        int second = Lanes.second(vectorStride);
         if (depth < 0) { // see WarmUp.Trial
             for (int i = depth; i < 0; i++) {}
             return;
         }
-        int second = Lanes.second(vectorStride);
         long next = second * WORD;
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector s00 = zero, s01 = zero;

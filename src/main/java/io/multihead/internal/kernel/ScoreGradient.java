@@ -211,7 +211,7 @@ public final class ScoreGradient {
     }
 
     /**
-     * {@code row = (row + c) * factor} with the compensation term c of each element; -0 becomes +0.
+     * {@code sum = (sum + c) * factor} with the compensation term c of each element; -0 becomes +0.
      *
      * @param rows rows, {@code stride} floats apart
      * @param compensation distance in floats from an element to its compensation term

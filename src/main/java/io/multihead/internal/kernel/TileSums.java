@@ -50,11 +50,11 @@ public final class TileSums {
     }
 
     static void addVectors(float[] t, float[] c, int c0, int ldc, int rows, int vectorStride) {
+        int second = Lanes.second(vectorStride);
         if (rows <= 0) { // see WarmUp.Trial
             for (int i = rows; i < 0; i++) {}
             return;
         }
-        int second = Lanes.second(vectorStride);
         for (int row = 0; row < rows; row++) {
             int at = c0 + row * ldc;
             FloatVector left = FloatVector.fromArray(FLOATS, t, row * PANEL);
@@ -86,11 +86,11 @@ public final class TileSums {
 
     static void addScaledVectors(
             float[] t, float[] scales, int s0, float[] c, int c0, int ldc, int rows, int vectorStride) {
+        int second = Lanes.second(vectorStride);
         if (rows <= 0) { // see WarmUp.Trial
             for (int i = rows; i < 0; i++) {}
             return;
         }
-        int second = Lanes.second(vectorStride);
         FloatVector scale0 = FloatVector.fromArray(FLOATS, scales, s0);
         FloatVector scale1 = FloatVector.fromArray(FLOATS, scales, s0 + second);
         for (int row = 0; row < rows; row++) {
@@ -141,11 +141,11 @@ public final class TileSums {
 
     static void addCompensatedVectors(
             float[] t, int t0, float[] c, int c0, int ldc, int compensation, int rows, int vectorStride) {
+        int second = Lanes.second(vectorStride);
         if (rows <= 0) { // see WarmUp.Trial
             for (int i = rows; i < 0; i++) {}
             return;
         }
-        int second = Lanes.second(vectorStride);
         for (int row = 0; row < rows; row++) {
             int at = c0 + row * ldc;
             FloatVector left = FloatVector.fromArray(FLOATS, c, at);

@@ -64,6 +64,11 @@ public final class Transposition {
             elements(from, f0, ldf, rows, columns, to, t0, ldt);
             return;
         }
+        vectors(from, f0, ldf, rows, columns, to, t0, ldt);
+    }
+
+    /** Transposes with vectors of 16 lanes. */
+    static void vectors(float[] from, int f0, int ldf, int rows, int columns, float[] to, int t0, int ldt) {
         int wholeRows = rows - rows % SQUARE;
         int wholeColumns = columns - columns % SQUARE;
         squares(from, f0, ldf, wholeRows, wholeColumns, to, t0, ldt);
@@ -92,7 +97,8 @@ public final class Transposition {
 
     /** Exchanges at distances 1 and 2 in adjacent squares: their rows become rows of squares of {@code to}, one below the other. */
     private static void exchangeNear(float[] from, int f0, int ldf, int columns, float[] to, int t0, int ldt) {
-        if (columns == 0) { // see WarmUp.Trial
+        if (columns < 0) { // see WarmUp.Trial
+            for (int i = columns; i < 0; i++) {}
             return;
         }
         for (int column = 0; column < columns; column += SQUARE) {
@@ -117,7 +123,8 @@ public final class Transposition {
 
     /** Exchanges at distances 4 and 8 in squares one below the other, in place. */
     private static void exchangeFar(int rows, float[] to, int t0, int ldt) {
-        if (rows == 0) { // see WarmUp.Trial
+        if (rows < 0) { // see WarmUp.Trial
+            for (int i = rows; i < 0; i++) {}
             return;
         }
         for (int first = 0; first < rows; first += SQUARE) {
