@@ -9,6 +9,7 @@ import io.multihead.position.Rope;
 import io.multihead.position.RopeScaling;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalDouble;
@@ -71,7 +72,7 @@ final class GgufSettings implements Settings {
             Map.entry("final_logit_softcapping", "final_logit_softcapping"));
 
     /** Settings that some architectures have, and the value that has no effect. */
-    private static final Map<String, Object> NEUTRAL = new TreeMap<>(Map.ofEntries(
+    private static final Map<String, Object> NEUTRAL = Collections.unmodifiableMap(new TreeMap<>(Map.ofEntries(
             Map.entry("attention.causal", true),
             Map.entry("attention.clamp_kqv", 0),
             Map.entry("attention.max_alibi_bias", 0),
@@ -82,7 +83,7 @@ final class GgufSettings implements Settings {
             Map.entry("expert_count", 0),
             Map.entry("expert_used_count", 0),
             Map.entry("expert_group_count", 0),
-            Map.entry("use_parallel_residual", false)));
+            Map.entry("use_parallel_residual", false))));
 
     private static final Set<String> EXPERT_KEYS = Set.of("expert_count", "expert_used_count");
 

@@ -12,6 +12,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -27,12 +28,12 @@ import org.jspecify.annotations.Nullable;
 record BertFolder(BertSizes sizes, EncoderTokenizer tokenizer, int mostTokens) {
     private static final int MOST = 1 << 24;
     /** Settings that would change results, with the values that these layers have. */
-    private static final Map<String, Object> EXPECTED = new TreeMap<>(Map.of(
+    private static final Map<String, Object> EXPECTED = Collections.unmodifiableMap(new TreeMap<>(Map.of(
             "model_type", "bert",
             "hidden_act", "gelu",
             "position_embedding_type", "absolute",
             "is_decoder", false,
-            "add_cross_attention", false));
+            "add_cross_attention", false)));
 
     /** Weights in the formats of folders; a copy has its own weights. */
     private static final Set<String> WEIGHTS =
@@ -55,7 +56,7 @@ record BertFolder(BertSizes sizes, EncoderTokenizer tokenizer, int mostTokens) {
 
     private static BertSizes sizes(JsonObject config) {
         config.require("model_type", "bert");
-        new TreeMap<>(EXPECTED).forEach(config::require); // sorted: an error names the same setting in every JVM
+        EXPECTED.forEach(config::require); // sorted: an error names the same setting in every JVM
         if (config.has("quantization_config")) {
             throw config.fail("quantization_config", "none");
         }

@@ -9,6 +9,7 @@ import io.multihead.nn.attention.MultiHeadConfig;
 import io.multihead.nn.attention.TransformerBlock;
 import io.multihead.position.Rope;
 import io.multihead.position.RopeConfigReader;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -35,8 +36,8 @@ record LlamaSizes(
     private static final int MOST = 1 << 24;
     private static final double THETA = 10_000;
     /** Settings that would make other numbers, with the values that these layers have. */
-    private static final Map<String, Object> EXPECTED =
-            Map.of("model_type", "llama", "hidden_act", "silu", "attention_bias", false, "mlp_bias", false);
+    private static final Map<String, Object> EXPECTED = Collections.unmodifiableMap(new TreeMap<>(
+            Map.of("model_type", "llama", "hidden_act", "silu", "attention_bias", false, "mlp_bias", false)));
 
     private static final List<String> NONE = List.of("quantization_config", "partial_rotary_factor");
 
@@ -59,7 +60,7 @@ record LlamaSizes(
     static LlamaSizes read(JsonObject config) {
         config.text("model_type");
         config.require("model_type", "llama");
-        new TreeMap<>(EXPECTED).forEach(config::require); // sorted: an error names the same setting in every JVM
+        EXPECTED.forEach(config::require); // sorted: an error names the same setting in every JVM
         for (String setting : NONE) {
             if (config.has(setting)) {
                 throw config.fail(setting, "none");

@@ -109,6 +109,83 @@ class AdjacentHeadsTest {
         }
     }
 
+    /**
+     * Backward sets elements that are not finite to 0 in the rows that it read. The gradients of a bias and of sinks read the rows again. Q is
+     * changed after forward, so that only its rows have NaN.
+     */
+    @ParameterizedTest
+    @CsvSource({"1, 40, 40", "2, 40, 40", "1, 70, 128", "1, 300, 200"})
+    void sameGradientsWithNonFiniteElements(int batch, int queries, int keys) {
+        SplittableRandom random = new SplittableRandom(queries + keys);
+        for (int threads = 1; threads <= 3; threads++) {
+            try (Arena arena = Arena.ofShared();
+                    Compute cpu = Compute.threads(threads)) {
+                for (DType dtype : new DType[] {DType.F32, DType.BF16}) {
+                    assertSameGradients(arena, cpu, dtype, random, batch, queries, keys, true);
+                    assertSameGradients(arena, cpu, dtype, random, batch, queries, keys, false);
+                }
+            }
+        }
+    }
+
+    private static void assertSameGradients(
+            Arena arena,
+            Compute cpu,
+            DType dtype,
+            SplittableRandom random,
+            int batch,
+            int queries,
+            int keys,
+            boolean inQuery) {
+        int heads = 4;
+        int dim = 32;
+        Tensor query = random(arena, dtype, random, queries, heads, dim).slice(0, 0, batch);
+        Tensor key = random(arena, dtype, random, keys, heads, dim).slice(0, 0, batch);
+        Tensor value = random(arena, dtype, random, keys, heads, dim).slice(0, 0, batch);
+        Tensor upstream = random(arena, dtype, random, queries, heads, dim).slice(0, 0, batch);
+        Tensor bias = random(arena, DType.F32, random, queries, heads, keys).slice(0, 0, batch);
+        AttentionOptions options = AttentionOptions.DEFAULT
+                .withMask(Mask.bias(bias))
+                .withScores(ScoreOptions.NONE.withSinks(0.3f, -1f, 2f, 0f));
+        Tensor output = random(arena, dtype, random, queries, heads, dim).slice(0, 0, batch);
+        Tensor logSumExp = Tensor.allocate(arena, DType.F64, Shape.of(batch, heads, queries));
+        AttentionOutputs outputs = AttentionOutputs.of(output).withLogSumExp(logSumExp);
+        Attention.forward(cpu, query, key, value, outputs, options);
+        (inQuery ? query : upstream)
+                .set(inQuery ? Double.NaN : Double.POSITIVE_INFINITY, batch - 1, 1, queries / 2, dim / 2);
+        AttentionGradients adjacent =
+                gradients(arena, cpu, new AttentionPass(query, key, value, outputs, options), upstream);
+        AttentionOutputs outputsApart =
+                AttentionOutputs.of(apart(arena, output)).withLogSumExp(logSumExp);
+        AttentionPass passApart =
+                new AttentionPass(apart(arena, query), apart(arena, key), apart(arena, value), outputsApart, options);
+        AttentionGradients expected = gradients(arena, cpu, passApart, apart(arena, upstream));
+        assertSameBits(expected.query(), adjacent.query());
+        assertSameBits(expected.key(), adjacent.key());
+        assertSameBits(expected.value(), adjacent.value());
+        assertSameBits(expected.bias(), adjacent.bias());
+        assertSameBits(expected.sinks(), adjacent.sinks());
+        for (int head = 0; head < heads; head++) {
+            assertEquals(head == 1, holdsNonFinite(adjacent.bias().select(1, head)), "head " + head);
+        }
+    }
+
+    private static AttentionGradients gradients(Arena arena, Compute cpu, AttentionPass pass, Tensor upstream) {
+        Shape rows =
+                Shape.of(pass.query().dim(0), pass.query().dim(1), pass.query().dim(2));
+        Shape columns =
+                Shape.of(pass.key().dim(0), pass.key().dim(1), pass.key().dim(2));
+        AttentionGradients gradients = AttentionGradients.of(
+                        f32(arena, rows, pass.query().dim(3)),
+                        f32(arena, columns, pass.key().dim(3)),
+                        f32(arena, columns, pass.value().dim(3)))
+                .withBias(f32(arena, rows, pass.key().dim(2)))
+                .withSinks(
+                        Tensor.allocate(arena, DType.F32, Shape.of(pass.query().dim(1))));
+        Attention.backward(cpu, pass, upstream, gradients);
+        return gradients;
+    }
+
     private static Tensor random(Arena arena, DType dtype, SplittableRandom random, int tokens, int heads, int dim) {
         return dense(arena, dtype, random, tokens, heads, dim).permute(0, 2, 1, 3);
     }
@@ -131,7 +208,7 @@ class AdjacentHeadsTest {
 
     /** Returns a copy whose heads are matrices with a row between them, so that even the heads of one token are not adjacent. */
     private static Tensor apart(Arena arena, Tensor tensor) {
-        Shape padded = Shape.of(BATCH, tensor.dim(1), tensor.dim(2) + 1, tensor.dim(3));
+        Shape padded = Shape.of(tensor.dim(0), tensor.dim(1), tensor.dim(2) + 1, tensor.dim(3));
         Tensor copy = Tensor.allocate(arena, tensor.dtype(), padded).slice(2, 0, tensor.dim(2));
         tensor.copyTo(copy);
         assertEquals(tensor.dim(3), tensor.stride(1));

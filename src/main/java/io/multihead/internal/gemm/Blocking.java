@@ -71,13 +71,13 @@ public final class Blocking {
     public static final int TASK_ROWS = Lanes.FEW_REGISTERS ? 240 : 192;
 
     /**
-     * The same if panels are narrower than f32 and are widened for these rows: all rows of a task, so that each panel is widened once for
+     * {@link #MC} if panels are narrower than f32 and are widened for these rows: all rows of a task, so that each panel is widened once for
      * them. The rows and a panel take 472 KiB of L2.
      */
     public static final int MC_NARROW = Lanes.FEW_REGISTERS ? 80 : TASK_ROWS;
 
     /**
-     * The same if columns of A are contiguous in memory: all rows of a task, since each column is a separate run, which begins with a wait for
+     * {@link #MC} if columns of A are contiguous in memory: all rows of a task, since each column is a separate run, which begins with a wait for
      * its first cache lines. 1536 rows times 2048 x 384 take 13.5 instead of 14.6 ms (Zen 5). Not with 16 registers, for which it was not
      * measured.
      */

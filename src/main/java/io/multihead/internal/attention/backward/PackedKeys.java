@@ -18,9 +18,9 @@ import java.util.Arrays;
 final class PackedKeys {
     private final Scratch memory;
 
-    /** {@code [chunk of headDim][key][ROW]}. */
+    /** {@code [chunk of headDim][key][ROW]}, of one head or of several adjacent heads: the head begins at {@link HeadRows#column}. */
     final HeadRows keys;
-    /** {@code [chunk of valueDim][key][ROW]}. */
+    /** {@code [chunk of valueDim][key][ROW]}, in the same way. */
     final HeadRows values;
     /** K^T, {@code [headDim][key]}, with non-finite elements zeroed: the rows that see such a key have NaN in every dS of it. */
     float[] transposedKeys = new float[0];

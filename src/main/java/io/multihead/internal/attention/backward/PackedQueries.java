@@ -147,7 +147,7 @@ final class PackedQueries {
             queryColumns.packColumns(rows, at, depth, count, staging.packer().panel(depth), d * MAX_ROWS);
             if (!queryRows.packRows(rows, at, ROW, count, depth, d * count, count)) {
                 ScoreGradient.zeroNonFinite(rows, at, count, Lanes.roundUp(depth, PANEL));
-                from.hold(group.tag(), 0); // they are not those that were read any more
+                from.hold(group.tag(), 0); // the rows were changed, so no later task may use them
                 queryRows.packRows(rows, at, ROW, count, depth, d * count, count);
             }
         }
@@ -179,7 +179,7 @@ final class PackedQueries {
             gradientColumns.packColumns(rows, at, depth, count, staging.packer().panel(depth), d * MAX_ROWS);
             if (!gradientRows.packRows(rows, at, ROW, count, depth, d * count, count)) {
                 moveNonFinite(staging, valueDim, d, depth);
-                from.hold(group.tag(), 0); // they are not those that were read any more
+                from.hold(group.tag(), 0); // the rows were changed, so no later task may use them
                 gradientRows.packRows(rows, at, ROW, count, depth, d * count, count);
             }
         }

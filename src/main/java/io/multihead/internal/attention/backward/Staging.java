@@ -20,7 +20,7 @@ final class Staging {
 
     final HeadRows outputs;
     final HeadRows gradients;
-    /** Up to 256 rows of a gradient to write. */
+    /** Up to 256 rows of a gradient to write, or a row of weights. */
     final float[] rows;
     /** One row. */
     final float[] other = new float[ROW];

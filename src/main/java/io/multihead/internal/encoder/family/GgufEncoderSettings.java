@@ -11,6 +11,7 @@ import io.multihead.internal.encoder.family.RotaryEncoderConfig.Sizes;
 import io.multihead.internal.load.UnreadSettings;
 import io.multihead.model.Pooling;
 import java.lang.System.Logger.Level;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalDouble;
@@ -69,7 +70,7 @@ public final class GgufEncoderSettings {
     private static final Set<String> LOCAL = Set.of(WINDOW, PATTERN, LOCAL_THETA, ACTIVATION);
 
     /** Settings and the value without an effect. */
-    private static final Map<String, Object> NEUTRAL = new TreeMap<>(Map.ofEntries(
+    private static final Map<String, Object> NEUTRAL = Collections.unmodifiableMap(new TreeMap<>(Map.ofEntries(
             Map.entry("attention.causal", false),
             Map.entry("attention.clamp_kqv", 0),
             Map.entry("attention.max_alibi_bias", 0),
@@ -81,7 +82,7 @@ public final class GgufEncoderSettings {
             Map.entry("expert_used_count", 0),
             Map.entry("moe_every_n_layers", 0),
             Map.entry("rope.scale_linear", 1),
-            Map.entry("use_parallel_residual", false)));
+            Map.entry("use_parallel_residual", false))));
 
     private static final Map<Long, Pooling> POOLINGS = Map.of(1L, Pooling.MEAN, 2L, Pooling.CLS, 3L, Pooling.LAST);
     private static final int RANK = 4;

@@ -18,6 +18,7 @@ import io.multihead.model.Transformer;
 import io.multihead.position.Rope;
 import io.multihead.tensor.Shape;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -50,7 +51,7 @@ public record NomicBertConfig(Sizes sizes, int types, double epsilon, Rotation r
     private static final Map<String, Activation> GATES = Map.of("swiglu", Activation.SILU, "geglu", Activation.GELU);
 
     /** Settings that the code allows and the published models do not use, with the values of these models. */
-    private static final Map<String, Object> FIXED = new TreeMap<>(Map.of(
+    private static final Map<String, Object> FIXED = Collections.unmodifiableMap(new TreeMap<>(Map.of(
             "prenorm", false,
             "parallel_block", false,
             "parallel_block_tied_norm", false,
@@ -58,7 +59,7 @@ public record NomicBertConfig(Sizes sizes, int types, double epsilon, Rotation r
             "causal", false,
             "rotary_head_dim", false,
             "is_decoder", false,
-            "add_cross_attention", false));
+            "add_cross_attention", false)));
 
     /** Members that must be absent: scaled rotations, grouped heads, experts, and weights that are not floating-point. */
     private static final List<String> ABSENT = List.of(
@@ -119,7 +120,7 @@ public record NomicBertConfig(Sizes sizes, int types, double epsilon, Rotation r
 
     /** Reads {@code config.json}, with the defaults of the published code. */
     static NomicBertConfig of(JsonObject config) {
-        new TreeMap<>(FIXED).forEach(config::require); // sorted: an error names the same setting in every JVM
+        FIXED.forEach(config::require); // sorted: an error names the same setting in every JVM
         ABSENT.forEach(member -> config.require(member, null));
         String gate = config.text(GATE);
         if (!GATES.containsKey(gate)) {
