@@ -28,7 +28,7 @@ final class Subject {
     static final int HEADS = 8;
 
     private final List<String> tokens;
-    /** The number of heads in the first sentence. */
+    /** The number of tokens in the first sentence. */
     private final int inSentence;
 
     private final Tensor embedded;

@@ -111,7 +111,7 @@ final class AddedTokens {
         return longest;
     }
 
-    /** Returns whether a token may begin at a place: in a prompt's content, only tokens that any text may contain. */
+    /** Returns whether a token may be at a place: in a prompt's content, only tokens that any text may contain. */
     private boolean mayBe(EncodeBuffer buffer, int number, int from, int end) {
         return buffer.prompt == null
                 || inContent.get(number)

@@ -27,7 +27,7 @@ final class TokenizerJson {
         return file.object("model").fail("type", expected);
     }
 
-    /** Returns the tokenizer of an encoder; for a WordPiece model, without other settings. */
+    /** Returns the tokenizer of a language model. */
     Tokenizer tokenizer(@Nullable JsonObject config, Set<Integer> stopTokens) {
         return switch (file.object("model").text("type")) {
             case "BPE" -> MergesJson.parse(file, config, stopTokens);
@@ -36,7 +36,7 @@ final class TokenizerJson {
         };
     }
 
-    /** Returns the tokenizer of an encoder, of which nothing else is known of a WordPiece model. */
+    /** Returns the tokenizer of an encoder; for a WordPiece model, without other settings. */
     EncoderTokenizer encoder(@Nullable JsonObject config) {
         return isWordPiece() ? new WordPiece(WordPieceJson.parse(file)) : PieceEncoder.of(pieces(config), file, config);
     }

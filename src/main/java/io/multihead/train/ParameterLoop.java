@@ -15,8 +15,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The common part of optimizers: parameters with several arrays of state each, and one pass over the rows of a parameter, its gradient and
- * its state. The arithmetic of an element is plain f32, which C2 vectorizes without changing a bit.
+ * The common part of optimizers: parameters with the same number of arrays of state each, and one pass over the rows of a parameter, its
+ * gradient and its state. The arithmetic of an element is plain f32, which C2 vectorizes without changing a bit.
  */
 abstract class ParameterLoop implements Optimizer {
     private static final FloatsKey VALUES = new FloatsKey();

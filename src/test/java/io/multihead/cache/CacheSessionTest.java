@@ -253,7 +253,7 @@ class CacheSessionTest {
         broken(file, "sequence 0 lengths", "300 x", "sequence 0 lengths: x");
         broken(file, "sequence 0 blocks", "0 1 2 3 5", "sequence 0 blocks: 5");
         broken(file, "sequence 0 blocks", "0 1 2 3 -2", "sequence 0 blocks: -2");
-        broken(file, "sequence 0 blocks", "0  1 2 3", "sequence 0 blocks: ;");
+        broken(file, "sequence 0 blocks", "0  1 2 3", "sequence 0 blocks: \"\";");
         broken(file, "tensor layer.1.value", null, "layer.1.value");
         broken(file, "tensor layer.1.key_scale", null, "layer.1.key_scale");
         assertThrows(IOException.class, () -> CacheSession.load(CPU, filled(CONFIG), folder.resolve("missing")));

@@ -17,7 +17,7 @@ import java.util.function.BiConsumer;
 import java.util.stream.IntStream;
 
 /**
- * Trains a Llama on texts. The last tenth of them is held out. A batch has windows of the texts, joined with the token that ends a text;
+ * Trains a Llama on texts. The last tenth of them is held out. A batch has windows of the other texts, joined with the token that ends a text;
  * the data of a step depends only on seed and step.
  */
 public final class LlamaTraining {

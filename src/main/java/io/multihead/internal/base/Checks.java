@@ -229,7 +229,7 @@ public final class Checks {
     }
 
     /**
-     * Checks the offsets of consecutive sequences: the first is 0, they do not decrease, and the last offset is the end.
+     * Checks the offsets of consecutive sequences: the first is 0, each is larger than the previous one, and the last is the end.
      *
      * @param end the number of tokens
      * @param shape shape of the argument {@code tokens}, for the message

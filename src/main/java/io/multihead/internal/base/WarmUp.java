@@ -72,7 +72,7 @@ public final class WarmUp {
      */
     private static final double SCALAR_OPERATIONS = 2;
 
-    /** The number of trials between measurements of scalars: warm-ups that end after some hundred trials measure only a few times. */
+    /** The number of trials between measurements of scalars: few of the warm-ups that end after some hundred trials measure at all. */
     private static final int MEASURED_TRIALS = 250;
 
     /**

@@ -32,10 +32,10 @@ public final class BitFields6 extends BitFields {
     private static final int BITS = 6;
     private static final int MASK = 63;
 
-    /** The lowest bit of the split field after its bits were gathered. */
+    /** The bits of a word that belong to the split field. */
     private static final int SPARE = 0xc0000000;
 
-    /** Where it begins once all of its bits are together. */
+    /** The lowest bit of the split field after its bits were gathered. */
     private static final int FIRST = 26;
 
     public BitFields6() {

@@ -14,8 +14,8 @@ import jdk.incubator.vector.VectorOperators;
 
 /**
  * Passes over a row of any length that has an element for each token of a vocabulary. Each pass also writes the largest element of each
- * block of {@value #BLOCK} elements (NaN is skipped, and -0 becomes +0), so that the largest element of the row is found without another
- * pass.
+ * block of {@value #BLOCK} elements (NaN is skipped, and -0 becomes +0), so that the largest elements of the row are found without
+ * another pass.
  */
 public final class VocabularyOps {
     /**

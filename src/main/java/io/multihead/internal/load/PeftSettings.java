@@ -56,7 +56,7 @@ public record PeftSettings(
             "lora_bias", false,
             "use_qalora", false)));
 
-    /** The settings among them that existed in PEFT only for a short time. */
+    /** The settings among them that only recent versions of PEFT know. */
     public static final Set<String> LATER = Set.of("lora_bias", "use_qalora");
 
     /** Settings that are lists or objects, which must be empty. */

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 /** An expression, which has a value. */
 sealed interface Expression {
     /**
-     * A filter or a test with its arguments.
+     * The arguments of a call, a filter or a test.
      *
      * @param positional in their order
      * @param named by name
@@ -18,7 +18,7 @@ sealed interface Expression {
     }
 
     /**
-     * A filter or a test as it is used.
+     * A filter or a test with its arguments.
      *
      * @param name of it
      * @param arguments without the value

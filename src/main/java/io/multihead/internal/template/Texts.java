@@ -108,7 +108,7 @@ final class Texts {
         String old = part.toString();
         PromptText.Builder result = new PromptText.Builder();
         int from = 0;
-        int next = 0; // if the searched part is empty
+        int next = 0; // where the search continues: for an empty part, one character after the last match
         for (long count = 0; count != most; count++) {
             int at = old.isEmpty() && next > chars.length() ? -1 : chars.indexOf(old, next);
             if (at < 0) {

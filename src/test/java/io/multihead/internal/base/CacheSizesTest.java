@@ -37,7 +37,7 @@ class CacheSizesTest {
         assertEquals(49152, CacheSizes.property("l1", "48K", 7));
         for (String wrong : new String[] {"", "K", "48k", "-1", "48KB", "9".repeat(10), "\u0664"}) {
             assertEquals(
-                    "l1: " + wrong + "; expected bytes, such as 49152 or 48K",
+                    "l1: " + (wrong.isEmpty() ? "\"\"" : wrong) + "; expected bytes, such as 49152 or 48K",
                     assertThrows(IllegalArgumentException.class, () -> CacheSizes.property("l1", wrong, 7))
                             .getMessage());
         }

@@ -19,7 +19,7 @@ public final class TensorKeyValues implements KeyValueSource {
     private @Nullable Tensor value;
     /** The first tokens of packed sequences; empty if every batch is one sequence. */
     private final long[] offsets;
-    /** The keys of each sequence; empty if every batch, or every packed sequence, has all keys. */
+    /** The number of keys of each sequence; empty if every batch, or every packed sequence, has all keys. */
     private final long[] lengths;
 
     /** Creates a source that is bound before each use. */

@@ -7,8 +7,8 @@ public interface RotaryEncoderConfig extends EncoderConfig {
     /** The sizes of a model. */
     record Sizes(int dim, int layers, int heads, int inner, int vocabulary, int positions) {
         /**
-         * Returns this configuration, or fails with the family's names of sizes unless heads can be rotated in pairs and the rows of a
-         * batch fit in one array.
+         * Returns these sizes, or fails with the family's names of sizes unless heads can be rotated in pairs and the rows of a batch fit
+         * in one array.
          */
         Sizes checked(String dimName, String innerName, String positionsName) {
             Named dims = new Named(dimName, dim);

@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * @param includesPrompt whether the tokens of a prompt are included
  */
 public record PoolingConfig(List<Pooling> modes, boolean includesPrompt) {
-    /** Where there is no Pooling module. */
+    /** The pooling without a Pooling module. */
     public static final PoolingConfig DEFAULT = new PoolingConfig(List.of(Pooling.MEAN), true);
 
     private static final Map<String, Pooling> MODES = Map.of(
@@ -30,7 +30,7 @@ public record PoolingConfig(List<Pooling> modes, boolean includesPrompt) {
             "weightedmean",
             Pooling.WEIGHTED_MEAN);
 
-    /** The pooling without a Pooling module. */
+    /** Returns the pooling of a module, or the default if there is no module. */
     public static PoolingConfig of(@Nullable PoolingSettings module) {
         return module == null
                 ? DEFAULT

@@ -20,7 +20,7 @@ public final class EncoderCore {
     public final Compute cpu;
     public final EncoderModel model;
     public final EncoderTokenizer tokenizer;
-    /** The arena of all weights, which is open until this core is closed. */
+    /** Its arena owns the memory of all weights until this core is closed. */
     public final Loading loading;
 
     private final Semaphore turns;

@@ -26,7 +26,7 @@ public final class RerankRun extends BatchRun {
     private double[] outputs = NONE;
     private int done;
     private int maxTokens;
-    /** The tokens of the query and of the passage that remain. */
+    /** The numbers of tokens of the query and of the passage that remain. */
     private int keptOfQuery;
 
     private int keptOfPassage;

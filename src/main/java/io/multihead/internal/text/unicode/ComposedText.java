@@ -30,8 +30,9 @@ public final class ComposedText {
     }
 
     /**
-     * Assigns each character to a unit that follows no other: a character, with the marks and Hangul's vowels and trailing consonants after
-     * it. Returns whether separate composition gives the same text. Unicode has rare characters of other kinds that compose.
+     * Assigns each character of the composed text to a unit of the source: a character, with the marks and Hangul's vowels and trailing
+     * consonants after it. Returns whether separate composition of the units gives the same text. Unicode has rare characters of other kinds
+     * that compose.
      */
     private boolean place(String part, int from) {
         int size = 0;

@@ -35,7 +35,7 @@ public final class PieceArray {
     private static final int OPEN_BLOCKS = 16;
 
     private int[] units = new int[BLOCK];
-    /** The units of blocks that were opened. */
+    /** The number of units in the blocks that were opened. */
     private int size = BLOCK;
 
     private final BitSet used = new BitSet();

@@ -107,7 +107,7 @@ public final class UnigramBuffer {
         }
     }
 
-    /** Returns the beginning of the code point, or mark, before a place of the normalized text. */
+    /** Returns the number of bytes of the code point, or mark, at a place of the normalized text. */
     public int length(int at) {
         return text[at] == MARK ? 1 : Utf8.length(text[at]);
     }
@@ -121,7 +121,7 @@ public final class UnigramBuffer {
         return first != MARK && CharacterTable.isSpace(Utf8.codePoint(text, at)) ? Utf8.length(first) : 0;
     }
 
-    /** Returns where the code point, or mark, before a place of the normalized text begins. */
+    /** Returns the beginning of the code point, or mark, before a place of the normalized text. */
     public int before(int at) {
         int first = at - 1;
         while (text[first] < (byte) 0xc0) {

@@ -15,14 +15,14 @@ import java.util.List;
 public final class WordPieceFiles {
     private WordPieceFiles() {}
 
-    /** Reads a folder's {@code tokenizer.json} with the settings of other files. */
+    /** Reads a folder's {@code vocab.txt} with the settings of other files. */
     public static WordPieceModel loadVocabulary(Path folder) throws IOException {
         Path text = folder.resolve("vocab.txt");
         List<String> tokens = Checks.in(text, () -> lines(text));
         return TokenizerSettings.read(folder).ofVocabulary(text, tokens);
     }
 
-    /** Reads other files' settings of a folder's {@code tokenizer.json}. */
+    /** Applies the settings of other files to a folder's {@code tokenizer.json}. */
     public static WordPieceModel load(Path folder, WordPieceModel json) throws IOException {
         return TokenizerSettings.read(folder).apply(folder.resolve("tokenizer.json"), json);
     }
