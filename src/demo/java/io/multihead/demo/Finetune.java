@@ -29,8 +29,8 @@ import picocli.CommandLine.Spec;
         sortOptions = false,
         description =
                 "Fine-tunes a BERT sentence encoder on pairs of texts, and says how many of those that it did not learn from "
-                        + "find each other before and after. Ctrl-C ends after the step that is running and saves; the same command then "
-                        + "goes on, bit by bit as if it had not been stopped.")
+                        + "find each other before and after. Ctrl-C ends after the step that is running and saves; with --checkpoint, the "
+                        + "same command then goes on, bit by bit as if it had not been stopped.")
 public final class Finetune implements Callable<Integer> {
     /** Texts that a reranker orders. */
     private static final int CANDIDATES = 5;
@@ -140,8 +140,8 @@ public final class Finetune implements Callable<Integer> {
                 rerank(new Setting(cpu, data, run), encoder, BertCrossEncoder.load(arena, from, seed));
             } else {
                 String done = train(new PairModel(encoder, cpu, data.trained(), batch, layers), run);
-                to.printf("recall at 1: %s after %s%n", percent(data.recall(cpu, encoder)), done);
                 encoder.save(out.resolve("model"));
+                to.printf("recall at 1: %s after %s%n", percent(data.recall(cpu, encoder)), done);
             }
             to.printf("%s%n", out.resolve("model"));
             to.flush();
@@ -153,13 +153,17 @@ public final class Finetune implements Callable<Integer> {
     private void requirePaths() throws IOException {
         Path folder = out.resolve("model");
         boolean same = model != null && Files.exists(model) && Files.exists(folder) && Files.isSameFile(model, folder);
-        require(!same, "--out", out, "another folder than that of --model, " + model);
+        require(!same, "--out", out, "a folder whose subfolder model is not --model");
         Files.createDirectories(out);
         OutputFolder.requireWritable(out);
         if (checkpoint != null) {
             require(!Files.isDirectory(checkpoint), "--checkpoint", checkpoint, "a file, not a folder");
-            OutputFolder.requireWritable(
-                    Objects.requireNonNull(checkpoint.toAbsolutePath().getParent()));
+            Path parent = Objects.requireNonNull(checkpoint.toAbsolutePath().getParent());
+            try {
+                OutputFolder.requireWritable(parent);
+            } catch (IOException e) {
+                require(false, "--checkpoint", checkpoint, "a file in a folder that can be written to");
+            }
         }
     }
 
@@ -179,8 +183,8 @@ public final class Finetune implements Callable<Integer> {
         to.printf("reranked: %s before%n", percent(data.recall(setting.cpu, candidates, reranker)));
         to.flush();
         String done = train(new RerankModel(reranker, setting.cpu, data.trained(), batch), setting.run);
-        to.printf("reranked: %s after %s%n", percent(data.recall(setting.cpu, candidates, reranker)), done);
         reranker.save(out.resolve("model"));
+        to.printf("reranked: %s after %s%n", percent(data.recall(setting.cpu, candidates, reranker)), done);
     }
 
     private static String percent(double part) {

@@ -80,9 +80,12 @@ record PairData(List<Pair> trained, List<Pair> heldOut) {
                 throw new IllegalArgumentException(file + ": line " + (i + 1)
                         + ": no tab; expected an anchor and its positive, with a tab between them");
             }
-            if (columns[0].isBlank() || columns[1].isBlank()) {
-                throw new IllegalArgumentException(file + ": line " + (i + 1) + ": "
-                        + (columns[0].isBlank() ? "anchor" : "positive") + " without words; expected a text");
+            for (int column = 0; column < columns.length; column++) {
+                if (columns[column].isBlank()) {
+                    String name = column < 2 ? List.of("anchor", "positive").get(column) : "hard negative";
+                    throw new IllegalArgumentException(
+                            file + ": line " + (i + 1) + ": " + name + " without words; expected a text");
+                }
             }
             pairs.add(new Pair(
                     columns[1], columns[0], columns[1], List.of(columns).subList(2, columns.length)));

@@ -20,8 +20,8 @@ import picocli.CommandLine.Spec;
         name = "train",
         sortOptions = false,
         description =
-                "Trains a small transformer on a synthetic task. Ctrl-C ends after the step that is running and saves; the "
-                        + "same command then goes on, bit by bit as if it had not been stopped.")
+                "Trains a small transformer on a synthetic task. Ctrl-C ends after the step that is running. With --checkpoint "
+                        + "it saves, and the same command then goes on, bit by bit as if it had not been stopped.")
 public final class Train implements Callable<Integer> {
     @Spec
     private CommandLine.Model.CommandSpec spec;

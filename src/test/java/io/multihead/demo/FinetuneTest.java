@@ -191,12 +191,30 @@ class FinetuneTest {
         assertEquals(2, run("--batch", "1"));
         assertEquals(2, run("--dropout", "1"));
         assertEquals(2, run("--layers", "0"));
-        Files.writeString(pairs, "no tab\n");
-        assertEquals(1, run("--out", folder.resolve("out").toString()));
-        Files.writeString(pairs, "one\ttwo\nthree\t \n");
-        assertEquals(1, run("--out", folder.resolve("out").toString()));
-        Files.writeString(pairs, "one\ttwo\n");
-        assertEquals(1, run("--out", folder.resolve("out").toString()));
+        assertPairsFail("no tab\n", "line 1: no tab; expected an anchor and its positive, with a tab between them");
+        assertPairsFail("one\ttwo\n \tthree\n", "line 2: anchor without words; expected a text");
+        assertPairsFail("one\ttwo\nthree\t \n", "line 2: positive without words; expected a text");
+        assertPairsFail("one\ttwo\nthree\tfour\tfive\t\n", "line 2: hard negative without words; expected a text");
+        assertPairsFail("one\ttwo\n", "1 lines; expected pairs of two positives or more");
+    }
+
+    private void assertPairsFail(String lines, String message) throws IOException {
+        Files.writeString(pairs, lines);
+        assertRefused(
+                1,
+                "finetune: " + pairs + ": " + message,
+                "--out",
+                folder.resolve("out").toString());
+    }
+
+    /** The command ends with a code and one message, and has computed nothing. */
+    private void assertRefused(int code, String message, String... more) {
+        StringWriter out = new StringWriter();
+        StringWriter err = new StringWriter();
+        CommandLine command = Finetune.command().setOut(new PrintWriter(out)).setErr(new PrintWriter(err, true));
+        assertEquals(code, command.execute(arguments(more)), err.toString());
+        assertEquals(message, err.toString().lines().findFirst().orElse(""));
+        assertEquals("", out.toString());
     }
 
     /** Files of any length are embedded in parts, with the bits of one text at a time. */
@@ -242,16 +260,28 @@ class FinetuneTest {
         String out = folder.resolve("out").toString();
         Path own =
                 TinyModel.write(Files.createDirectories(folder.resolve("out")).resolve("model"));
-        assertEquals(2, run("--out", out, "--model", own.toString(), "--steps", "1"));
-        assertEquals(2, run("--out", out, "--checkpoint", out, "--steps", "1"));
+        model = own;
+        assertRefused(2, "--out: " + out + "; expected a folder whose subfolder model is not --model", "--out", out);
+        model = folder.resolve("tiny");
+        assertRefused(2, "--checkpoint: " + out + "; expected a file, not a folder", "--out", out, "--checkpoint", out);
         String nowhere = folder.resolve("none").resolve("checkpoint").toString();
-        assertEquals(1, run("--out", out, "--checkpoint", nowhere, "--steps", "1"));
+        assertRefused(
+                2,
+                "--checkpoint: " + nowhere + "; expected a file in a folder that can be written to",
+                "--out",
+                out,
+                "--checkpoint",
+                nowhere);
     }
 
     private int run(String... more) {
+        return Finetune.run(arguments(more));
+    }
+
+    private String[] arguments(String... more) {
         String[] all = new String[more.length + 4];
         System.arraycopy(new String[] {"--model", model.toString(), "--pairs", pairs.toString()}, 0, all, 0, 4);
         System.arraycopy(more, 0, all, 4, more.length);
-        return Finetune.run(all);
+        return all;
     }
 }
