@@ -58,7 +58,7 @@ final class HttpApi implements AutoCloseable {
 
     private boolean isRunning;
 
-    /** Answers a request; null if it has been answered. */
+    /** Answers a request; null if it has been answered and counted. */
     @FunctionalInterface
     interface Answer {
         @Nullable
@@ -158,8 +158,6 @@ final class HttpApi implements AutoCloseable {
                 JsonNode answered = answer.to(fields, exchange);
                 if (answered != null) {
                     reply(exchange, path, 200, "application/json", answered.toString());
-                } else {
-                    metrics.request(path, 200);
                 }
             } catch (RuntimeException | InterruptedException failed) {
                 ApiException error = error(failed);

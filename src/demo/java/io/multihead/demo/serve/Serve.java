@@ -251,7 +251,7 @@ public final class Serve implements Callable<Integer> {
                 language,
                 opened,
                 embed == null ? null : VectorModels.Embedding.load(cpu, embed),
-                rerank == null ? null : VectorModels.Ranking.load(cpu, rerank, this::sessionOptions),
+                rerank == null ? null : VectorModels.Ranking.load(cpu, rerank, this::rankingOptions),
                 new Room(sessions, queue, Duration.ofSeconds(timeout)));
     }
 
@@ -261,6 +261,12 @@ public final class Serve implements Callable<Integer> {
                 .withContextTokens(tokens)
                 .withSessions(sessions)
                 .withCacheFormat(cache);
+    }
+
+    /** A reranker may have a shorter context than the language model that the option is for. */
+    private SessionOptions rankingOptions(LanguageModel reranker) {
+        SessionOptions options = sessionOptions(reranker);
+        return options.withContextTokens(Math.min(options.contextTokens(), reranker.contextTokens()));
     }
 
     private @Nullable TextApi texts(HttpApi http, Loaded loaded, Metrics metrics) throws IOException {

@@ -215,6 +215,7 @@ final class TextApi {
                 events.send(last.toString());
             }
             events.end();
+            metrics.request(exchange.getRequestURI().getPath(), 200);
             return null;
         }
         ObjectNode root = head(call, call.object("chat.completion"));

@@ -198,7 +198,9 @@ class ServeOptionsTest {
             tokens = embedding.embedder().count("a cat");
             scores = reranker.score("pets", documents);
         }
-        try (RunningServer server = new RunningServer("--embed", embed.toString(), "--rerank", rerank.toString())) {
+        // the context is larger than the reranker's own
+        try (RunningServer server =
+                new RunningServer("--embed", embed.toString(), "--rerank", rerank.toString(), "--context", "1000")) {
             JsonNode embedded = server.json(server.post("/v1/embeddings", "{\"input\": \"a cat\"}"));
             float[] actual = new float[vector.length];
             for (int i = 0; i < actual.length; i++) {

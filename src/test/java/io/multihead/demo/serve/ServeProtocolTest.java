@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.multihead.decoder.FamilyModel;
 import io.multihead.support.ChildJvm;
+import io.multihead.support.Patience;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.net.InetSocketAddress;
@@ -21,6 +22,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -119,7 +121,39 @@ class ServeProtocolTest {
         }
     }
 
+    @Test
+    void eachRequestIsCountedOnce() throws Exception {
+        String model = folder.resolve("small.gguf").toString();
+        try (RunningServer counted = new RunningServer("--model", model)) {
+            for (String path : List.of("/", "/metrics", "/health")) {
+                exchange(counted, "GET", path);
+                exchange(counted, "HEAD", path);
+            }
+            counted.post("/v1/completions", "{\"prompt\": \"ab\", \"max_tokens\": 2}");
+            counted.post("/v1/completions", "{\"prompt\": \"ab\", \"max_tokens\": 2, \"stream\": true}");
+            String metrics;
+            int earlier = 1; // a request for the counts is not in its own answer
+            long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(Patience.HANG_SECONDS);
+            do {
+                metrics = counted.get("/metrics").body();
+                earlier++;
+            } while (!metrics.contains(count("/v1/completions", 2)) && System.nanoTime() < end); // after a stream's end
+            for (String path : List.of("/", "/health", "/v1/completions")) {
+                assertTrue(metrics.contains(count(path, 2)), metrics);
+            }
+            assertTrue(metrics.contains(count("/metrics", earlier)), metrics);
+        }
+    }
+
+    private static String count(String path, int requests) {
+        return "multihead_requests_total{path=\"" + path + "\",status=\"200\"} " + requests + "\n";
+    }
+
     private static String exchange(String method, String path) throws Exception {
+        return exchange(server, method, path);
+    }
+
+    private static String exchange(RunningServer server, String method, String path) throws Exception {
         try (Socket socket = new Socket("127.0.0.1", server.port())) {
             String request = method + " " + path + " HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
                     + "Authorization: Bearer " + KEY + "\r\n\r\n";
