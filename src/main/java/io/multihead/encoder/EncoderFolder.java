@@ -41,6 +41,12 @@ final class EncoderFolder {
             return loaded(core, core.tokenizer.truncation().orElse(core.model.config.positions()), modules, framework);
         }
         EncoderConfig config = ModelFolder.config(files, EncoderFamilies::configure);
+        if (!modular && PLAIN.add(folder.toAbsolutePath())) {
+            System.getLogger("io.multihead")
+                    .log(
+                            System.Logger.Level.WARNING,
+                            folder + ": no modules.json; pooling is the mean, without normalization and prompts");
+        }
         int maxTokens = TextLength.of(files, modular, TextLength.Task.EMBEDDING, config.positions());
         return loaded(Checkpoint.load(loading, files, config, 0), maxTokens, modules, framework);
     }
@@ -76,12 +82,6 @@ final class EncoderFolder {
     /** Returns the modules that sentence-transformers assumes in a folder without modules; a head in the folder would have no effect. */
     private static TextModules plain(Path folder) throws IOException {
         ModelFolder.config(folder, EncoderFolder::requireOwn);
-        if (PLAIN.add(folder.toAbsolutePath())) {
-            System.getLogger("io.multihead")
-                    .log(
-                            System.Logger.Level.WARNING,
-                            folder + ": no modules.json; pooling is the mean, without normalization and prompts");
-        }
         return new TextModules(folder, null, List.of(), false);
     }
 

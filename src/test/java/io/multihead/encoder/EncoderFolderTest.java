@@ -325,6 +325,11 @@ class EncoderFolderTest extends TinyModelFolder {
             load().close();
             assertEquals(List.of(), warnings);
             Files.delete(folder.resolve("modules.json"));
+            String config = Files.readString(folder.resolve("config.json"));
+            Files.writeString(folder.resolve("config.json"), config.replace("\"bert\"", "\"mpnet\""));
+            assertFails("config.model_type: mpnet; expected one of ");
+            assertEquals(List.of(), warnings, "of a folder that is refused");
+            Files.writeString(folder.resolve("config.json"), config);
             load().close();
         } finally {
             logger.removeHandler(handler);
