@@ -14,6 +14,12 @@ import java.util.stream.Stream;
 
 /** Runs a class of the tests in a separate JVM, with the library and the tests on the class path: for tests that depend on options. */
 public final class ChildJvm {
+    /** For programs that print numbers in the language of their machine. */
+    private static final List<String> LANGUAGE = List.of("-Duser.language=en", "-Duser.country=US");
+
+    /** In which the output is read. */
+    private static final List<String> ENCODINGS = List.of("-Dstdout.encoding=UTF-8", "-Dstderr.encoding=UTF-8");
+
     /** The options that the documentation requires from users of the library. */
     private static final List<String> VECTOR_MODULE = List.of("--add-modules", "jdk.incubator.vector");
 
@@ -34,6 +40,7 @@ public final class ChildJvm {
     public static List<String> run(Class<?> main, List<String> options, String... arguments)
             throws IOException, InterruptedException {
         List<String> all = new ArrayList<>(VECTOR_MODULE);
+        all.addAll(ENCODINGS);
         all.addAll(options);
         return runWithOnly(main, all, arguments);
     }
@@ -50,7 +57,7 @@ public final class ChildJvm {
     }
 
     /**
-     * Runs a main method as {@link #run} does, in a folder and with the libraries of the tests.
+     * Runs a main method as {@link #run} does, in a folder, with the libraries of the tests, and in the English language.
      *
      * @throws IOException if the JVM does not end normally and in time; the message has its output
      */
@@ -59,7 +66,10 @@ public final class ChildJvm {
         String classes = Stream.of(System.getProperty("java.class.path").split(File.pathSeparator))
                 .map(entry -> Path.of(entry).toAbsolutePath().toString())
                 .collect(Collectors.joining(File.pathSeparator));
-        return run(folder, VECTOR_MODULE, classes, main, arguments);
+        List<String> options = new ArrayList<>(VECTOR_MODULE);
+        options.addAll(ENCODINGS);
+        options.addAll(LANGUAGE);
+        return run(folder, options, classes, main, arguments);
     }
 
     private static List<String> run(

@@ -8,24 +8,29 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
-/** Limits of processor time, for calls whose time grows too fast if they are wrong. A busy machine gives less of it in the same seconds. */
+/**
+ * Limits of processor time, for calls whose time grows too fast if they are wrong. A busy machine gives less of it in the same seconds; a call that
+ * waits needs none, so {@link Patience#HANG_SECONDS} of the clock are a limit, too.
+ */
 public final class CpuTime {
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
     private CpuTime() {}
 
-    /** Makes a call in a separate thread, which is abandoned if it needs more processor time than it may. */
+    /** Makes a call in a separate thread, which is abandoned if it needs more processor time than it may, or hangs. */
     public static <T> T within(long seconds, Callable<T> call) throws Exception {
         FutureTask<T> task = new FutureTask<>(call);
         Thread thread = Thread.ofPlatform().daemon().start(task);
+        long start = System.nanoTime();
         while (true) {
             try {
                 return task.get(100, TimeUnit.MILLISECONDS);
             } catch (TimeoutException running) {
                 if (THREADS.getThreadCpuTime(thread.threadId()) > TimeUnit.SECONDS.toNanos(seconds)) {
-                    AssertionError late = new AssertionError("needs more than " + seconds + " s of a processor");
-                    late.setStackTrace(thread.getStackTrace());
-                    throw late;
+                    throw late(thread, "needs more than " + seconds + " s of a processor");
+                }
+                if (System.nanoTime() - start > TimeUnit.SECONDS.toNanos(Patience.HANG_SECONDS)) {
+                    throw late(thread, "does not end within " + Patience.HANG_SECONDS + " s");
                 }
             } catch (ExecutionException failed) {
                 if (failed.getCause() instanceof Error error) {
@@ -34,5 +39,11 @@ public final class CpuTime {
                 throw failed.getCause() instanceof Exception exception ? exception : failed;
             }
         }
+    }
+
+    private static AssertionError late(Thread thread, String message) {
+        AssertionError late = new AssertionError(message);
+        late.setStackTrace(thread.getStackTrace());
+        return late;
     }
 }
