@@ -21,7 +21,8 @@ import java.nio.FloatBuffer;
 public final class Jlama {
     private static final int BLOCK = 32;
 
-    private static boolean hasThreads;
+    /** The threads of this JVM; 0 before they start. */
+    private static int started;
 
     private Jlama() {}
 
@@ -68,12 +69,17 @@ public final class Jlama {
         };
     }
 
-    /** Sets the number once for the JVM, before its threads start: it refuses a second time. */
+    /** Sets the number once for the JVM, before its threads start: Jlama refuses a second time. */
     private static synchronized void useThreads(int threads) {
-        if (threads > 1 && !hasThreads) {
-            hasThreads = true;
-            PhysicalCoreExecutor.overrideThreadCount(threads);
+        if (threads == 1 || threads == started) {
+            return;
         }
+        if (started != 0) {
+            throw new IllegalStateException(
+                    "threads: " + threads + "; expected " + started + ", which Jlama has in this JVM");
+        }
+        PhysicalCoreExecutor.overrideThreadCount(threads);
+        started = threads;
     }
 
     private static void multiply(

@@ -72,6 +72,8 @@ final class DecoderUse {
             String message = expected.getMessage();
             Oracle.require("session: no tokens; expected a prompt".equals(message), "message: " + message);
             return;
+        } catch (IllegalArgumentException other) {
+            throw new AssertionError("expected an IllegalStateException", other);
         }
         throw new AssertionError("generated after no tokens");
     }
