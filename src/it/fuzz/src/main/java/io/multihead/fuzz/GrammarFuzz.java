@@ -55,7 +55,7 @@ public final class GrammarFuzz {
                 walk(read[0].begin(VOCABULARY), Arrays.hashCode(input));
             } catch (IllegalStateException limit) {
                 Oracle.require(
-                        String.valueOf(limit.getMessage()).contains("expected at most"),
+                        String.valueOf(limit.getMessage()).contains("expected a grammar that is less ambiguous"),
                         "message: " + limit.getMessage());
             }
         }
