@@ -52,10 +52,15 @@ public final class HeadRows {
         return rows;
     }
 
-    /** Sets the heads to which the rows belong: {@code count} with consecutive tags. */
+    /** Keeps the rows for later tasks if they belong to several heads: {@code count} with consecutive tags. */
     public void hold(long tag, int count) {
         first = tag;
-        heads = count;
+        heads = count > 1 ? count : 0;
+    }
+
+    /** Keeps no rows: they were changed, so no later task may use them. */
+    public void drop() {
+        heads = 0;
     }
 
     public float[] rows() {

@@ -72,6 +72,6 @@ final class PackedKeys {
             long at = group.keyPosition(tensor, firstKey) + d * tensor.stride(3);
             staging.packer().read(tensor, at, tensor.stride(2), tensor.stride(3), count, depth, rows, first, ROW);
         }
-        to.hold(group.tag(), heads > 1 ? heads : 0);
+        to.hold(group.tag(), heads);
     }
 }

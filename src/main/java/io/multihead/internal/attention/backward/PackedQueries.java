@@ -147,7 +147,7 @@ final class PackedQueries {
             queryColumns.packColumns(rows, at, depth, count, staging.packer().panel(depth), d * MAX_ROWS);
             if (!queryRows.packRows(rows, at, ROW, count, depth, d * count, count)) {
                 ScoreGradient.zeroNonFinite(rows, at, count, Lanes.roundUp(depth, PANEL));
-                from.hold(group.tag(), 0); // the rows were changed, so no later task may use them
+                from.drop();
                 queryRows.packRows(rows, at, ROW, count, depth, d * count, count);
             }
         }
@@ -179,7 +179,7 @@ final class PackedQueries {
             gradientColumns.packColumns(rows, at, depth, count, staging.packer().panel(depth), d * MAX_ROWS);
             if (!gradientRows.packRows(rows, at, ROW, count, depth, d * count, count)) {
                 moveNonFinite(staging, valueDim, d, depth);
-                from.hold(group.tag(), 0); // the rows were changed, so no later task may use them
+                from.drop();
                 gradientRows.packRows(rows, at, ROW, count, depth, d * count, count);
             }
         }
@@ -291,7 +291,7 @@ final class PackedQueries {
         for (int r = 0; factor != 1f && r < count; r++) {
             RowOps.scale(rows, r * ROW, Lanes.roundUp(width, PANEL), factor);
         }
-        to.hold(group.tag(), heads > 1 ? heads : 0);
+        to.hold(group.tag(), heads);
     }
 
     /** Returns the number of rows, from this one on, that belong to the same query head. */

@@ -57,7 +57,7 @@ final class QueryTile {
         boolean whole = rows == group.queries() && group.rows() == rows;
         int heads = whole ? Math.min(mostHeads, HeadRows.adjacent(query, group.keyValueHead())) : 1;
         read(query, packer, heads * headDim);
-        packed.hold(group.tag(), heads > 1 ? heads : 0);
+        packed.hold(group.tag(), heads);
     }
 
     /** Reads {@code width} elements of each row: the elements of one head, or of several heads that are one chunk together. */
