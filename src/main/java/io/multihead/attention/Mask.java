@@ -208,8 +208,12 @@ public final class Mask {
      * @param other another mask
      */
     public Mask and(Mask other) {
-        if (parts.isEmpty() || Checks.notNull(other, "other").parts.isEmpty()) {
-            return parts.isEmpty() ? Checks.notNull(other, "other") : this;
+        Checks.notNull(other, "other");
+        if (parts.isEmpty()) {
+            return other;
+        }
+        if (other.parts.isEmpty()) {
+            return this;
         }
         // a part that is given twice, such as CAUSAL, needs to be applied once; but biases add up
         return new Mask(Stream.concat(
