@@ -2,6 +2,7 @@ package io.multihead.it.spark;
 
 import java.io.IOException;
 import java.net.InetAddress;
+import java.nio.file.Path;
 
 /**
  * Checks the Java of this JVM before a class of the library is loaded, which Java 17 and 21 would refuse with
@@ -22,6 +23,14 @@ final class ExecutorJava {
                     + host() + "; expected at least " + OLDEST
                     + ": set spark.executorEnv.JAVA_HOME (YARN, standalone) or the image's JDK (Kubernetes)");
         }
+    }
+
+    /** Returns the error of a model that this executor cannot load, with the reason. */
+    static IllegalArgumentException notLoaded(String argument, Path model, Exception reason) {
+        return new IllegalArgumentException(
+                argument + ": " + model + " on " + host()
+                        + " cannot be loaded; expected the model at the same path on each executor: " + reason,
+                reason);
     }
 
     static String host() {

@@ -39,10 +39,7 @@ public final class SharedEncoders {
         try {
             return SentenceEncoder.load(Compute.serial(), folder);
         } catch (IOException | IllegalArgumentException e) {
-            throw new IllegalArgumentException(
-                    "folder: " + folder + " on " + ExecutorJava.host()
-                            + " cannot be loaded; expected the model at the same path on each" + " executor: " + e,
-                    e);
+            throw ExecutorJava.notLoaded("folder", folder, e);
         }
     }
 }

@@ -36,10 +36,7 @@ public final class SharedModels {
         try {
             return LanguageModel.load(Compute.serial(), path);
         } catch (IOException | IllegalArgumentException e) {
-            throw new IllegalArgumentException(
-                    "model: " + path + " on " + ExecutorJava.host()
-                            + " cannot be loaded; expected the model at the same path on each" + " executor: " + e,
-                    e);
+            throw ExecutorJava.notLoaded("model", path, e);
         }
     }
 }
