@@ -37,12 +37,8 @@ public final class Jlama {
         FloatBufferTensor right = tensor(Data.transposed(b, depth, columns), columns, depth);
         FloatBufferTensor result = tensor(c, sizes[0], columns);
         PanamaTensorOperations operations = new PanamaTensorOperations(MachineSpec.VECTOR_TYPE);
-        if (threads == 1) {
-            return () -> operations.batchDotProduct(result, left, right, 0, 0, depth);
-        }
         useThreads(threads);
-        return () -> VectorMath.pchunk(
-                0, columns, (from, count) -> operations.dotProductChunk(result, left, right, 0, depth, from, count));
+        return () -> multiply(operations, threads, result, left, right);
     }
 
     /**
@@ -87,7 +83,7 @@ public final class Jlama {
             int threads,
             FloatBufferTensor result,
             AbstractTensor<?, ?> left,
-            Q4ByteBufferTensor right) {
+            AbstractTensor<?, ?> right) {
         int depth = left.shape().last();
         if (threads == 1) {
             operations.batchDotProduct(result, left, right, 0, 0, depth);
