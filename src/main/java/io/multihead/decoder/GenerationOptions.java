@@ -100,7 +100,7 @@ public record GenerationOptions(
      * {@return these options with a limit of time}. A text that reaches it ends with {@link FinishReason#TIMEOUT}, and has the tokens
      * generated until then.
      *
-     * @param newTimeout the maximum duration of the call, including its prompt and its wait for memory; more than zero
+     * @param newTimeout the time limit of the call, which includes its prefill and its wait for memory; more than zero
      */
     public GenerationOptions withTimeout(Duration newTimeout) {
         return withLimits(new TextLimits(maxTokens(), newTimeout, stopSequences(), whenFull()));

@@ -9,7 +9,7 @@ import java.util.List;
  * The limits of a generated text, unless the model ends it first. Immutable.
  *
  * @param maxTokens the largest number of tokens of the text, at least 1
- * @param timeout the maximum duration of the call, including its prompt and its wait for memory; more than zero,
+ * @param timeout the time limit of the call, which includes its prefill and its wait for memory; more than zero,
  *     {@link #NO_TIMEOUT} for no limit. The call ends after the step that runs at that time
  * @param stopSequences stop sequences: the text ends before the first of them; none is empty. If an earlier position may still become a stop
  *     sequence, the decision waits, so the text does not depend on its division into tokens. If several begin at one position, the shortest

@@ -72,8 +72,8 @@ record RerankerConfig(EncoderConfig model, int labels, ScoreActivation activatio
     }
 
     /**
-     * Returns the function that a member names, or null if there is none. A function that is not PyTorch's is code of the folder, which
-     * sentence-transformers ignores with a warning unless it is told to trust it; here it is an error.
+     * Returns the function that a member names, or null if there is none. A function that is not PyTorch's is code in the folder.
+     * sentence-transformers ignores it with a warning unless {@code trust_remote_code} is set; here it is an error.
      */
     static @Nullable ScoreActivation activation(JsonObject config, String member) {
         String name = config.find(member);
